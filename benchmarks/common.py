@@ -1,0 +1,63 @@
+"""What all benchmarks share: where the data are, how to talk, how to end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tertulia.corpus import Corpus, Vocabulary, propose, read
+
+_T = TypeVar("_T")
+_SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """Read the command line that all benchmarks have: `--quick` ends within five minutes on two cores."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="a smaller run, within 5 minutes on 2 cores")
+    return parser.parse_args()
+
+
+def data(name: str) -> Path:
+    """Find a data file in TERTULIA_DATA, by default ../shared/data beside the repository; leave kindly without it."""
+    folder = Path(os.environ.get("TERTULIA_DATA", _SHARED))
+    path = folder / name
+    if not path.is_file():
+        say(f"This benchmark needs {name}, which is not in {folder}.")
+        say("Set TERTULIA_DATA to the folder that holds it and run again.")
+        raise SystemExit(2)
+    return path
+
+
+def newsgroups(min_documents: int = 19, max_share: float = 0.5) -> Corpus:
+    """Read 20 Newsgroups over the words of at least `min_documents` documents, about 8,000."""
+    say("reading 20 Newsgroups")
+    corpus = read(data("newsgroups20.parquet"), id="id", label="label", date="date")
+    corpus = corpus.encode(Vocabulary(tuple(propose(corpus, min_documents, max_share).words)))
+    say(f"{corpus}")
+    return corpus
+
+
+def timed(function: Callable[[], _T]) -> tuple[float, _T]:
+    """Call a function; return the wall-clock seconds it took and its value."""
+    start = time.perf_counter()
+    value = function()
+    return time.perf_counter() - start, value
+
+
+def say(text: str) -> None:
+    """Tell a human how it goes, on stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def finish(result: Mapping[str, Any]) -> None:
+    """End with one JSON object on stdout, together with the machine that it was measured on."""
+    machine = {"python": platform.python_version(), "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2)}
+    print(json.dumps({**result, "machine": machine}), flush=True)

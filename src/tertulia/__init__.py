@@ -1,0 +1,55 @@
+"""Tertulia: federated topic modelling. One topic model from documents that never leave the house.
+
+>>> import tertulia as tt
+>>> model = tt.FTM(topics=50, rounds=5).fit({"north": texts, "south": more_texts})  # doctest: +SKIP
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tertulia.api import FTM, Centralised, NonCollaborative, federate
+    from tertulia.corpus import Corpus, TextOptions, Vocabulary, read
+    from tertulia.errors import TertuliaError
+    from tertulia.models import Topics
+    from tertulia.results import FederatedTopics
+
+__version__ = "0.1.0"
+_HOME = {
+    "FTM": "tertulia.api",
+    "Centralised": "tertulia.api",
+    "NonCollaborative": "tertulia.api",
+    "federate": "tertulia.api",
+    "Corpus": "tertulia.corpus",
+    "TextOptions": "tertulia.corpus",
+    "Vocabulary": "tertulia.corpus",
+    "read": "tertulia.corpus",
+    "TertuliaError": "tertulia.errors",
+    "Topics": "tertulia.models",
+    "FederatedTopics": "tertulia.results",
+}
+__all__ = [
+    "FTM",
+    "Centralised",
+    "Corpus",
+    "FederatedTopics",
+    "NonCollaborative",
+    "TertuliaError",
+    "TextOptions",
+    "Topics",
+    "Vocabulary",
+    "__version__",
+    "federate",
+    "read",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that `import tertulia` costs next to nothing."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'tertulia' has no attribute '{name}'")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,128 @@
+"""The user's API: parties in, topics out.
+
+>>> import tertulia as tt
+>>> model = tt.FTM(topics=50, rounds=5).fit({"north": texts, "south": more_texts})  # doctest: +SKIP
+>>> model.topics_table()  # doctest: +SKIP
+>>> model.transform(["a new note"])  # doctest: +SKIP
+>>> model.save("shared-topics")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tertulia.config import AloneSettings, CustomSettings, FTMSettings, RunSettings
+from tertulia.corpus import Corpus, TextOptions
+from tertulia.errors import ConfigError, InputError
+from tertulia.runs import FederatedTopics, Observer, begin, finish
+
+Documents = Any  # a list of texts, a polars or pandas data frame, or a Corpus
+
+
+class FTM(FTMSettings):
+    """Federated Topic Modelling: the settings of the method, and `fit`."""
+
+    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
+        """Train one model over all parties' documents; see `federate` for the options."""
+        return _topics(federate(FTMSettings(**self.model_dump()), parties, **options))
+
+
+class NonCollaborative(AloneSettings):
+    """The baseline in which each party trains alone: the result's `local` holds a model a party."""
+
+    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
+        """Train a model for each party; see `federate` for the options."""
+        return _topics(federate(AloneSettings(**self.model_dump() | {"name": "alone"}), parties, **options))
+
+
+class Centralised(AloneSettings):
+    """The baseline that pools everybody's documents in one place: only for comparison, it federates nothing."""
+
+    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
+        """Train one model over the pooled documents; see `federate` for the options."""
+        return _topics(federate(AloneSettings(**self.model_dump() | {"name": "centralised"}), parties, **options))
+
+
+def federate(
+    method: FTMSettings | AloneSettings | Callable[..., Any],
+    parties: Mapping[str, Documents],
+    *,
+    config: Mapping[str, Any] | None = None,
+    engine: str = "local",
+    workers: int = 1,
+    seed: int = 0,
+    heldout: float = 0.1,
+    directory: str | Path | None = None,
+    party_settings: Mapping[str, Mapping[str, Any]] | None = None,
+    text: TextOptions | None = None,
+    federation: Mapping[str, Any] | None = None,
+    observe: Observer | None = None,
+) -> Any:
+    """Run a method over parties.
+
+    `parties` maps a name to a list of texts, to a data frame with a column `text` (and `id`, `label`, `date` if there
+    are), or to a corpus from `tt.read`. `engine` is "local" or "processes"; documents never cross between parties,
+    whatever the engine. With a `directory` the run survives a crash (`tertulia resume`) and its disclosures can be read
+    afterwards; without, it lives in a temporary one. `party_settings` are the parties' own choices, such as
+    `{"south": {"topics": 30, "policy": "south.toml"}}`. `federation` holds quorum, timeout and dropouts.
+
+    `method` may be the function `train(fed, config, state)` of a method of your own, whose steps live in its module.
+    """
+    if not parties:
+        raise InputError("there are no parties: give a mapping from a name to documents")
+    corpora = {party: as_corpus(party, documents, text) for party, documents in parties.items()}
+    with tempfile.TemporaryDirectory(prefix="tertulia-") as temporary:
+        settings = RunSettings(
+            seed=seed,
+            directory=str(directory or Path(temporary) / "run"),
+            engine=engine,
+            workers=workers,
+            heldout=heldout,
+            method=_as_settings(method, config),
+            text=_one_way_of_reading(corpora).to_dict(),
+            parties={party: dict(choices) for party, choices in (party_settings or {}).items()},
+            federation=dict(federation or {}),
+        )
+        run = begin(settings, corpora, durable=directory is not None)
+        return finish(run, corpora, observe)
+
+
+def as_corpus(party: str, documents: Documents, options: TextOptions | None = None) -> Corpus:
+    """Make a corpus of whatever a user has."""
+    if isinstance(documents, Corpus):
+        return documents
+    options = options or TextOptions()
+    if hasattr(documents, "columns"):  # a data frame, of polars or of pandas
+        columns = list(documents.columns)
+        if "text" not in columns:
+            raise InputError(f"the data frame of party '{party}' has no column 'text', only {columns}: rename one")
+        found = {name: [str(v) for v in documents[name]] for name in ("id", "label", "date") if name in columns}
+        texts = [str(text) for text in documents["text"]]
+        return Corpus.from_texts(texts, found.get("id"), found.get("label"), options)
+    if isinstance(documents, str):
+        raise InputError(f"party '{party}' is one string: give a list of texts, or `tt.read(path)`")
+    return Corpus.from_texts(list(documents), options=options)
+
+
+def _one_way_of_reading(corpora: Mapping[str, Corpus]) -> TextOptions:
+    """All parties must have cut their texts in the same way, or their words would not meet."""
+    ways = {corpus.options for corpus in corpora.values()}
+    if len(ways) > 1:
+        raise ConfigError(f"parties were read with different text options: {sorted(map(str, ways))}; use the same")
+    return ways.pop()
+
+
+def _as_settings(method: Any, config: Mapping[str, Any] | None) -> Any:
+    if isinstance(method, FTMSettings | AloneSettings):
+        return method
+    if method.__module__ == "__main__":
+        raise ConfigError("put your method's steps and `train` into a module of their own: parties find steps by name")
+    return CustomSettings(module=method.__module__, train=method.__qualname__, config=dict(config or {}))
+
+
+def _topics(result: Any) -> FederatedTopics:
+    assert isinstance(result, FederatedTopics)
+    return result

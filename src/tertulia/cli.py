@@ -1,0 +1,212 @@
+"""The command line: each command a few lines over the API. `--json` speaks to machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tertulia.errors import TertuliaError
+from tertulia.view import console
+
+app = typer.Typer(
+    help="Federated topic modelling: one topic model from documents that never leave the house.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+ConfigFile = Annotated[Path, typer.Argument(help="The run's settings, a TOML file.", metavar="CONFIG.toml")]
+RunDirectory = Annotated[Path, typer.Argument(help="A run's directory.", metavar="RUN")]
+ModelDirectory = Annotated[Path, typer.Argument(help="A model's directory, or a run's.", metavar="MODEL")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Files = Annotated[list[str], typer.Argument(help="Files or folders of documents.", metavar="FILE...")]
+TextColumn = Annotated[str, typer.Option("--text", help="The column that holds the text.")]
+
+
+@app.command()
+def demo(
+    directory: Annotated[Path, typer.Option(help="Where to put the run.")] = Path("runs/demo"),
+    as_json: AsJson = False,
+) -> None:
+    """Three parties (the docstrings of Python, NumPy and SciPy) train one topic model."""
+    from tertulia.demo import run_demo
+
+    run_demo(directory, as_json)
+
+
+@app.command()
+def run(
+    config: ConfigFile,
+    directory: Annotated[Path | None, typer.Option(help="Instead of the config's `directory`.")] = None,
+    engine: Annotated[str | None, typer.Option(help="Instead of the config's `engine`.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a model as CONFIG.toml says."""
+    from tertulia import config as configuration
+    from tertulia.runs import begin
+
+    changes = {"directory": str(directory) if directory else None, "engine": engine}
+    settings = configuration.load(config).changed({k: v for k, v in changes.items() if v is not None})
+    _finish(begin(settings), as_json)
+
+
+@app.command()
+def resume(directory: RunDirectory, as_json: AsJson = False) -> None:
+    """Go on with a run that was interrupted, however it was."""
+    from tertulia.federation.run import Run
+
+    _finish(Run.open(directory), as_json)
+
+
+@app.command()
+def topics(
+    model: ModelDirectory,
+    words: Annotated[int, typer.Option("--words", "-n", help="Words a topic.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show a model's topics."""
+    loaded = _model(model)
+    tops = loaded.top_words(words)
+    if as_json:
+        return _print_json({"topics": tops, "weights": loaded.weights.tolist(), "provenance": loaded.provenance})
+    order = loaded.weights.argsort()[::-1]
+    console.table(
+        f"{loaded.n_topics} topics over {len(loaded.vocabulary)} words",
+        ["topic", "weight", "words"],
+        [(int(k), float(loaded.weights[k]), " ".join(tops[k])) for k in order],
+    )
+
+
+@app.command()
+def transform(
+    model: ModelDirectory,
+    files: Files,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write Parquet, CSV or JSONL here.")] = None,
+    text: TextColumn = "text",
+    as_json: AsJson = False,
+) -> None:
+    """Find the topics of new documents."""
+    from tertulia.corpus import read
+    from tertulia.view.reports import theta_table, write_table
+
+    loaded = _model(model)
+    corpus = read(files, text=text, options=loaded.options)
+    console.errors.print(corpus.report.summary(), highlight=False)
+    found = theta_table(loaded, corpus)
+    if output is not None:
+        write_table(found, output)
+        console.errors.print(f"{found.height} documents written to {output}", highlight=False)
+    elif as_json:
+        _print_json({"documents": found.to_dicts()})
+    else:
+        strongest = [(row["id"], *_strongest(row)) for row in found.to_dicts()]
+        console.table("Strongest topic", ["document", "topic", "share"], strongest)
+
+
+@app.command()
+def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_json: AsJson = False) -> None:
+    """Score a model on documents it has not seen: perplexity, coherence, diversity."""
+    from tertulia.corpus import read
+    from tertulia.view.reports import evaluation
+
+    loaded = _model(model)
+    corpus = read(files, text=text, options=loaded.options)
+    console.errors.print(corpus.report.summary(), highlight=False)
+    scores = evaluation(loaded, corpus)
+    if as_json:
+        return _print_json(scores)
+    console.table(f"{model} on {corpus.n_documents} documents", ["measure", "value"], scores.items())
+
+
+@app.command()
+def check(config: ConfigFile, as_json: AsJson = False) -> None:
+    """Dry run: what would be read, trained and disclosed, and what each party's policy says to it."""
+    from tertulia import config as configuration
+    from tertulia.view.reports import check_report
+
+    report = check_report(configuration.load(config))
+    if as_json:
+        _print_json(report)
+    else:
+        console.print_check(report)
+    if any(row["verdict"] != "allowed" for row in report["disclosed"]):
+        raise typer.Exit(3)
+
+
+@app.command()
+def disclosures(directory: RunDirectory, as_json: AsJson = False) -> None:
+    """What left each party: in which round, how many bytes, under which mechanism."""
+    from tertulia.federation.run import Run
+    from tertulia.view.reports import disclosure_rows
+
+    rows = disclosure_rows(Run.open(directory))
+    if as_json:
+        return _print_json({"disclosures": rows})
+    console.table(f"What left each party of {directory}", list(rows[0]) if rows else [], [r.values() for r in rows])
+
+
+@app.command()
+def privacy(
+    directory: RunDirectory,
+    delta: Annotated[float, typer.Option(help="The delta at which epsilon is computed.")] = 1e-6,
+    as_json: AsJson = False,
+) -> None:
+    """Claimed beside honest epsilon, for each thing that was released."""
+    from tertulia.federation.run import Run
+    from tertulia.view.reports import privacy_rows
+
+    rows = privacy_rows(Run.open(directory), delta)
+    if as_json:
+        return _print_json({"delta": delta, "privacy": rows})
+    console.table(f"Privacy of {directory} at delta {delta:g}", list(rows[0]) if rows else [], [r.values() for r in rows])
+
+
+def _finish(started: Any, as_json: bool) -> None:
+    """Drive a run with a progress bar and say what came of it."""
+    from tertulia.results import FederatedTopics
+    from tertulia.runs import finish
+
+    rounds = int(started.config["method"].get("rounds", 1)) + 1
+    with console.RoundProgress(rounds, started.directory.name) as progress:
+        result = finish(started, observe=progress)
+    if not isinstance(result, FederatedTopics):
+        return _print_json({"directory": str(started.directory), "finished": True})
+    last = result.history[-1]
+    if as_json:
+        facts = {k: v for k, v in last.items() if k != "bytes"}
+        return _print_json({"directory": str(started.directory), "topics": result.n_topics, **facts})
+    console.output.print(f"{result!r}\nsaved in {started.directory / 'model'}", highlight=False)
+
+
+def _model(path: Path) -> Any:
+    from tertulia.models import Topics
+
+    return Topics.load(path / "model" if (path / "run.json").exists() else path)
+
+
+def _strongest(row: Mapping[str, Any]) -> tuple[str, float]:
+    shares = {name: value for name, value in row.items() if name.startswith("topic")}
+    best = max(shares, key=lambda name: shares[name])
+    return best, shares[best]
+
+
+def _print_json(facts: Mapping[str, Any]) -> None:
+    print(json.dumps(facts, ensure_ascii=False, default=str))
+
+
+def main() -> None:
+    """Run the command line; an error is one line and exit code 1, never a traceback."""
+    warnings.showwarning = lambda text, *_: console.errors.print(f"[yellow]warning[/yellow] {text}", highlight=False)
+    try:
+        app()
+    except TertuliaError as error:
+        console.errors.print(f"[red]error[/red] {error}", highlight=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        console.errors.print("interrupted: `tertulia resume RUN` goes on from the last round")
+        sys.exit(130)

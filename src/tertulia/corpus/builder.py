@@ -1,0 +1,149 @@
+"""Building a corpus document by document, in memory or straight onto disk."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from tertulia.arrays import Array
+from tertulia.corpus import storage
+from tertulia.corpus.columns import Column, FileColumn, TableColumns
+from tertulia.corpus.corpus import Corpus
+from tertulia.corpus.report import ReadReport
+from tertulia.corpus.tokens import TextOptions, sentences
+from tertulia.corpus.units import narrow
+from tertulia.corpus.vocabulary import Vocabulary
+from tertulia.errors import InputError
+
+_BLOCK = 1 << 20  # tokens held back before they are written
+WORDLESS = "no word left after tokenisation"
+
+
+def text_id(text: str) -> str:
+    """Name a text by a hash, the same wherever and whenever it is read: the default id."""
+    return hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
+
+
+class Builder:
+    """Takes documents one at a time; with a directory, memory holds only the word list and the table of documents.
+
+    >>> builder = Builder()
+    >>> builder.add("a", "Rain fell. Rivers rose.")
+    4
+    >>> builder.finish()
+    Corpus(1 documents, 4 tokens, 4 words)
+    """
+
+    def __init__(self, options: TextOptions | None = None, directory: str | PathLike[str] | None = None) -> None:
+        self.options = options or TextOptions()
+        self.directory = None if directory is None else Path(directory)
+        if self.directory is not None:
+            storage.begin(self.directory)
+        self._index = _Index()
+        self._table = TableColumns()
+        self._columns = {name: self._column(name, code) for name, code in zip(storage.ARRAYS, "iqqq", strict=True)}
+        for name in ("documents", "sentences", "paragraphs"):
+            self._columns[name].buffer.append(0)
+        self._n_tokens = 0
+
+    def _column(self, name: str, typecode: str) -> Column:
+        return Column(typecode) if self.directory is None else FileColumn(typecode, self.directory / f"{name}.npy")
+
+    def add(self, name: str, text: str, label: str | None = None, date: str | None = None) -> int:
+        """Append a document and return its number of tokens."""
+        words, documents, sentence_ends, paragraph_ends = (column.buffer for column in self._columns.values())
+        number, end = self._index.__getitem__, self._n_tokens
+        for paragraph in sentences(text, self.options):
+            for sentence in paragraph:
+                words.extend(map(number, sentence))
+                end += len(sentence)
+                sentence_ends.append(end)
+            paragraph_ends.append(end)
+        documents.append(end)
+        self._table.add(name, label, date)
+        if len(words) >= _BLOCK:
+            for column in self._columns.values():
+                column.flush()
+        added, self._n_tokens = end - self._n_tokens, end
+        return added
+
+    def finish(self, report: ReadReport | None = None) -> Corpus:
+        """Return the corpus of all documents added; on disk it is complete only now."""
+        arrays = {
+            name: column.finish(offsets=name in ("sentences", "paragraphs")) for name, column in self._columns.items()
+        }
+        vocabulary, table = Vocabulary(tuple(self._index)), self._table.finish()
+        if report is None:
+            report = ReadReport(rows=table.height, kept=table.height)
+        report.note("id seen before", count=table.height - table["id"].n_unique())
+        if self.directory is not None:
+            storage.write_rest(self.directory, vocabulary, table, self.options, report)
+        return Corpus(**arrays, vocabulary=vocabulary, table=table, options=self.options, report=report)
+
+    def close(self) -> None:
+        """Let go of the files of a corpus that will not be finished."""
+        for column in self._columns.values():
+            column.close()
+
+
+class _Index(dict[str, int]):
+    """Numbers words as they come."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = number = len(self)
+        return number
+
+
+def from_texts(
+    texts: Iterable[str], ids: Sequence[str] | None, labels: Sequence[str] | None, options: TextOptions
+) -> Corpus:
+    """See `Corpus.from_texts`."""
+    if isinstance(texts, str):
+        raise InputError("texts must be a list of texts, not a single one: write [text]")
+    texts = list(texts)
+    for name, given in (("ids", ids), ("labels", labels)):
+        if given is not None and len(given) != len(texts):
+            raise InputError(f"{len(given)} {name} were given for {len(texts)} texts")
+    builder, report = Builder(options), ReadReport()
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"text {place} is {type(text).__name__}, not str: leave it out or write ''")
+        name = text_id(text) if ids is None else str(ids[place])
+        added = builder.add(name, text, None if labels is None else str(labels[place]))
+        report.keep()
+        if not added:
+            report.note(WORDLESS, f"text {place}")
+    return builder.finish(report)
+
+
+def concatenate(corpora: Sequence[Corpus]) -> Corpus:
+    """See `Corpus.concatenate`."""
+    import polars as pl
+
+    if not corpora:
+        raise InputError("there is nothing to concatenate: give at least one corpus")
+    index = _Index()
+    numbers = [np.fromiter((index[w] for w in c.vocabulary.words), np.int32, len(c.vocabulary)) for c in corpora]
+    report = ReadReport()
+    for corpus in corpora:
+        report = report + corpus.report
+    return Corpus(
+        words=np.concatenate([number[c.words] for number, c in zip(numbers, corpora, strict=True)]),
+        documents=_join([c.documents for c in corpora]),
+        sentences=narrow(_join([c.sentences for c in corpora])),
+        paragraphs=narrow(_join([c.paragraphs for c in corpora])),
+        vocabulary=Vocabulary(tuple(index)),
+        table=pl.concat([c.table for c in corpora], how="diagonal"),
+        options=corpora[0].options,
+        report=report,
+    )
+
+
+def _join(offsets: Sequence[Array]) -> Array:
+    base = np.cumsum([0, *(part[-1] for part in offsets)])
+    shifted = [part[1:].astype(np.int64) + shift for part, shift in zip(offsets, base[:-1], strict=True)]
+    return np.concatenate([np.zeros(1, np.int64), *shifted])

@@ -1,0 +1,184 @@
+"""A party's documents as flat integer arrays: small, memory-mappable, ready for the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tertulia.arrays import I32, I64, Array
+from tertulia.corpus import storage
+from tertulia.corpus.report import ReadReport
+from tertulia.corpus.splits import is_heldout
+from tertulia.corpus.tokens import TextOptions
+from tertulia.corpus.units import UnitKind, chunks, narrow, offsets_of, ranges, without_empty
+from tertulia.corpus.vocabulary import Vocabulary
+from tertulia.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_BLOCK = 1 << 22  # tokens looked at in one go, so that memory-mapped corpora stay on disk
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Documents as word numbers, with their sentences and paragraphs.
+
+    Sentences and paragraphs are never empty and never cross a document; an empty document has none. About five bytes
+    a token. Make one with `Corpus.from_texts` or `read`.
+
+    >>> corpus = Corpus.from_texts(["Rain fell. Rivers rose.", "Bridges held."])
+    >>> corpus.n_documents, corpus.n_tokens, corpus.sentences.tolist()
+    (2, 6, [0, 2, 4, 6])
+    """
+
+    words: I32  # [N] number of each token's word
+    documents: I64  # [D+1] token offsets
+    sentences: I32 | I64  # [S+1] token offsets
+    paragraphs: I32 | I64  # [P+1] token offsets
+    vocabulary: Vocabulary
+    table: pl.DataFrame  # D rows: id, and label, date where there are any
+    options: TextOptions = field(default_factory=TextOptions)
+    report: ReadReport = field(default_factory=ReadReport)
+
+    def __post_init__(self) -> None:
+        if len(self.documents) != self.table.height + 1:
+            raise InputError(f"{len(self.documents) - 1} documents do not fit a table of {self.table.height} rows")
+        for name in ("documents", "sentences", "paragraphs"):
+            offsets: Array = getattr(self, name)
+            if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(self.words):
+                raise InputError(f"offsets of {name} must run from 0 to {len(self.words)}, the number of tokens")
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents there are, empty ones included."""
+        return len(self.documents) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens all documents have together."""
+        return len(self.words)
+
+    @property
+    def lengths(self) -> I64:
+        """The number of tokens of each document, [D]."""
+        return np.diff(self.documents)
+
+    def __repr__(self) -> str:
+        return f"Corpus({self.n_documents} documents, {self.n_tokens} tokens, {len(self.vocabulary)} words)"
+
+    def select(self, which: Array | Sequence[int] | Sequence[bool]) -> Corpus:
+        """Take the documents under a boolean mask, or with the given indices, in that order."""
+        chosen = np.asarray(which)
+        if chosen.dtype == np.bool_:
+            if len(chosen) != self.n_documents:
+                raise InputError(f"a mask of {len(chosen)} does not fit {self.n_documents} documents")
+            chosen = np.flatnonzero(chosen)
+        chosen = chosen.astype(np.int64).reshape(-1)
+        starts, lengths = self.documents[chosen], self.lengths[chosen]
+        return replace(
+            self,
+            words=self.words[ranges(starts, lengths)],
+            documents=offsets_of(lengths),
+            sentences=self._part(self.sentences, chosen),
+            paragraphs=self._part(self.paragraphs, chosen),
+            table=self.table[chosen],
+        )
+
+    def _part(self, offsets: Array, chosen: I64) -> I32 | I64:
+        first = np.searchsorted(offsets, self.documents)  # documents begin and end with a sentence
+        mine = ranges(first[chosen], np.diff(first)[chosen])
+        return narrow(offsets_of(np.diff(offsets)[mine]))
+
+    def encode(self, vocabulary: Vocabulary) -> Corpus:
+        """Write the same documents in another vocabulary; tokens that it lacks are dropped, documents never."""
+        if vocabulary.words == self.vocabulary.words:
+            return replace(self, vocabulary=vocabulary)
+        number = vocabulary.lookup(self.vocabulary.words)  # [V of self]
+        words = number[self.words] if len(number) else np.zeros(0, np.int32)
+        keep = words >= 0
+        before = offsets_of(_sums(keep, self.sentences))  # [S+1] kept tokens before each sentence
+        return replace(
+            self,
+            words=words[keep],
+            documents=before[np.searchsorted(self.sentences, self.documents)],
+            sentences=narrow(without_empty(before)),
+            paragraphs=narrow(without_empty(before[np.searchsorted(self.sentences, self.paragraphs)])),
+            vocabulary=vocabulary,
+        )
+
+    def document_frequency(self) -> I64:
+        """Count the documents in which each word occurs, [V]."""
+        V = len(self.vocabulary)
+        found = np.zeros(V, np.int64)
+        first = 0
+        while first < self.n_documents:
+            last = int(np.searchsorted(self.documents, self.documents[first] + _BLOCK, side="right")) - 1
+            last = min(max(last, first + 1), self.n_documents)
+            document = np.repeat(np.arange(last - first), self.lengths[first:last])
+            words = self.words[self.documents[first] : self.documents[last]]
+            found += np.bincount(np.unique(document * V + words) % max(V, 1), minlength=V)
+            first = last
+        return found
+
+    def split(self, heldout: float, seed: int = 0) -> tuple[Corpus, Corpus]:
+        """Part training from held-out documents by a hash of their id: each stays on its side as data grow."""
+        out = np.fromiter((is_heldout(name, heldout, seed) for name in self.table["id"]), np.bool_, self.n_documents)
+        return self.select(~out), self.select(out)
+
+    def units(self, kind: UnitKind, n: int = 3) -> I64:
+        """Find start and end of each semantic unit, [U, 2]; together the units cover every token exactly once.
+
+        An n-gram is n consecutive words of a sentence; what remains of the sentence is a shorter one.
+        """
+        if kind == "ngram":
+            return chunks(self.sentences, n)
+        if kind not in ("sentence", "paragraph"):
+            raise InputError(f"unit '{kind}' is unknown: use 'ngram', 'sentence' or 'paragraph'")
+        offsets = (self.sentences if kind == "sentence" else self.paragraphs).astype(np.int64)
+        return np.stack((offsets[:-1], offsets[1:]), axis=1)
+
+    def save(self, directory: str | Path) -> None:
+        """Write the corpus to a directory, from where `load` maps it into memory."""
+        arrays = {name: getattr(self, name) for name in storage.ARRAYS}
+        storage.write_arrays(Path(directory), arrays)
+        storage.write_rest(Path(directory), self.vocabulary, self.table, self.options, self.report)
+
+    @classmethod
+    def load(cls, directory: str | Path, mmap: bool = True) -> Corpus:
+        """Read a saved corpus; with `mmap` the arrays stay on disk until they are touched."""
+        return cls(**storage.read(Path(directory), mmap))
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        ids: Sequence[str] | None = None,
+        labels: Sequence[str] | None = None,
+        options: TextOptions | None = None,
+    ) -> Corpus:
+        """Make a corpus from texts in memory: document i is text i, even where it is empty.
+
+        Without ids a document is known by a hash of its text.
+        """
+        from tertulia.corpus.builder import from_texts  # the builder makes corpora: it imports this module
+
+        return from_texts(texts, ids, labels, options or TextOptions())
+
+    @staticmethod
+    def concatenate(corpora: Sequence[Corpus]) -> Corpus:
+        """Put all documents into one corpus, over the union of the vocabularies (in order of first appearance)."""
+        from tertulia.corpus.builder import concatenate
+
+        return concatenate(corpora)
+
+
+def _sums(values: Array, offsets: Array) -> I64:
+    """Add up each stretch; none may be empty."""
+    if len(offsets) < 2:
+        return np.zeros(0, np.int64)
+    return np.add.reduceat(values, offsets[:-1], dtype=np.int64)

@@ -1,0 +1,138 @@
+"""The demo corpus: the docstrings of installed packages, real text that every Python brings along.
+
+Sources are parsed, never imported. Three parties: the standard library, NumPy and SciPy.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import re
+import sysconfig
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from tertulia.corpus.builder import Builder
+from tertulia.corpus.corpus import Corpus
+from tertulia.corpus.tokens import TextOptions
+from tertulia.errors import InputError
+
+PARTIES = ("stdlib", "numpy", "scipy")
+_SKIPPED = {  # tests, tables, demonstrations, and other people's packages
+    *("test", "tests", "_testutils", "idlelib", "lib2to3", "turtledemo", "pydoc_data", "encodings", "ensurepip"),
+    *("site-packages", "dist-packages"),
+}
+_DEFINITION = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def demo_parties(options: TextOptions | None = None, min_words: int = 20) -> dict[str, Corpus]:
+    """Harvest the three parties of the demo; a document is known by its name (`numpy.lib.scimath.sqrt`).
+
+    The label is the module two levels deep: `scipy.stats`, `email`.
+    """
+    parties = {}
+    for party in PARTIES:
+        builder = Builder(options)
+        for name, text in docstrings(party, min_words):
+            builder.add(name, text, label=".".join(name.split(".")[: 1 if party == "stdlib" else 2]))
+        parties[party] = builder.finish()
+    return parties
+
+
+def docstrings(package: str, min_words: int = 20) -> list[tuple[str, str]]:
+    """Collect the cleaned docstrings of a package (or of "stdlib") as pairs of name and text, without duplicates."""
+    root = _root(package)
+    found: dict[str, str] = {}  # text -> name
+    for file in sorted(root.rglob("*.py")):
+        inside = file.relative_to(root).with_suffix("").parts
+        if _SKIPPED.isdisjoint(inside) and not file.name.startswith("test_"):
+            module = ".".join(part for part in (package, *inside) if part not in ("stdlib", "__init__"))
+            for name, raw in _raw_docstrings(file):
+                text = clean(raw)
+                if len(text.split()) >= min_words:
+                    found.setdefault(text, f"{module}.{name}" if name else module)
+    if not found:
+        raise InputError(f"package '{package}' has no docstrings in {root}: its sources are not installed")
+    return [(name, text) for text, name in found.items()]
+
+
+def _root(package: str) -> Path:
+    if package == "stdlib":
+        return Path(sysconfig.get_path("stdlib"))
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError(f"there is no package '{package}': pip install {package}")
+    return Path(spec.submodule_search_locations[0])
+
+
+def _raw_docstrings(file: Path) -> Iterator[tuple[str, str]]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # old sources have invalid escapes
+            tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return  # templates and sources for other Python versions
+    yield from _inside(tree, "")
+
+
+def _inside(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
+    """Walk modules, classes and the blocks in them, not the bodies of functions."""
+    if isinstance(node, _DEFINITION):
+        if text := ast.get_docstring(node):
+            yield name, text
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _inside(child, f"{name}.{child.name}" if name else child.name)
+        elif isinstance(child, ast.If | ast.Try | ast.With):
+            yield from _inside(child, name)
+        elif isinstance(child, ast.Expr) and isinstance(child.value, ast.Call):
+            yield from _added(child.value)
+
+
+def _added(call: ast.Call) -> Iterator[tuple[str, str]]:
+    """Find what is documented from outside: `add_newdoc("numpy", "ndarray", ("sort", "..."))` for objects made in C."""
+    if "add_newdoc" in ast.unparse(call.func):
+        strings = [node.value for node in ast.walk(call) if isinstance(node, ast.Constant) and type(node.value) is str]
+        names = [text for text in strings if text.isidentifier()]
+        for text in strings:
+            if " " in text:
+                yield ".".join(names), inspect.cleandoc(text)
+
+
+# What numpydoc and reStructuredText add to the prose.
+_DOCTEST = re.compile(r"^[ \t]*>>>.*\n?(?:[ \t]*\S.*\n?)*", re.MULTILINE)
+_SECTION = re.compile(r"^[ \t]*(\S.*)\n[ \t]*[-=~^]{3,}[ \t]*$", re.MULTILINE)
+_TYPE_LINE = re.compile(r"^[ \t]*[*\w{][\w*, .()}]* : .*$", re.MULTILINE)  # x : array_like, optional
+_NOISE = re.compile(
+    r"""  :math:`[^`]*` | ``.*?`` | \[\w+\]_ | https?://\S+ | %\(\w+\)s | \$\{?\w+\}? | :\w+(?::\w+)?:(?=`)
+        | ^[ \t]*[-=~^*+|]{3,}[ \t]*$ """,
+    re.VERBOSE | re.MULTILINE,
+)
+_BLANK_LINES = re.compile(r"\n\s*\n")
+_UNTOLD = ("see also", "references")  # lists of names
+
+
+def clean(docstring: str) -> str:
+    """Keep the prose of a docstring: no examples in code, headings, types, formulas, references or markup."""
+    text = "\n".join(_without_blocks(_DOCTEST.sub("\n", docstring)))
+    pieces = _SECTION.split(text)  # prose, heading, prose, heading, ..
+    told = [pieces[0], *(p for h, p in zip(pieces[1::2], pieces[2::2], strict=True) if h.lower() not in _UNTOLD)]
+    prose = _NOISE.sub(" ", _TYPE_LINE.sub("", "\n".join(told))).replace("`", "")
+    return _BLANK_LINES.sub("\n\n", prose).strip()
+
+
+def _without_blocks(text: str) -> Iterator[str]:
+    """Leave out directives (`.. note::`) and literal blocks (after `::`) with everything indented below them."""
+    above: int | None = None
+    for line in text.splitlines():
+        depth = len(line) - len(line.lstrip())
+        if above is not None and (not line.strip() or depth > above):
+            continue
+        directive = line.lstrip().startswith(".. ")
+        above = depth if directive or line.rstrip().endswith("::") else None
+        if not directive:
+            yield line

@@ -1,0 +1,80 @@
+"""What became of the rows that were read: none of them vanishes silently."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class ReadReport:
+    """A count of rows read, kept and dropped, with the place of the first row dropped for each reason.
+
+    Places are file names with line numbers; documents are never quoted.
+
+    >>> report = ReadReport()
+    >>> report.keep()
+    >>> report.drop("empty text", "notes.csv:7")
+    >>> print(report.summary())
+    2 rows read, 1 kept, 1 dropped
+      dropped 1: empty text (first at notes.csv:7)
+    """
+
+    rows: int = 0
+    kept: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    noted: dict[str, int] = field(default_factory=dict)  # kept all the same: duplicate ids, documents without words
+    examples: dict[str, str] = field(default_factory=dict)  # reason -> place of the first such row
+
+    def keep(self) -> None:
+        """Count a row that became a document."""
+        self.rows += 1
+        self.kept += 1
+
+    def drop(self, reason: str, place: str | None = None, count: int = 1) -> None:
+        """Count rows that did not become documents, and remember where the first such row stands."""
+        self.rows += count
+        self._count(self.dropped, reason, place, count)
+
+    def note(self, reason: str, place: str | None = None, count: int = 1) -> None:
+        """Count documents that were kept but deserve a look."""
+        self._count(self.noted, reason, place, count)
+
+    def _count(self, counts: dict[str, int], reason: str, place: str | None, count: int) -> None:
+        if count:
+            counts[reason] = counts.get(reason, 0) + count
+            if place is not None:
+                self.examples.setdefault(reason, place)
+
+    def summary(self) -> str:
+        """Say it in words, one line a reason."""
+        lines = [f"{self.rows} rows read, {self.kept} kept, {sum(self.dropped.values())} dropped"]
+        for verb, counts in (("dropped", self.dropped), ("kept", self.noted)):
+            for reason, count in counts.items():
+                first = f" (first at {self.examples[reason]})" if reason in self.examples else ""
+                lines.append(f"  {verb} {count}: {reason}{first}")
+        return "\n".join(lines)
+
+    def __add__(self, other: ReadReport) -> ReadReport:
+        """Join the reports of two readings."""
+        return ReadReport(
+            rows=self.rows + other.rows,
+            kept=self.kept + other.kept,
+            dropped=_add(self.dropped, other.dropped),
+            noted=_add(self.noted, other.noted),
+            examples={**other.examples, **self.examples},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ReadReport:
+        """Rebuild what `to_dict` gave."""
+        return cls(**data)
+
+
+def _add(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {reason: one.get(reason, 0) + other.get(reason, 0) for reason in {**one, **other}}

@@ -1,0 +1,180 @@
+"""Text to tokens: Unicode words, stop words in many languages, Chinese through jieba.
+
+A word is a run of letters, marks and digits that begins with a letter (`naïve`, `mp3`, `नमस्ते`). Hyphens and
+underscores part words. An apostrophe between letters joins (`don't`, `п'ять`), but the English possessive falls off
+(`Boston's`) and in languages that elide (`l'arbre`, `dell'arte`) it parts. Texts in scripts without spaces between
+words come out right for Chinese; for others (Thai, Japanese) cut them into words first.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+from unicodedata import normalize
+
+from tertulia.errors import InputError
+
+ELIDING = frozenset({"ca", "fr", "it"})  # an apostrophe ends a word of its own: l', qu', dell'
+DOTLESS = frozenset({"az", "tr"})  # I is the capital of ı, İ that of i
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How text becomes tokens. Every party must use the same, so they travel with the model.
+
+    `stop_words` is "language" (the stop words of `language`), "none", or your own words. `language` is an ISO 639-1
+    code. The list of stopwords-iso is long (1,298 English words, `system` and `world` among them): to keep such words
+    give your own.
+    """
+
+    language: str = "en"
+    lowercase: bool = True
+    min_length: int = 2
+    numbers: bool = False
+    stop_words: str | tuple[str, ...] = "language"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.stop_words, str):
+            object.__setattr__(self, "stop_words", tuple(self.stop_words))  # JSON and TOML give lists
+        elif self.stop_words not in ("language", "none"):
+            raise InputError(
+                f"stop_words = '{self.stop_words}' is not understood: write 'language', 'none' or a list of words"
+            )
+        if self.min_length < 1:
+            raise InputError(f"min_length = {self.min_length} must be at least 1")
+        if self.stop_words == "language":
+            _listed(self.language)  # an unknown language is an error here, not at the first document
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TextOptions:
+        """Rebuild what `to_dict` gave, from JSON too."""
+        return cls(**data)
+
+
+def stop_words(options: TextOptions) -> frozenset[str]:
+    """List the words that are left out, in lower case."""
+    if options.stop_words == "none":
+        return frozenset()
+    listed = options.stop_words if isinstance(options.stop_words, tuple) else _listed(options.language)
+    return frozenset(_fold(word, options.language, lowercase=True) for word in listed)
+
+
+def _listed(language: str) -> tuple[str, ...]:
+    import stopwordsiso
+
+    if not stopwordsiso.has_lang(language):
+        known = ", ".join(sorted(stopwordsiso.langs()))
+        raise InputError(
+            f"no stop words are known for language '{language}'. Choose one of {known}; "
+            "or set stop_words to 'none' or to your own list"
+        )
+    return tuple(stopwordsiso.stopwords(language))
+
+
+@lru_cache(maxsize=32)
+def splitter(options: TextOptions) -> Callable[[str], list[str]]:
+    """Make the function that cuts a piece of text into tokens."""
+    find = _chinese(options) if options.language == "zh" else _finder(options)
+    unwanted, shortest = stop_words(options), options.min_length
+    language, lowercase = options.language, options.lowercase
+
+    def split(text: str) -> list[str]:
+        return [
+            word for word in find(_fold(text, language, lowercase)) if word not in unwanted and len(word) >= shortest
+        ]
+
+    def split_cased(text: str) -> list[str]:  # "The" is as unwanted as "the"
+        found = find(_fold(text, language, lowercase))
+        return [word for word in found if word.lower() not in unwanted and len(word) >= shortest]
+
+    return split if options.lowercase else split_cased
+
+
+def tokenize(text: str, options: TextOptions | None = None) -> list[str]:
+    """Cut a text into tokens, in order.
+
+    >>> tokenize("The naïve banker's 3 boats aren't state-of-the-art.")
+    ['naïve', 'banker', 'boats', 'art']
+    """
+    return splitter(options or TextOptions())(text)
+
+
+def sentences(text: str, options: TextOptions | None = None) -> list[list[list[str]]]:
+    r"""Cut a text into paragraphs of sentences of tokens; sentences and paragraphs without a token are left out.
+
+    >>> sentences("Rain fell. Rivers rose.\n\nBridges held.")
+    [[['rain', 'fell'], ['rivers', 'rose']], [['bridges', 'held']]]
+    """
+    from tertulia.corpus.segment import segment
+
+    split = splitter(options or TextOptions())
+    paragraphs = [[words for piece in pieces if (words := split(piece))] for pieces in segment(text)]
+    return [paragraph for paragraph in paragraphs if paragraph]
+
+
+def _fold(text: str, language: str, lowercase: bool) -> str:
+    if not text.isascii():
+        # One form for é typed in two ways and for the three apostrophes; soft hyphens are invisible.
+        text = normalize("NFC", text).replace("’", "'").replace("ʼ", "'").replace("\u00ad", "")
+    if lowercase and language in DOTLESS:
+        text = text.replace("İ", "i").replace("I", "ı")
+    return text.lower() if lowercase else text
+
+
+def _finder(options: TextOptions) -> Callable[[str], list[str]]:
+    """Find words with `regex`; where a piece is plain ASCII, with the same pattern in `re`, twice as fast."""
+    import regex
+
+    anywhere: Callable[[str], list[str]] = regex.compile(
+        _pattern(options, r"\p{L}", r"\p{N}", r"\p{M}\u200c\u200d")
+    ).findall
+    in_ascii: Callable[[str], list[str]] = re.compile(_pattern(options, "a-zA-Z", "0-9", "")).findall
+
+    def find(text: str) -> list[str]:
+        return in_ascii(text) if text.isascii() else anywhere(text)
+
+    return find
+
+
+def _pattern(options: TextOptions, letter: str, digit: str, joined: str) -> str:
+    part = f"[{letter}{digit}{joined}]"
+    possessive = f"'s(?!{part})"
+    word = f"[{letter}]{part}*"
+    if options.language not in ELIDING:
+        word += f"(?:(?!{possessive})'[{letter}]{part}*)*"
+    if options.numbers:
+        word += f"|[{digit}]+(?:[.,][{digit}]+)*{part}*"
+    return f"(?<!{part})({word})(?:{possessive})?"  # findall returns the group alone: the possessive falls off
+
+
+def _chinese(options: TextOptions) -> Callable[[str], list[str]]:
+    import regex
+
+    cut = _jieba().lcut
+    wanted = regex.compile(r"[\p{L}\p{N}]+" if options.numbers else r"\p{L}[\p{L}\p{N}]*").fullmatch
+
+    def find(text: str) -> list[str]:
+        return [word for word in cut(text) if wanted(word)]
+
+    return find
+
+
+def _jieba() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # jieba 0.42 has invalid escapes and imports pkg_resources
+            jieba = importlib.import_module("jieba")
+    except ModuleNotFoundError as error:
+        raise InputError("language 'zh' needs jieba: pip install 'tertulia[zh]'") from error
+    tokenizer = jieba.Tokenizer()
+    jieba.setLogLevel("WARNING")
+    return tokenizer

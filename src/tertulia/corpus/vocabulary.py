@@ -1,0 +1,196 @@
+"""The ordered word list that everyone agrees on, and how parties come to agree (stage 0 of every method).
+
+Parties `propose` words with document counts; the server `merge`s the proposals into one `Vocabulary`. With a `public`
+list nothing about the data is sent at all. The functions are pure; `methods` wrap them into party steps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from tertulia.arrays import I32, I64, U8, Bool
+from tertulia.errors import FormatError, InputError
+
+if TYPE_CHECKING:
+    from tertulia.corpus.corpus import Corpus
+
+MergeMode = Literal["union", "min_parties"]
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """An ordered list of unique words; a word's place is its number in every array.
+
+    >>> vocabulary = Vocabulary(("apple", "pear"))
+    >>> vocabulary.lookup(["pear", "plum"])
+    array([ 1, -1], dtype=int32)
+    """
+
+    words: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.index) != len(self.words):
+            twice = next(word for place, word in enumerate(self.words) if self.index[word] != place)
+            raise InputError(f"the vocabulary holds '{twice}' more than once: words must be unique")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The number of each word."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short name that two vocabularies share only if their words and order are the same."""
+        blob, offsets = pack_words(self.words)
+        return hashlib.blake2b(offsets.tobytes() + blob.tobytes(), digest_size=16).hexdigest()
+
+    def lookup(self, words: Sequence[str]) -> I32:
+        """Find the number of each given word, -1 where it is unknown."""
+        find = self.index.get
+        return np.fromiter((find(word, -1) for word in words), dtype=np.int32, count=len(words))
+
+
+class Proposal(NamedTuple):
+    """What one party says about its words."""
+
+    words: Sequence[str]
+    counts: Sequence[int] | I64  # documents that contain the word
+    n_documents: int
+
+
+def propose(corpus: Corpus, min_documents: int = 1, max_share: float = 1.0) -> Proposal:
+    """List a party's own words with document counts, pruned by document frequency.
+
+    Words in fewer than `min_documents` documents, or in more than `max_share` of them, are left out.
+    """
+    counts = corpus.document_frequency()  # [V]
+    keep = _frequent(counts, corpus.n_documents, min_documents, max_share)
+    words = [corpus.vocabulary.words[v] for v in np.flatnonzero(keep)]
+    return Proposal(words, counts[keep], corpus.n_documents)
+
+
+def merge(
+    proposals: Mapping[str, Proposal | tuple[Sequence[str], Sequence[int] | I64, int]],
+    mode: MergeMode = "union",
+    min_parties: int = 1,
+    min_documents: int = 1,
+    max_share: float = 1.0,
+    max_words: int | None = None,
+) -> Vocabulary:
+    """Merge the parties' proposals into one vocabulary.
+
+    The order is by total document count, most frequent first, then by the word itself (code points): it depends
+    neither on the names nor on the order of the parties. `union` keeps any party's words; `min_parties` keeps those
+    that at least `min_parties` parties propose. The pruning rules apply to the totals; `max_words` keeps the head.
+
+    >>> merge({"north": (["bank", "river"], [3, 1], 4), "south": (["bank"], [2], 2)}).words
+    ('bank', 'river')
+    """
+    if mode not in ("union", "min_parties"):
+        raise InputError(f"vocabulary mode '{mode}' is unknown: use 'union', 'min_parties' or a public word list")
+    offered = [word for proposal in proposals.values() for word in proposal[0]]
+    words = tuple(sorted(set(offered)))
+    number = {word: v for v, word in enumerate(words)}
+    counts = np.zeros(len(words), np.int64)
+    parties = np.zeros(len(words), np.int64)
+    for proposed, documents, _ in proposals.values():
+        own = np.fromiter((number[word] for word in proposed), np.int64, len(proposed))
+        np.add.at(counts, own, np.asarray(documents, np.int64))
+        np.add.at(parties, np.unique(own), 1)
+    n_documents = sum(int(proposal[2]) for proposal in proposals.values())
+
+    shared = parties >= (min_parties if mode == "min_parties" else 1)
+    frequent = _frequent(counts, n_documents, min_documents, max_share)
+    kept = np.flatnonzero(shared & frequent)
+    if not len(kept):
+        raise InputError(_why_empty(shared, frequent, len(proposals), min_parties, min_documents, max_share))
+    order = kept[np.argsort(-counts[kept], kind="stable")][:max_words]
+    return Vocabulary(tuple(words[v] for v in order))
+
+
+def _frequent(counts: I64, n_documents: int, min_documents: int, max_share: float) -> Bool:
+    return (counts >= min_documents) & (counts <= max_share * n_documents)
+
+
+def _why_empty(
+    shared: Bool, frequent: Bool, n_parties: int, min_parties: int, min_documents: int, max_share: float
+) -> str:
+    if not len(shared):
+        return f"no word was proposed by any of the {n_parties} parties: are their documents empty, or all stop words?"
+    return (
+        f"the merged vocabulary is empty: of {len(shared)} proposed words {int((~shared).sum())} have too few parties "
+        f"and {int((~frequent).sum())} too few or too many documents. Lower min_parties (now {min_parties}) or "
+        f"min_documents (now {min_documents}), or raise max_share (now {max_share})"
+    )
+
+
+def disjoint_parties(proposals: Mapping[str, Proposal | tuple[Sequence[str], Sequence[int] | I64, int]]) -> list[str]:
+    """Name the parties that share no word with anybody else: another language, or another way of cutting words.
+
+    >>> disjoint_parties({"a": (["sun"], [1], 1), "b": (["sun"], [1], 1), "c": (["soleil"], [1], 1)})
+    ['c']
+    """
+    holders: dict[str, int] = {}
+    for proposal in proposals.values():
+        for word in set(proposal[0]):
+            holders[word] = holders.get(word, 0) + 1
+    if len(proposals) < 2:
+        return []
+    return [party for party, proposal in proposals.items() if all(holders[word] == 1 for word in proposal[0])]
+
+
+def public(words: str | Path | Iterable[str]) -> Vocabulary:
+    """Take a vocabulary given in public: a sequence of words, or a UTF-8 file with one word a line (`#`: a comment).
+
+    Repeated words count once, blank lines not at all.
+    """
+    listed = _word_file(Path(words)) if isinstance(words, str | Path) else words
+    unique = tuple(dict.fromkeys(word for line in listed if (word := line.strip())))
+    if not unique:
+        raise InputError(f"the public word list {words if isinstance(words, str | Path) else ''} holds no word")
+    return Vocabulary(unique)
+
+
+def _word_file(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise InputError(f"cannot read the public word list {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"the public word list {path} is not UTF-8: save it as UTF-8, one word a line") from error
+    return [line for line in lines if not line.startswith("#")]
+
+
+def pack_words(words: Sequence[str]) -> tuple[U8, I64]:
+    r"""Turn words into numeric arrays, for replies that may hold nothing else: UTF-8 bytes and n + 1 offsets into them.
+
+    >>> blob, offsets = pack_words(["day", "öl"])
+    >>> bytes(blob), offsets.tolist()
+    (b'day\xc3\xb6l', [0, 3, 6])
+    """
+    encoded = [word.encode("utf-8") for word in words]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
+    return np.frombuffer(b"".join(encoded), np.uint8), offsets
+
+
+def unpack_words(blob: U8, offsets: I64) -> list[str]:
+    """Return the words that `pack_words` packed."""
+    data, bounds = blob.tobytes(), offsets.tolist()
+    if not bounds or bounds[0] != 0 or bounds[-1] != len(data) or any(a > b for a, b in pairwise(bounds)):
+        raise FormatError("packed words are damaged: the offsets do not fit the bytes")
+    try:
+        return [data[start:end].decode("utf-8") for start, end in pairwise(bounds)]
+    except UnicodeDecodeError as error:
+        raise FormatError("packed words are damaged: the bytes are not UTF-8") from error

@@ -1,0 +1,109 @@
+"""What survives `kill -9`: atomic files, and the server's commits.
+
+A commit holds the method's state, the round's number and the history of metrics and bytes. The last two commits are
+kept: should the newest be damaged on disk, the run goes on from the one before, and parties keep their answers since
+then, so that nothing is lost and no noise is drawn twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from tertulia.errors import FormatError, JournalError
+from tertulia.federation import faults
+from tertulia.federation.codec import decode, encode
+from tertulia.federation.types import message
+
+_KEPT = 2  # commits on disk
+
+
+def atomic_write(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write a whole file or nothing: a crash leaves the old contents, a full disk raises `JournalError`."""
+    temporary = path.with_name(path.name + ".part")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)
+        if durable:
+            _sync_directory(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise JournalError(
+            f"could not write {path} ({error.strerror}): free some space and run `tertulia resume`; "
+            "everything committed before is intact"
+        ) from error
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def seal(data: bytes) -> bytes:
+    """Prefix data with its digest, so that a truncated or damaged file is noticed."""
+    return hashlib.sha256(data).digest() + data
+
+
+def unseal(path: Path) -> bytes:
+    """Read a sealed file; raise `FormatError` if it is not what was written."""
+    raw = path.read_bytes()
+    if hashlib.sha256(raw[32:]).digest() != raw[:32]:
+        raise FormatError(f"{path} is truncated or damaged ({len(raw)} bytes): restore it from a backup")
+    return raw[32:]
+
+
+@message
+class Commit:
+    """The end of a round as it is stored."""
+
+    round: int
+    state: Any  # the method's own
+    answered: dict[str, Any]  # party -> place of the last question it answered
+    history: tuple[Any, ...]  # one dict a round: metrics, bytes by party and direction, seconds
+
+
+class Journal:
+    """The server's commits in one directory."""
+
+    def __init__(self, directory: Path, *, durable: bool = True) -> None:
+        self.directory = directory
+        self.durable = durable
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def write(self, commit: Commit) -> None:
+        """Store a commit and forget those older than the one before it."""
+        faults.point("server.before_commit")
+        atomic_write(self._path(commit.round), seal(encode(commit)), durable=self.durable)
+        faults.point("server.after_commit")
+        for round_ in self.rounds()[:-_KEPT]:
+            self._path(round_).unlink()
+
+    def last(self) -> tuple[Commit | None, list[str]]:
+        """The newest sound commit, and a warning for each damaged one that was passed over."""
+        warnings = []
+        for round_ in reversed(self.rounds()):
+            try:
+                sound = unseal(self._path(round_))
+            except FormatError as error:
+                warnings.append(f"{error}; going on from the commit before it")
+            else:
+                return decode(sound), warnings
+        if len(warnings) >= _KEPT:  # with fewer, the run is so young that parties still hold every answer
+            raise FormatError("no sound commit is left: " + "; ".join(warnings))
+        return None, warnings
+
+    def rounds(self) -> list[int]:
+        """The rounds whose commits are on disk, oldest first."""
+        return sorted(int(path.stem.split("-")[1]) for path in self.directory.glob("commit-*.safetensors"))
+
+    def _path(self, round_: int) -> Path:
+        return self.directory / f"commit-{round_:08d}.safetensors"

@@ -1,0 +1,82 @@
+"""What crosses between server and party: a question, its answer, and nothing else.
+
+A question's body (step, verb, message) is what it asks; its hash identifies it. The envelope around it says where
+in the run it stands, so that a party can tell a repeat from a change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tertulia.errors import FormatError
+from tertulia.federation.codec import decode, encode
+from tertulia.federation.types import Step, message, step_name
+
+Verb = Literal["sum", "mean", "each"]
+Place = tuple[int, int]  # (round, ordinal within the round)
+BEFORE_ALL: Place = (-1, 0)
+
+
+@message
+class Ask:
+    """The body of a question."""
+
+    verb: str
+    step: str
+    message: Any
+
+
+@message
+class Answer:
+    """A party's answer: a reply, or why there is none (`refused`, `failed`, `behind`)."""
+
+    kind: str
+    text: str
+    reply: Any
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question to one party."""
+
+    run: str
+    place: Place
+    previous: Place  # the last question that this party is known to have answered
+    safe: int  # answers to rounds before this one will never be asked for again
+    durable: bool  # must the answer survive a crash before it is sent?
+    body: bytes
+
+    @property
+    def hash(self) -> str:
+        """What is asked, whatever the place."""
+        return hashlib.sha256(self.body).hexdigest()
+
+    def to_bytes(self) -> bytes:
+        """The frame that travels."""
+        envelope = json.dumps([self.run, self.place, self.previous, self.safe, self.durable]).encode()
+        return len(envelope).to_bytes(4, "little") + envelope + self.body
+
+    @classmethod
+    def from_bytes(cls, frame: bytes) -> Question:
+        """Read a frame."""
+        try:
+            size = 4 + int.from_bytes(frame[:4], "little")
+            run, place, previous, safe, durable = json.loads(frame[4:size])
+        except ValueError as error:
+            raise FormatError(f"this frame of {len(frame)} bytes is not a question ({error})") from error
+        return cls(run, (place[0], place[1]), (previous[0], previous[1]), safe, durable, frame[size:])
+
+    def ask(self) -> Ask:
+        """The decoded body."""
+        body = decode(self.body)
+        if not isinstance(body, Ask):
+            raise FormatError(f"a question must hold an Ask, not a {type(body).__name__}")
+        return body
+
+
+def body(verb: Verb, step: Step, message: Any) -> bytes:
+    """Encode what is asked, once for all parties that are asked the same."""
+    return encode(Ask(verb, step_name(step), message))

@@ -1,0 +1,140 @@
+"""The contract between methods and engines: messages, steps, the `Federation` handle and the `Party` in a step.
+
+Methods import nothing else of this package; engines know no method.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
+
+from tertulia.arrays import Array
+from tertulia.corpus import Corpus, Vocabulary
+from tertulia.errors import FormatError
+from tertulia.privacy.mechanisms import Mechanism
+
+PartyId = str
+_T = TypeVar("_T", bound=type)
+_MESSAGES: dict[str, type] = {}
+_STEPS: dict[str, Step] = {}
+
+
+@dataclass_transform(frozen_default=True)
+def message(cls: _T) -> _T:
+    """Make a class a message: a frozen dataclass that the codec can carry, known by its qualified name."""
+    frozen = dataclasses.dataclass(frozen=True, eq=False)(cls)
+    _MESSAGES[_name(cls)] = frozen
+    return frozen
+
+
+def message_name(value: Any) -> str:
+    """The name under which a message travels."""
+    name = _name(type(value))
+    if name not in _MESSAGES:
+        raise FormatError(f"{name} is not a message: decorate the class with @message")
+    return name
+
+
+def message_type(name: str) -> type:
+    """The class of a message that arrived, if this side knows it."""
+    if name not in _MESSAGES:
+        raise FormatError(f"unknown message '{name}': import the module that defines it (both sides need one version)")
+    return _MESSAGES[name]
+
+
+def step(function: _S) -> _S:
+    """Make a function a party step: only its name travels, and a party runs it only if it knows that name."""
+    _STEPS[_name(function)] = function
+    return function
+
+
+def step_name(function: Step) -> str:
+    """The name under which a step is asked for."""
+    name = _name(function)
+    if _STEPS.get(name) is not function:
+        raise FormatError(f"{name} is not a step: decorate the function with @step")
+    return name
+
+
+def step_named(name: str) -> Step:
+    """The step that a question names, if this party knows it; names never import anything."""
+    if name not in _STEPS:
+        raise FormatError(f"this party does not offer the step '{name}': add its module to the party's `methods`")
+    return _STEPS[name]
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}:{thing.__qualname__}"
+
+
+@message
+class Nothing:
+    """The empty message or reply."""
+
+
+class Party(Protocol):
+    """What a step sees of the house it runs in."""
+
+    @property
+    def id(self) -> PartyId:
+        """The party's name."""
+
+    @property
+    def seed(self) -> int:
+        """A 64-bit key for the model's randomness, fixed by run, party and question: never use it for noise."""
+
+    def documents(self, vocabulary: Vocabulary | None = None, part: str = "train") -> Corpus:
+        """The `train` or `heldout` documents, over an agreed vocabulary or over the party's own words."""
+
+    def setting(self, name: str, default: Any) -> Any:
+        """The party's own value of a method's setting (its own K, say), else the server's."""
+
+    def release(self, x: Array, mechanism: Mechanism) -> Array:
+        """The only door out: charge the ledger, then return what may be put into a reply."""
+
+    def keep(self, name: str, **arrays: Array) -> None:
+        """Store what is the party's own; it is never encoded into a message."""
+
+    def kept(self, name: str) -> dict[str, Array]:
+        """What `keep` stored under this name."""
+
+
+Step = Callable[[Any, Any, Any], tuple[Any, Any]]
+_S = TypeVar("_S", bound=Callable[..., tuple[Any, Any]])
+
+
+class Planned(NamedTuple):
+    """A release that a method is going to ask for, so that it can be checked and told beforehand."""
+
+    step: Step
+    verb: str
+    mechanism: Mechanism
+    times: int
+
+
+class Federation(Protocol):
+    """The server's handle. The verb is the disclosure: `grep 'fed.each'` lists what is seen of single parties."""
+
+    @property
+    def parties(self) -> Sequence[PartyId]:
+        """Who is there now; read it anew each round."""
+
+    @property
+    def round(self) -> int:
+        """The number of commits so far."""
+
+    def sum(self, step: Step, message: Any) -> Any:
+        """The total of the parties' replies (a message of numeric arrays); only this total is revealed."""
+
+    def mean(self, step: Step, message: Any) -> Any:
+        """The mean of the replies, weighted by their field `weight`, by the same path as `sum`."""
+
+    def each(self, step: Step, message: Any | Mapping[PartyId, Any]) -> dict[PartyId, Any]:
+        """Single parties' replies, in clear, from those who answered."""
+
+    def commit(self, state: _State, *, durable: int = 1, **metrics: float) -> _State:
+        """End a round: keep the state durably (every `durable` rounds) and report the metrics."""
+
+
+_State = TypeVar("_State")

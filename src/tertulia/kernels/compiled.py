@@ -1,0 +1,39 @@
+"""The decorators of all kernels: machine code that releases the GIL, compiled on first use and cached on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numpy.typing import DTypeLike
+
+from tertulia.arrays import Array
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def kernel(function: _F) -> _F:
+    """Compile a function on its first call."""
+    return _compiled(function, nogil=True)
+
+
+def reduction(function: _F) -> _F:
+    """Compile a function whose sums LLVM may reorder, and so turn into vector code: last bits vary with the CPU."""
+    return _compiled(function, nogil=True, fastmath={"reassoc", "nsz"})
+
+
+def frozen(x: Any, dtype: DTypeLike) -> Array:
+    """A contiguous read-only view of `x`: memory maps and plain arrays then share one compiled version."""
+    view = np.ascontiguousarray(np.asarray(x), dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+def _compiled(function: _F, **options: Any) -> _F:
+    try:
+        compiled: _F = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no writable place beside the source nor in the user's cache: compile once a process
+        compiled = numba.njit(**options)(function)
+    return compiled

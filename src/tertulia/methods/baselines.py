@@ -1,0 +1,67 @@
+"""The two scenarios that every paper compares with: each party alone, and all documents in one place.
+
+*Non-collaborative*: parties agree on a vocabulary, so that their models can be compared, and then train alone.
+*Centralised* is the same method in a federation whose one party holds everybody's documents.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from tertulia.corpus import Vocabulary
+from tertulia.federation.types import Federation, PartyId, Planned, message
+from tertulia.kernels.lda import Sampler
+from tertulia.methods.ftm import DOCUMENTS, PUSHED, LocalModel, Task, train_local
+from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
+from tertulia.methods.trained import Trained
+from tertulia.models import Topics
+
+
+class AloneTerms(Protocol):
+    """What a run's settings say about the method."""
+
+    topics: int
+    sweeps: int
+    alpha: float
+    beta: float
+    learn_alpha: bool
+    sampler: Sampler
+    vocabulary: VocabularyTerms
+
+
+@message
+class State:
+    """What the server keeps: the vocabulary, then also the models."""
+
+    words: tuple[str, ...]
+    models: dict[PartyId, LocalModel]
+
+
+def plan(config: AloneTerms) -> list[Planned]:
+    """Everything that will leave a party, for `tertulia check`."""
+    pushed = [Planned(train_local, "each", mechanism, 1) for mechanism in (PUSHED, DOCUMENTS)]
+    return [*plan_vocabulary(config.vocabulary), *pushed]
+
+
+def train(fed: Federation, config: AloneTerms, state: State | None = None) -> Trained:
+    """Train every party alone, with as many sweeps as all rounds of a federation together."""
+    if state is None:
+        state = fed.commit(State(agree(fed, config.vocabulary).words, {}))
+    if not state.models:
+        task = Task(
+            state.words, config.topics, config.sweeps, config.alpha, config.beta, config.learn_alpha, config.sampler, None
+        )
+        state = fed.commit(State(state.words, fed.each(train_local, task)))
+    local = {
+        party: Topics(
+            model.topic_word,
+            Vocabulary(state.words),
+            np.full(len(model.topic_word), config.alpha / len(model.topic_word)),
+            config.beta,
+            np.full(len(model.topic_word), 1 / len(model.topic_word)),
+        )
+        for party, model in state.models.items()
+    }
+    return Trained(next(iter(local.values())), local)

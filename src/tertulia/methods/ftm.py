@@ -1,0 +1,187 @@
+"""FTM: Federated Topic Modeling (Jiang, Song, Tong et al., CIKM 2019) and iFTM (Jiang, Tong, Song et al., TIST 2021).
+
+Each party trains LDA on its own documents and pushes the topic-wise normalised model; the server merges similar topics
+into a global model and composes from it a new start for each party. Parties may have different numbers of topics.
+Equation and algorithm numbers are iFTM's. Here is `mode = clear`: no noise, and the ledger says so. Topic-wise
+normalisation hides nothing but the row totals; the papers call it an encryption, which it is not.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from tertulia.arrays import F64, Array
+from tertulia.corpus import Vocabulary
+from tertulia.errors import ConfigError, InputError
+from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
+from tertulia.kernels import lda
+from tertulia.kernels.lda import Sampler
+from tertulia.methods.evaluation import SCORE, perplexity, score
+from tertulia.methods.merging import compose, integrate
+from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
+from tertulia.methods.trained import Trained
+from tertulia.models import Topics
+from tertulia.privacy.mechanisms import Clear, Public
+
+PUSHED = Clear("topic-word distributions")
+DOCUMENTS = Public("number of documents")
+
+
+class FTMTerms(Protocol):
+    """What a run's settings say about the method."""
+
+    topics: int  # K of a party that does not choose its own
+    rounds: int  # global iterations
+    sweeps: int  # local iterations in each
+    alpha: float  # sum of the Dirichlet prior of theta
+    beta: float
+    learn_alpha: bool
+    sampler: Sampler
+    min_similarity: float  # xi
+    top_words: int  # L
+    literal_compose: bool
+    evaluate: bool
+    vocabulary: VocabularyTerms
+
+
+@message
+class Task:
+    """What the server asks of a party in a global iteration."""
+
+    words: tuple[str, ...]
+    topics: int
+    sweeps: int
+    alpha: float
+    beta: float
+    learn_alpha: bool
+    sampler: Sampler
+    model: Array | None  # [K_p, V] the composed local model; None in a party's first round
+
+
+@message
+class LocalModel:
+    """What a party pushes: M^_p and how many documents stand behind it."""
+
+    topic_word: Array  # [K_p, V]
+    documents: Array  # scalar
+
+
+@message
+class Chain:
+    """What a party keeps between rounds."""
+
+    z: Array  # [N_p] topic of each token
+
+
+@message
+class ComposedModel:
+    """A party's own result."""
+
+    topic_word: Array  # [K_p, V]
+
+
+@message
+class State:
+    """What the server keeps between rounds."""
+
+    round: int
+    words: tuple[str, ...]
+    models: dict[PartyId, LocalModel]  # the last that each party pushed, in order of first arrival
+    composed: dict[PartyId, Array]
+    topic_word: Array | None  # [T, V] the global model M*
+    weights: Array | None  # [T] documents behind each global topic
+
+
+@step
+def train_local(party: Party, state: Chain | None, ask: Task) -> tuple[Chain, LocalModel]:
+    """Algorithm 1: local sweeps, then push the normalised model."""
+    corpus = party.documents(Vocabulary(ask.words))
+    if corpus.n_tokens == 0:
+        raise InputError(f"no word of party '{party.id}' is in the agreed vocabulary: check its language, or use 'union'")
+    K, V = party.setting("topics", ask.topics), len(ask.words)
+    alpha = np.full(K, ask.alpha / K)
+    start, sweeps = party.seed, party.seed ^ 1  # two keys: the draws of the start and those of the sweeps
+    if state is None or ask.model is None:  # a party without state is new, whatever the round: lines 1-7
+        chain = lda.init(corpus.words, corpus.documents, V, K, alpha, ask.beta, start)
+    else:  # lines 8-10
+        chain = lda.init_from_topics(corpus.words, corpus.documents, ask.model, alpha, ask.beta, start)
+    chain, _ = lda.run(  # lines 11-23
+        corpus.words, corpus.documents, chain, ask.sweeps, sweeps,
+        sampler=ask.sampler, learn_alpha=ask.learn_alpha, threads=party.setting("threads", 1),
+    )  # fmt: skip
+    pushed = lda.topic_word(chain).astype(np.float32)  # line 24 and topic-wise normalisation
+    return Chain(chain.z), LocalModel(
+        party.release(pushed, PUSHED),
+        party.release(np.int64(corpus.n_documents), DOCUMENTS),
+    )
+
+
+@step
+def keep_composed(party: Party, state: Chain | None, ask: ComposedModel) -> tuple[Chain | None, Nothing]:
+    """Store the composed local model at its party."""
+    party.keep("composed", topic_word=ask.topic_word)
+    return state, Nothing()
+
+
+def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trained:
+    """Algorithm 5: the workflow of global iterations."""
+    if state is None:
+        vocabulary = agree(fed, config.vocabulary)
+        _check_topics(config.topics, len(vocabulary))
+        state = fed.commit(State(0, vocabulary.words, {}, {}, None, None))
+    while state.round < config.rounds:
+        pushed = fed.each(train_local, {party: _task(config, state, party) for party in fed.parties})
+        models = {**state.models, **pushed}  # an absent party's last model takes part
+        M, weights = integrate(
+            [(model.topic_word, int(model.documents)) for model in models.values()],
+            config.min_similarity,
+            config.top_words,
+        )
+        composed = {
+            party: compose(M, model.topic_word, config.min_similarity, config.top_words, literal=config.literal_compose)
+            for party, model in models.items()
+        }
+        scores = {"topics": len(M)}
+        if config.evaluate:
+            scores["perplexity"] = perplexity(fed, state.words, M, _alpha(config, len(M)))
+        state = fed.commit(State(state.round + 1, state.words, models, composed, M, weights), **scores)
+    fed.each(keep_composed, {p: ComposedModel(state.composed[p]) for p in fed.parties if p in state.composed})
+    return _result(config, state)
+
+
+def plan(config: FTMTerms) -> list[Planned]:
+    """Everything that will leave a party, for `tertulia check`."""
+    rounds = config.rounds
+    pushed = [Planned(train_local, "each", mechanism, rounds) for mechanism in (PUSHED, DOCUMENTS)]
+    scores = [Planned(score, "sum", SCORE, rounds)] if config.evaluate else []
+    return [*plan_vocabulary(config.vocabulary), *pushed, *scores]
+
+
+def _task(config: FTMTerms, state: State, party: PartyId) -> Task:
+    return Task(
+        state.words, config.topics, config.sweeps, config.alpha, config.beta, config.learn_alpha, config.sampler,
+        state.composed.get(party),
+    )  # fmt: skip
+
+
+def _alpha(config: FTMTerms, topics: int) -> F64:
+    return np.full(topics, config.alpha / topics)
+
+
+def _check_topics(topics: int, words: int) -> None:
+    if topics > words:
+        raise ConfigError(f"topics = {topics}, but the agreed vocabulary has only {words} words: ask for fewer topics")
+
+
+def _result(config: FTMTerms, state: State) -> Trained:
+    assert state.topic_word is not None
+    assert state.weights is not None
+    vocabulary = Vocabulary(state.words)
+
+    def topics(topic_word: Array, weights: Array) -> Topics:
+        return Topics(topic_word, vocabulary, _alpha(config, len(topic_word)), config.beta, weights / weights.sum())
+
+    local = {party: topics(model, np.ones(len(model))) for party, model in state.composed.items()}
+    return Trained(topics(state.topic_word, state.weights), local)

@@ -1,0 +1,161 @@
+"""Held-out likelihood and perplexity by document completion: one estimator for every model, ours or a foreign one.
+
+Wallach et al. 2009, "Evaluation Methods for Topic Models": fold in on the first half of each document's tokens, score
+the second half. Beside it `perplexity_plugin`, the figure that FedLDA and PC-TD print.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tertulia.arrays import F64, I32, I64, Array
+from tertulia.corpus import Corpus
+from tertulia.errors import ConfigError, InputError
+from tertulia.kernels import foldin
+from tertulia.kernels.check import checked_topics
+from tertulia.kernels.compiled import frozen, kernel
+
+
+@dataclass(frozen=True)
+class Completion:
+    """The log likelihood of the scored halves of documents; the results of several parties add up."""
+
+    log_likelihood: float
+    tokens: int  # scored
+    documents: int  # scored
+    skipped: int  # documents with fewer than 2 known tokens: there is nothing to complete
+
+    @property
+    def perplexity(self) -> float:
+        """exp(-log likelihood a token); infinite if a word of probability 0 occurs (see `smoothing`)."""
+        return _perplexity(self.log_likelihood, self.tokens)
+
+    def __add__(self, other: Completion) -> Completion:
+        return Completion(
+            self.log_likelihood + other.log_likelihood,
+            self.tokens + other.tokens,
+            self.documents + other.documents,
+            self.skipped + other.skipped,
+        )
+
+
+def completion(
+    topic_word: Array,
+    alpha: float | Array,
+    corpus: Corpus,
+    *,
+    smoothing: float = 0.0,
+    iterations: int = 20,
+    threads: int = 1,
+) -> Completion:
+    """Score a model [K, V] on documents over its vocabulary.
+
+    Rows are normalised first, so counts and scikit-learn's `components_` will do. `smoothing=s` mixes each topic with
+    a share s of the uniform distribution: models that have never seen some words can then be compared with others.
+
+    >>> corpus = Corpus.from_texts(["sun rain sun rain", "money"])
+    >>> completion(np.array([[1.0, 1.0, 2.0]]), 0.1, corpus)
+    Completion(log_likelihood=-2.772588722239781, tokens=2, documents=1, skipped=1)
+    """
+    phi = _topics(topic_word, corpus, smoothing)
+    lengths = corpus.lengths
+    scored = lengths >= 2
+    if not scored.any():
+        raise InputError(
+            f"none of {corpus.n_documents} documents has 2 tokens that the model knows: is it the right vocabulary?"
+        )
+    first = np.where(scored, lengths // 2, lengths)  # tokens folded in; documents that are skipped score none
+    middle = corpus.documents[:-1] + first
+    seen = _head(corpus.words, corpus.documents, middle)
+    theta = foldin.theta(seen, np.concatenate(([0], np.cumsum(first))), phi, alpha, iterations, threads)
+    total = _log_likelihood(corpus.words, middle, corpus.documents[1:], phi, theta)
+    tokens, documents = int((lengths - first).sum()), int(scored.sum())
+    return Completion(total, tokens, documents, corpus.n_documents - documents)
+
+
+def perplexity_plugin(topic_word: Array, theta: Array, corpus: Corpus) -> float:
+    """Return exp(-sum ln sum_k p(w|z_k) p(z_k|d) / tokens) with the documents' own fitted theta [D, K].
+
+    The documents that theta was fitted on are scored, so it flatters the model: compare models by `completion`.
+    """
+    phi = _topics(topic_word, corpus, 0.0)
+    theta = np.asarray(theta, np.float64)
+    if theta.shape != (corpus.n_documents, len(phi)):
+        raise InputError(
+            f"theta has shape {theta.shape}: {corpus.n_documents} documents and {len(phi)} topics are needed"
+        )
+    if not (np.all(theta >= 0) and np.allclose(theta.sum(axis=1), 1.0, atol=1e-3)):
+        raise InputError("theta must hold shares: each row non-negative, with sum 1")
+    if corpus.n_tokens == 0:
+        raise InputError("the documents hold no token that the model knows: there is nothing to score")
+    total = _log_likelihood(corpus.words, corpus.documents[:-1], corpus.documents[1:], phi, theta)
+    return _perplexity(total, corpus.n_tokens)
+
+
+def unigram(corpus: Corpus, *, pseudo_count: float = 1.0) -> F64:
+    """Return the model [1, V] of a single topic, the word frequencies: what any topic model must beat.
+
+    >>> unigram(Corpus.from_texts(["sun rain sun"]), pseudo_count=0.0)
+    array([[0.66666667, 0.33333333]])
+    """
+    counts = np.bincount(corpus.words, minlength=len(corpus.vocabulary)) + pseudo_count
+    if pseudo_count < 0 or counts.sum() == 0:
+        raise InputError(f"pseudo_count = {pseudo_count} with {corpus.n_tokens} tokens gives no distribution of words")
+    share: F64 = counts / counts.sum()
+    return share[np.newaxis]
+
+
+def _topics(topic_word: Array, corpus: Corpus, smoothing: float) -> F64:
+    """Normalise and smooth a topic-word matrix of any origin."""
+    phi = checked_topics(topic_word).astype(np.float64)
+    V = phi.shape[1]
+    if len(corpus.vocabulary) != V:
+        raise InputError(
+            f"topic_word has {V} words, the corpus's vocabulary {len(corpus.vocabulary)}: "
+            "use corpus.encode(vocabulary of the model)"
+        )
+    if not 0.0 <= smoothing <= 1.0:
+        raise ConfigError(f"smoothing = {smoothing}: it is a share, write a number from 0 to 1")
+    sums = phi.sum(axis=1, keepdims=True)
+    if np.any(sums == 0):
+        raise InputError(f"topic {int(np.argmin(sums))} of topic_word has no mass: every topic needs a word")
+    phi *= (1.0 - smoothing) / sums
+    phi += smoothing / V
+    return phi
+
+
+def _head(words: I32, documents: I64, middle: I64) -> I32:
+    """Return the tokens from each document's start to its middle."""
+    token = np.arange(len(words))
+    return words[token < np.repeat(middle, np.diff(documents))]
+
+
+def _log_likelihood(words: I32, starts: I64, ends: I64, phi: F64, theta: F64) -> float:
+    by_word = frozen(phi.T, np.float64)  # [V, K]
+    parts = _score(
+        frozen(words, np.int32), frozen(starts, np.int64), frozen(ends, np.int64), by_word, frozen(theta, float)
+    )
+    return float(parts.sum())
+
+
+@kernel
+def _score(words: I32, starts: I64, ends: I64, phi: F64, theta: F64) -> F64:
+    """Sum log(theta . phi_w) over the tokens of each document, [D]."""
+    scores = np.zeros(len(starts))
+    for d in range(len(starts)):
+        for i in range(starts[d], ends[d]):
+            p = 0.0
+            for k in range(theta.shape[1]):
+                p += theta[d, k] * phi[words[i], k]
+            scores[d] += np.log(p)
+    return scores
+
+
+def _perplexity(log_likelihood: float, tokens: int) -> float:
+    try:
+        return math.exp(-log_likelihood / tokens)
+    except OverflowError:
+        return math.inf

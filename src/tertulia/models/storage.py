@@ -1,0 +1,150 @@
+"""A model on disk: a directory with `topics.safetensors` (the arrays) and `model.json` (all the rest).
+
+A save either succeeds or leaves what was there: the new model is written beside the old one, then takes its place. A
+crash between the two renames leaves the old model under `.NAME.before`, where `load` finds it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import safetensors
+from safetensors.numpy import load as unpack
+from safetensors.numpy import save as pack
+
+from tertulia.corpus import TextOptions, Vocabulary
+from tertulia.errors import FormatError, InputError, JournalError
+
+if TYPE_CHECKING:
+    from tertulia.models.topics import Topics
+
+FORMAT = 1
+_JSON, _TENSORS = "model.json", "topics.safetensors"
+_ARRAYS = ("topic_word", "alpha", "weights")
+
+
+def save(model: Topics, directory: Path) -> Path:
+    """Write a model; a model that is there already is replaced, anything else is left alone."""
+    target = directory.resolve()
+    _check_replaceable(target)
+    text = _encode(model)
+    tensors = pack({name: np.ascontiguousarray(getattr(model, name)) for name in _ARRAYS})
+    new, before = target.with_name(f".{target.name}.new"), target.with_name(f".{target.name}.before")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(new, ignore_errors=True)  # what a crash left
+    try:
+        new.mkdir()
+        _write(new / _TENSORS, tensors)
+        _write(new / _JSON, text.encode())
+        _sync(new)
+        _swap(new, target, before)
+    except OSError as error:
+        shutil.rmtree(new, ignore_errors=True)
+        why = f"could not write the model to {directory}: {error.strerror}. What was there is intact"
+        raise JournalError(why) from error
+    return directory
+
+
+def load(directory: Path) -> dict[str, Any]:
+    """Read the fields of a model."""
+    home = directory.resolve()
+    before = home.with_name(f".{home.name}.before")
+    if not home.exists() and before.exists():
+        home = before
+    about = _decode(_read(home / _JSON), directory / _JSON)
+    try:
+        arrays = unpack(_read(home / _TENSORS))
+    except safetensors.SafetensorError as error:
+        raise FormatError(
+            f"{directory / _TENSORS} is damaged or cut short ({error}): copy or save the model again"
+        ) from error
+    try:
+        return {
+            **{name: arrays[name] for name in _ARRAYS},
+            "vocabulary": Vocabulary(tuple(about["vocabulary"])),
+            "beta": about["beta"],
+            "options": TextOptions.from_dict(about["options"]),
+            "provenance": about["provenance"],
+        }
+    except (KeyError, TypeError) as error:
+        raise FormatError(f"the model in {directory} lacks {error}: copy or save it again") from error
+
+
+def _encode(model: Topics) -> str:
+    about = {
+        "format": FORMAT,
+        "beta": model.beta,
+        "options": model.options.to_dict(),
+        "provenance": model.provenance,
+        "vocabulary": model.vocabulary.words,
+    }
+    return json.dumps(about, ensure_ascii=False, indent=1) + "\n"
+
+
+def _decode(data: bytes, path: Path) -> dict[str, Any]:
+    try:
+        about = json.loads(data)
+        version = about["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(
+            f"{path} is damaged, cut short or no model of Tertulia: copy or save the model again"
+        ) from error
+    if version != FORMAT:
+        raise FormatError(
+            f"{path} has format {version}, but this Tertulia reads format {FORMAT}: "
+            "upgrade with pip install --upgrade tertulia, or save the model with this version"
+        )
+    return dict(about)
+
+
+def _check_replaceable(target: Path) -> None:
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise InputError(f"{target} is a file: a model is a directory, choose another name")
+    others = sorted(path.name for path in target.iterdir() if path.name not in (_JSON, _TENSORS))
+    if others:
+        raise InputError(
+            f"{target} holds files that are no part of a model ({', '.join(others[:3])}): choose another name"
+        )
+
+
+def _swap(new: Path, target: Path, before: Path) -> None:
+    if target.exists():
+        shutil.rmtree(before, ignore_errors=True)
+        target.rename(before)
+    try:
+        new.rename(target)
+    except OSError:
+        if before.exists():
+            before.rename(target)
+        raise
+    _sync(target.parent)
+    shutil.rmtree(before, ignore_errors=True)
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FormatError(f"cannot read {path} ({error.strerror}): a model has {_JSON} and {_TENSORS}") from error

@@ -1,0 +1,226 @@
+"""`Topics`: the model that every method ends in. It holds words and numbers about words, never a document."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from tertulia.arrays import F32, F64, Array
+from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.errors import FormatError, InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class UnknownWordsWarning(UserWarning):
+    """Some documents hold no word of the model's vocabulary."""
+
+
+@dataclass(eq=False, repr=False)
+class Topics:
+    """A topic model: for each topic a distribution over the words of a vocabulary.
+
+    It follows scikit-learn's conventions for fitted transformers, so it can be a step of a `Pipeline`.
+
+    >>> model = Topics(np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]), Vocabulary(("rain", "sun", "money")))
+    >>> model.top_words(2)
+    [['rain', 'sun'], ['money', 'rain']]
+    >>> model.transform(["Rain, rain and sun!"]).round(2)
+    array([[0.96, 0.04]])
+    """
+
+    topic_word: F32 | F64  # [K, V] each row sums to 1
+    vocabulary: Vocabulary
+    alpha: F64 = field(default_factory=lambda: np.array(0.1))  # [K] prior of topics in a document; 1 number serves all
+    beta: float = 0.01  # prior of words in a topic
+    weights: F64 = field(default_factory=lambda: np.array(1.0))  # [K] share of the data in each topic; equal by default
+    options: TextOptions = field(default_factory=TextOptions)
+    provenance: dict[str, Any] = field(default_factory=dict)  # method, config, parties, ledger digest
+
+    def __post_init__(self) -> None:
+        self.topic_word = _distributions(self.topic_word, len(self.vocabulary))
+        K = len(self.topic_word)
+        self.alpha = _per_topic("alpha", self.alpha, K)
+        self.weights = _shares(_per_topic("weights", self.weights, K))
+        self.beta = float(self.beta)
+        self.provenance = _plain(self.provenance)
+        if not np.all(self.alpha > 0) or not (np.isfinite(self.beta) and self.beta >= 0):
+            raise InputError(f"alpha = {self.alpha}, beta = {self.beta}: alpha must be positive, beta not negative")
+
+    @property
+    def n_topics(self) -> int:
+        """How many topics there are."""
+        return len(self.topic_word)
+
+    @property
+    def components_(self) -> F32 | F64:
+        """The topic-word matrix [K, V], under scikit-learn's name."""
+        return self.topic_word
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of words, under scikit-learn's name."""
+        return len(self.vocabulary)
+
+    def get_feature_names_out(self, input_features: object = None) -> Array:
+        """Name the columns of `transform`'s result: topic0, topic1 and so on."""
+        return np.array([f"topic{k}" for k in range(self.n_topics)], dtype=object)
+
+    def fit(self, documents: object = None, y: object = None) -> Self:
+        """Return the model as it is: it is trained already, and may stand in a `Pipeline`."""
+        return self
+
+    def transform(self, documents: Iterable[str] | Corpus, *, iterations: int = 20, threads: int = 1) -> F64:
+        """Infer the topic shares theta [D, K] of texts, or of a corpus.
+
+        Texts become tokens as the model's own did. A document without a known word gets the prior mean, and a warning
+        says how many there were.
+        """
+        from tertulia.kernels import foldin
+
+        corpus = self.encode(documents)
+        unknown = int((corpus.lengths == 0).sum())
+        if unknown:
+            warnings.warn(
+                f"{unknown} of {corpus.n_documents} documents hold no word that the model knows: "
+                "they get the prior mean. Is it the right language, or the right column?",
+                UnknownWordsWarning,
+                stacklevel=2,
+            )
+        return foldin.theta(corpus.words, corpus.documents, self.topic_word, self.alpha, iterations, threads)
+
+    def encode(self, documents: Iterable[str] | Corpus) -> Corpus:
+        """Turn texts, or a corpus over other words, into a corpus over the model's vocabulary."""
+        if isinstance(documents, Corpus):
+            return documents.encode(self.vocabulary)
+        if isinstance(documents, str):
+            raise InputError("a single text was given where several are expected: write [text]")
+        texts = list(documents)
+        for place, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise InputError(f"document {place} is {type(text).__name__}, not text: drop it or fill it with ''")
+        return Corpus.from_texts(texts, options=self.options).encode(self.vocabulary)
+
+    def top_words(self, n: int = 10) -> list[list[str]]:
+        """List the n most probable words of each topic; of equal ones the first in the vocabulary leads."""
+        from tertulia.metrics.similarity import top_words_sparse
+
+        words = self.vocabulary.words
+        return [[words[w] for w in topic] for topic in top_words_sparse(self.topic_word, n).indices.tolist()]
+
+    def topics_table(self, n: int = 10) -> pl.DataFrame:
+        """Tabulate the topics, heaviest first: number, share of the data, n top words."""
+        import polars as pl
+
+        words = [" ".join(topic) for topic in self.top_words(n)]
+        table = pl.DataFrame({"topic": range(self.n_topics), "weight": self.weights, "words": words})
+        return table.sort("weight", descending=True, maintain_order=True)
+
+    def similar(self, other: Topics, *, top: int = 50) -> pl.DataFrame:
+        """Find each topic's most similar topic in another model, by weighted Jaccard on the top words.
+
+        If the vocabularies differ, topics are compared on the words that both models know.
+        """
+        from tertulia.models.compare import best_matches
+
+        return best_matches(self, other, top)
+
+    def save(self, directory: str | Path) -> Path:
+        """Write the model to a directory, in place of the model that may be there; return its path."""
+        from tertulia.models import storage
+
+        return storage.save(self, Path(directory))
+
+    @classmethod
+    def load(cls, directory: str | Path) -> Self:
+        """Read a saved model; it equals the saved one bit for bit."""
+        from tertulia.models import storage
+
+        parts = storage.load(Path(directory))
+        try:
+            return cls(**parts)
+        except InputError as error:
+            raise FormatError(f"the files in {directory} do not fit together: {error}") from error
+
+    def to_gensim(self) -> Any:
+        """Convert to a `gensim.models.LdaModel` that infers and prints as usual (gensim: the extra `bench`)."""
+        from tertulia.models.export import to_gensim
+
+        return to_gensim(self)
+
+    def to_pyldavis(self, documents: Iterable[str] | Corpus) -> dict[str, Any]:
+        """Make the arguments of `pyLDAvis.prepare(**...)` for a view of documents."""
+        from tertulia.models.export import to_pyldavis
+
+        return to_pyldavis(self, documents)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare bit for bit."""
+        if not isinstance(other, Topics):
+            return NotImplemented
+        return all(_same(getattr(self, part.name), getattr(other, part.name)) for part in fields(Topics))
+
+    def __repr__(self) -> str:
+        parties = self.provenance.get("parties", ())
+        origin = [str(self.provenance.get("method", "")), f"{len(parties)} parties" if parties else ""]
+        known = ", ".join(part for part in origin if part)
+        lines = [f"Topics({self.n_topics} topics over {len(self.vocabulary):,} words{f'; {known}' if known else ''})"]
+        for topic, weight, words in self.topics_table(8).head(10).iter_rows():
+            lines.append(f"  {topic:>3} {weight:6.1%}  {words}")
+        if self.n_topics > 10:
+            lines.append(f"  ... and {self.n_topics - 10} more: see topics_table()")
+        return "\n".join(lines)
+
+
+def _distributions(topic_word: Array, V: int) -> F32 | F64:
+    matrix = np.ascontiguousarray(topic_word)
+    if matrix.ndim != 2 or matrix.shape[0] < 1 or matrix.shape[1] != V or V < 1:
+        raise InputError(f"topic_word has shape {matrix.shape}: it must be [topics, {V} words of the vocabulary]")
+    if matrix.dtype not in (np.float32, np.float64):
+        matrix = matrix.astype(np.float64)
+    if not (np.all(np.isfinite(matrix)) and np.all(matrix >= 0)):
+        raise InputError("topic_word holds negative or non-finite entries: give probabilities")
+    sums = matrix.sum(axis=1, dtype=np.float64)
+    if not np.allclose(sums, 1.0, atol=1e-3):
+        k = int(np.argmax(np.abs(sums - 1.0)))
+        raise InputError(f"topic {k} has total probability {sums[k]:.4g}: divide each row of topic_word by its sum")
+    return matrix
+
+
+def _per_topic(name: str, values: float | Array, K: int) -> F64:
+    array = np.asarray(values, np.float64)
+    if array.shape not in ((), (K,)) or not np.all(np.isfinite(array)) or np.any(array < 0):
+        raise InputError(f"{name} = {array}: give one number, or {K} of them, none negative")
+    return np.array(np.broadcast_to(array, (K,)))
+
+
+def _shares(weights: F64) -> F64:
+    total = weights.sum()
+    if total == 0:
+        raise InputError("weights are all 0: give each topic's share of the data")
+    if abs(total - 1.0) < 1e-9:
+        return weights  # untouched, so that a loaded model keeps its bits
+    shares: F64 = weights / total
+    return shares
+
+
+def _plain(provenance: dict[str, Any]) -> dict[str, Any]:
+    """Reduce provenance to what JSON can hold, NumPy's numbers included: a saved model comes back as it was."""
+    try:
+        text = json.dumps(provenance, default=lambda x: x.tolist(), allow_nan=False)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InputError(f"provenance must be plain numbers, texts, lists and dicts: {error}") from error
+    return dict(json.loads(text))
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray):
+        return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
+    return bool(a == b)

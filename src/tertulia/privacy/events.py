@@ -1,0 +1,91 @@
+"""Privacy events as data: dp-accounting's events written as JSON, so that a ledger outlives the program that wrote it.
+
+Only `from_data` and `to_data` import dp-accounting, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tertulia.errors import FormatError
+from tertulia.privacy.mechanisms import Adjacency, EventData
+
+if TYPE_CHECKING:
+    from dp_accounting.dp_event import DpEvent
+
+
+def from_data(data: EventData) -> DpEvent:
+    """Build the dp-accounting event that the data describe.
+
+    >>> from_data({"type": "GaussianDpEvent", "noise_multiplier": 2.0})
+    GaussianDpEvent(noise_multiplier=2.0)
+    """
+    from dp_accounting import dp_event
+
+    kind = getattr(dp_event, str(data.get("type")), None)
+    if not (isinstance(kind, type) and issubclass(kind, dp_event.DpEvent)):
+        raise FormatError(f"'{data.get('type')}' is no event of dp-accounting: the ledger is newer, or damaged")
+    return kind(**{name: _from_value(value) for name, value in data.items() if name != "type"})
+
+
+def to_data(event: DpEvent) -> EventData:
+    """Describe a dp-accounting event by data, such as a mechanism's `charge` returns."""
+    import attr
+
+    fields = attr.asdict(event, recurse=False)
+    return {"type": type(event).__name__} | {name: _to_value(value) for name, value in fields.items()}
+
+
+def _from_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from_value(v) for v in value]
+    return from_data(value) if isinstance(value, dict) else value
+
+
+def _to_value(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_to_value(v) for v in value]
+    return to_data(value) if hasattr(value, "__attrs_attrs__") else value
+
+
+def flatten(data: EventData, count: int = 1) -> list[tuple[EventData, int]]:
+    """List the single events in a composition, and how often each happens."""
+    match data["type"]:
+        case "NoOpDpEvent":
+            return []
+        case "ComposedDpEvent":
+            return [leaf for event in data["events"] for leaf in flatten(event, count)]
+        case "SelfComposedDpEvent":
+            return flatten(data["event"], count * data["count"])
+        case _:
+            return [(data, count)]
+
+
+def pure_epsilon(data: EventData, adjacency: Adjacency) -> float:
+    """The event's epsilon at delta = 0: infinite for Gaussian noise."""
+    match data["type"]:
+        case "LaplaceDpEvent":
+            return 1 / float(data["noise_multiplier"])
+        case "DiscreteLaplaceDpEvent":
+            return float(data["noise_parameter"] * data["sensitivity"])
+        case "RandomizedResponseDpEvent":
+            p, k = data["noise_parameter"], data["num_buckets"]  # P(o|x) = p/k, but P(x|x) = 1 - p + p/k
+            if p in (0, 1) or k == 1:
+                return 0.0 if p == 1 or k == 1 else math.inf
+            if adjacency is Adjacency.NULL_REPLACE:  # the null is answered uniformly: P(o|null) = 1/k
+                return max(math.log(k * (1 - p) + p), -math.log(p))
+            return math.log1p(k * (1 - p) / p)
+        case _:
+            return math.inf
+
+
+def concentrated_rho(data: EventData, adjacency: Adjacency) -> float:
+    """The event's rho of zero-concentrated DP; epsilon-DP is epsilon²/2 concentrated (Bun, Steinke 2016, prop. 3.3)."""
+    match data["type"]:
+        case "ZCDpEvent" if data.get("xi", 0) == 0:
+            return float(data["rho"])
+        case "GaussianDpEvent":
+            return math.inf if data["noise_multiplier"] == 0 else 1 / (2 * data["noise_multiplier"] ** 2)
+        case _:
+            return pure_epsilon(data, adjacency) ** 2 / 2

@@ -1,0 +1,235 @@
+"""A party's ledger: every release, charged on disk before it leaves (PRIVACY, "Ledger API").
+
+The file is SQLite, and a charge is synced to disk before `record` returns: after a crash a party may have charged for
+something that never left, but never the other way round. Each entry's hash covers the one before it, so whoever kept
+a digest (every model does) can tell later whether history was rewritten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
+from tertulia.privacy import accounting
+from tertulia.privacy.accounting import Guarantee
+from tertulia.privacy.mechanisms import Adjacency, Claim, Unit, View
+from tertulia.privacy.releases import Release
+from tertulia.privacy.units import Bounds
+
+if TYPE_CHECKING:
+    from tertulia.privacy.policy import Policy
+
+__all__ = ["ClaimRow", "Guarantee", "Ledger", "Release"]
+
+_FORMAT = 1
+_SCHEMA = "CREATE TABLE IF NOT EXISTS entries (seq INTEGER PRIMARY KEY, id TEXT UNIQUE, body TEXT, hash TEXT)"
+_MARK = "mark:"
+_GENESIS = "0" * 64
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """Claimed beside honest, for all releases of one thing by one mechanism."""
+
+    what: str
+    mechanism: str
+    unit: Unit
+    adjacency: Adjacency
+    releases: int
+    nbytes: int
+    claimed: Claim | None
+    honest: Guarantee
+    vacuous: str | None  # why the honest value means nothing, if so
+
+
+class Ledger:
+    """The releases of one party.
+
+    >>> ledger = Ledger(path)  # doctest: +SKIP
+    >>> ledger.spent(Unit.DOCUMENT, Adjacency.ADD_REMOVE, delta=1e-6).epsilon  # doctest: +SKIP
+    inf
+    """
+
+    def __init__(self, path: Path | str, *, durable: bool = True) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.RLock()
+        with self._errors():
+            self._db = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
+            self.close = weakref.finalize(self, self._db.close)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")  # FULL: every commit is synced
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version > _FORMAT:
+                raise FormatError(f"{self.path} has format {version}, this Tertulia reads up to {_FORMAT}: upgrade it")
+            if version < _FORMAT:
+                with self._transaction():
+                    self._db.execute(_SCHEMA)
+                    self._db.execute(f"PRAGMA user_version={_FORMAT}")
+
+    def record(self, release: Release, policy: Policy | None = None) -> bool:
+        """Charge a release, durably; with a policy, check it first. False if this very release was charged before."""
+        with self._transaction():
+            if self._known(release.id, release.to_json()):
+                return False
+            self._check_parents(release)
+            if policy is not None:
+                policy.check(release, self)
+            self._append(release.id, release.to_json())
+            return True
+
+    def check(self, release: Release, policy: Policy) -> None:
+        """Raise `PolicyRefusal` if the party's policy forbids this release; nothing is recorded."""
+        self._check_parents(release)
+        policy.check(release, self)
+
+    def mark_non_private(self, reason: str) -> None:
+        """Record that nothing here is protected (the noise key is known, say): epsilon is infinite from now on."""
+        with self._transaction():
+            if not self._known(_MARK + reason, json.dumps(reason)):
+                self._append(_MARK + reason, json.dumps(reason))
+
+    def releases(self) -> list[Release]:
+        """All releases, in order."""
+        return [Release.from_json(body) for id_, body, _ in self._entries() if not id_.startswith(_MARK)]
+
+    def marks(self) -> list[str]:
+        """Why the ledger is non-private, if it is."""
+        return [str(json.loads(body)) for id_, body, _ in self._entries() if id_.startswith(_MARK)]
+
+    def spent(
+        self,
+        unit: Unit,
+        adjacency: Adjacency,
+        delta: float,
+        view: View | None = None,
+        *,
+        bounds: Bounds | None = None,
+        with_release: Release | None = None,
+    ) -> Guarantee:
+        """The honest guarantee of everything that `view` (by default, anyone) has seen, `with_release` added."""
+        releases = {release.id: release for release in self.releases()}
+        if with_release is not None:
+            releases.setdefault(with_release.id, with_release)
+        return self._guarantee(releases.values(), unit, adjacency, delta, view, bounds or Bounds())
+
+    def table(
+        self, delta: float = 1e-6, *, view: View | None = None, population: int | None = None, words: int | None = None
+    ) -> list[ClaimRow]:
+        """Claimed beside honest, one row a thing, unit, mechanism and claim (`population` units, `words` in all)."""
+        groups: dict[tuple[str, str, Unit, Adjacency, Claim | None], list[Release]] = {}
+        for r in self.releases():
+            groups.setdefault((r.what, r.name, r.unit, r.adjacency, r.claimed), []).append(r)
+        rows = []
+        for (what, name, unit, adjacency, claimed), group in groups.items():
+            honest = self._guarantee(group, unit, adjacency, delta, view, Bounds())
+            vacuous = accounting.vacuous(honest, adjacency, population, words)
+            nbytes = sum(r.nbytes for r in group)
+            rows.append(ClaimRow(what, name, unit, adjacency, len(group), nbytes, claimed, honest, vacuous))
+        return rows
+
+    def digest(self) -> str:
+        """The hash of the last entry, which covers all before it."""
+        with self._errors():
+            row = self._db.execute("SELECT hash FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
+        return str(row[0]) if row else _GENESIS
+
+    def verify(self, digest: str | None = None) -> None:
+        """Raise `FormatError` if an entry was changed, or if the history does not contain a `digest` kept earlier."""
+        seen = {_GENESIS}
+        previous = _GENESIS
+        for id_, body, hash_ in self._entries():
+            if hash_ != _chain(previous, id_, body):
+                raise FormatError(f"{self.path}: entry '{id_}' was tampered with; restore the ledger from a backup")
+            seen.add(hash_)
+            previous = hash_
+        if digest is not None and digest not in seen:
+            raise FormatError(f"{self.path} has lost the entries up to digest {digest}; restore it from a backup")
+
+    def export(self, path: Path | str) -> None:
+        """Write the ledger as JSON lines, each with its hash."""
+        lines = [
+            json.dumps({"id": i, "hash": h, "entry": json.loads(b)}, ensure_ascii=False) for i, b, h in self._entries()
+        ]
+        Path(path).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+    def _guarantee(
+        self,
+        releases: Iterable[Release],
+        unit: Unit,
+        adjacency: Adjacency,
+        delta: float,
+        view: View | None,
+        bounds: Bounds,
+    ) -> Guarantee:
+        visible = [r for r in releases if view is None or view in r.views]
+        marks = self.marks()
+        if marks and any(r.charges for r in visible):
+            return accounting.unprotected(delta, marks)
+        return accounting.spent(visible, unit, adjacency, delta, bounds)
+
+    def _check_parents(self, release: Release) -> None:
+        if release.event is not None:
+            return
+        unknown = [parent for parent in release.parents if not self._is_release(parent)]
+        if unknown or not release.parents:
+            raise Unreleased(
+                f"'{release.what}' carries no charge, but is computed from {unknown or 'raw data'}, which this party "
+                "never released: release it by a mechanism that charges"
+            )
+
+    def _is_release(self, id_: str) -> bool:
+        with self._errors():
+            found = self._db.execute("SELECT 1 FROM entries WHERE id = ?", (id_,)).fetchone()
+        return found is not None and not id_.startswith(_MARK)
+
+    def _known(self, id_: str, body: str) -> bool:
+        row = self._db.execute("SELECT body FROM entries WHERE id = ?", (id_,)).fetchone()
+        if row is not None and row[0] != body:
+            raise PolicyRefusal("one release, one content", f"'{id_}' was recorded before with other contents")
+        return row is not None
+
+    def _append(self, id_: str, body: str) -> None:
+        hash_ = _chain(self.digest(), id_, body)
+        self._db.execute("INSERT INTO entries (id, body, hash) VALUES (?, ?, ?)", (id_, body, hash_))
+
+    def _entries(self) -> list[tuple[str, str, str]]:
+        with self._errors():
+            return self._db.execute("SELECT id, body, hash FROM entries ORDER BY seq").fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing, one writer at a time among threads and processes; synced to disk at its end."""
+        with self._errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            finally:
+                if self._db.in_transaction:  # a full disk has rolled it back already
+                    self._db.execute("ROLLBACK")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Hold the connection's lock, and put SQLite's errors into our words."""
+        with self._lock:
+            try:
+                yield
+            except sqlite3.OperationalError as error:
+                raise JournalError(f"the ledger {self.path} cannot be used ({error}); nothing was released") from error
+            except sqlite3.DatabaseError as error:
+                raise FormatError(f"{self.path} is not a ledger ({error}); restore it from a backup") from error
+
+
+def _chain(previous: str, id_: str, body: str) -> str:
+    text = json.dumps([previous, id_, body])
+    return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()

@@ -1,0 +1,197 @@
+"""A party's secret noise: a pure function of its key and of the question, drawn exactly.
+
+noise = PRF(key, run, release id, hash of the message): a repeated question gets the same bits, a changed one gets
+fresh bits. A keyed BLAKE2b derives a ChaCha20 key, whose keystream stands for real numbers U uniform on (0, 1): 64 bits
+of each are drawn at once, and more, from a stream of their own, in the rare case that these do not settle the outcome.
+So floating point only ever sorts out the clear cases, and draws are those of exact arithmetic, equal on every machine.
+"""
+
+from __future__ import annotations
+
+import decimal
+import hashlib
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isqrt
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+from tertulia.arrays import F64, I64, U64, Bool
+from tertulia.errors import ConfigError, FormatError
+
+_KEY_BYTES = 32
+_CHUNK = 1 << 18  # draws made at a time; another value would be other noise for the same key
+_ROUNDING = 2.0**-46  # well above the error of a few float64 operations; draws nearer to an edge are settled exactly
+
+
+@dataclass(frozen=True)
+class NoiseKey:
+    """A party's 32 secret bytes. With a fixed key anyone could subtract the noise, so it is for tests alone."""
+
+    key: bytes = field(repr=False)
+    secret: bool = True  # False: the ledger must be marked non-private
+
+    def __post_init__(self) -> None:
+        if len(self.key) != _KEY_BYTES:
+            raise FormatError(f"a noise key has {_KEY_BYTES} bytes, not {len(self.key)}: restore the file of the party")
+
+    @classmethod
+    def load_or_create(cls, path: Path) -> NoiseKey:
+        """Read the party's key; the first time, make one that only its owner can read."""
+        try:
+            _create(path)
+        except FileExistsError:
+            if path.stat().st_mode & 0o077:
+                raise ConfigError(
+                    f"{path} can be read by others, so its noise is no secret: chmod 600 {path}"
+                ) from None
+        return cls(path.read_bytes())
+
+    @classmethod
+    def fixed(cls, key: bytes) -> NoiseKey:
+        """A known key, for tests that compare bits."""
+        return cls(key, secret=False)
+
+    def stream(self, run: str, release_id: str, message_hash: str) -> NoiseStream:
+        """The noise of one release: the same inputs give the same bits."""
+        prf = hashlib.blake2b(key=self.key, person=b"tertulia-noise", digest_size=_KEY_BYTES)
+        for part in (run, release_id, message_hash):
+            data = part.encode()
+            prf.update(len(data).to_bytes(8, "little") + data)
+        return NoiseStream(prf.digest())
+
+
+def _create(path: Path) -> None:
+    """Write a fresh key durably, or raise FileExistsError; never replace a key that others may have used."""
+    if path.exists():
+        raise FileExistsError(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=path.parent, prefix=path.name) as file:  # created with mode 0600
+        file.write(secrets.token_bytes(_KEY_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+        os.link(file.name, path)  # unlike a rename, it fails if someone else was first
+    directory = os.open(path.parent, os.O_RDONLY)
+    os.fsync(directory)
+    os.close(directory)
+
+
+class NoiseStream:
+    """Exact integer draws from a ChaCha20 keystream."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._keystream = _chacha(key, 0)
+        self._position = 0  # words drawn so far
+
+    def words(self, n: int) -> U64:
+        """The next `n` uniform 64-bit words."""
+        self._position += n
+        return np.frombuffer(self._keystream(8 * n), dtype="<u8").astype(np.uint64, copy=False)
+
+    def integers(self, n: int, below: int) -> I64:
+        """Uniform on 0, ..., below-1."""
+        if not 0 < below < 2**63:
+            raise ConfigError(f"below = {below}: uniform integers need a bound from 1 to 2**63 - 1")
+        largest = np.uint64(2**64 // below * below - 1)  # words above it would favour small remainders
+
+        def accepted(m: int) -> I64:
+            words = self.words(m)
+            return (words[words <= largest] % np.uint64(below)).astype(np.int64)
+
+        return _fill(n, accepted)
+
+    def bernoulli(self, n: int, p: Fraction) -> Bool:
+        """True with probability exactly `p`."""
+        return self.integers(n, p.denominator) < p.numerator
+
+    def geometric(self, n: int, rate: Fraction) -> I64:
+        """P(k) ∝ exp(-rate k) on k = 0, 1, ...: the whole part of an exponential variable."""
+        start = self._position
+        words = self.words(n)
+        value, error = _exponential(words)
+        scale = 1 / float(rate)
+        value, error = value * scale, error * scale + value * scale * _ROUNDING
+        k = np.floor(value - error)
+        unsettled = k != np.floor(value + error)
+        k = np.where(unsettled, 0, k).astype(np.int64)
+        for i in np.flatnonzero(unsettled):
+            k[i] = self._settle(int(words[i]), start + int(i), lambda e: e // rate)
+        return k
+
+    def laplace(self, n: int, rate: Fraction) -> I64:
+        """P(k) ∝ exp(-rate |k|) on the integers: the difference of two geometric variables."""
+        return _fill(n, lambda m: self.geometric(m, rate) - self.geometric(m, rate))
+
+    def gaussian(self, n: int, variance: Fraction) -> I64:
+        """P(k) ∝ exp(-k²/2 variance) on the integers, by rejection from the Laplace (Canonne et al. 2020, alg. 3)."""
+        t = isqrt(int(variance)) + 1
+        shift = variance / t
+
+        def accepted(m: int) -> I64:
+            k = self.laplace(m, Fraction(1, t))
+            loss = (np.abs(k) - float(shift)) ** 2 / float(2 * variance)
+            return k[self._survives(loss, lambda i: (abs(int(k[i])) - shift) ** 2 / (2 * variance))]
+
+        return _fill(n, accepted, chance=0.7)  # about 3/4 survive
+
+    def _survives(self, loss: F64, exact: Callable[[int], Fraction]) -> Bool:
+        """True with probability exp(-loss), where `exact(i)` is the true loss that `loss[i]` approximates."""
+        start = self._position
+        words = self.words(len(loss))
+        value, error = _exponential(words)
+        error += (1 + loss) * 2**10 * _ROUNDING  # squares of differences lose some bits
+        survives = value > loss
+        for i in np.flatnonzero(np.abs(value - loss) <= error):
+            survives[i] = self._settle(int(words[i]), start + int(i), exact(int(i)).__lt__)
+        return survives
+
+    def _settle(self, word: int, position: int, outcome: Callable[[Fraction], int]) -> int:
+        """The outcome, monotone in -ln U, where U = 0.(word)(more bits): read on until both ends agree."""
+        more, bits, read = word, 64, _chacha(self._key, 1 + position)
+        while True:
+            more, bits = more << 128 | int.from_bytes(read(16), "big"), bits + 128
+            low, high = _minus_log(more + 1, bits), _minus_log(more, bits)
+            margin = Fraction(1, 10 ** (bits // 3))  # the logarithms have twenty more digits
+            if more and outcome(low - margin) == outcome(high + margin):
+                return outcome(high)
+
+
+def _exponential(words: U64) -> tuple[F64, F64]:
+    """-ln U and a bound on its error, where the words are the leading bits of U."""
+    leading = words.astype(np.float64)
+    value = -np.log((leading + 0.5) * 2.0**-64)
+    with np.errstate(divide="ignore"):  # sixty-four zeros tell nothing: the error is infinite
+        return value, 1 / leading + (1 + np.abs(value)) * _ROUNDING
+
+
+def _minus_log(numerator: int, bits: int) -> Fraction:
+    """-ln(numerator / 2^bits), rounded correctly to more digits than the bits can settle."""
+    if numerator == 0:
+        return Fraction(bits)
+    with decimal.localcontext(decimal.Context(prec=bits // 3 + 20)) as context:
+        return Fraction(context.subtract(context.multiply(bits, context.ln(2)), context.ln(numerator)))
+
+
+def _chacha(key: bytes, nonce: int) -> Callable[[int], bytes]:
+    """A reader of the ChaCha20 keystream with this nonce."""
+    counter_and_nonce = bytes(4) + nonce.to_bytes(12, "little")
+    update = Cipher(algorithms.ChaCha20(key, counter_and_nonce), mode=None).encryptor().update
+    return lambda n: update(bytes(n))
+
+
+def _fill(n: int, draw: Callable[[int], I64], chance: float = 1.0) -> I64:
+    """Collect `n` draws from a sampler that keeps each draw by chance."""
+    out = np.empty(n, dtype=np.int64)
+    done = 0
+    while done < n:
+        got = draw(min(_CHUNK, int((n - done) / chance) + 1))[: n - done]
+        out[done : done + len(got)] = got
+        done += len(got)
+    return out

@@ -1,0 +1,145 @@
+"""A party's own `policy.toml`: what may leave its house. It is read and enforced at the party, never by the server."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError
+
+from tertulia.errors import ConfigError, PolicyRefusal
+from tertulia.privacy.mechanisms import Adjacency, Unit
+from tertulia.privacy.releases import Release
+from tertulia.privacy.units import Bounds
+
+if TYPE_CHECKING:
+    from tertulia.privacy.ledger import Ledger
+
+_Names = tuple[StrictStr, ...]
+_Count = Annotated[int, Field(gt=0)]
+
+
+class Budget(BaseModel):
+    """The most privacy loss that a party accepts, for one unit and adjacency, over all its runs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    unit: Unit = Field(description='"token", "document", "user" or "party"')
+    adjacency: Adjacency = Field(Adjacency.ADD_REMOVE, description='"substitute", "add-remove" or "null-replace"')
+    epsilon: float = Field(gt=0, allow_inf_nan=False, description="a positive number")
+    delta: float = Field(1e-6, ge=0, lt=1, description="a number from 0 to below 1, smaller than 1 / documents")
+
+    @property
+    def rule(self) -> str:
+        """The name that a refusal gives."""
+        return f"budget.{self.unit.value}.{self.adjacency.value}"
+
+
+class Policy(BaseModel):
+    """The rules of one party. Without a file: clear releases are allowed, and there is no budget."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    allow_clear: StrictBool | _Names = Field(True, description="true, false, or a list of what may leave in the clear")
+    declared_public: _Names = Field(("number of documents",), description="a list of things that are no secret")
+    allow_single: StrictBool = Field(True, description="true or false")
+    allow_metrics: StrictBool = Field(True, description="true or false")
+    max_bytes_per_round: _Count | None = Field(None, description="a whole number of bytes above 0")
+    max_tokens_per_document: _Count | None = Field(None, description="a whole number above 0")
+    max_documents_per_user: _Count | None = Field(None, description="a whole number above 0")
+    budget: tuple[Budget, ...] = Field((), description="tables headed [[budget]]")
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Read a policy file; an error names the key, the value and the remedy."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"the policy {path} cannot be read: {error}") from error
+        return cls.parse(text, str(path))
+
+    @classmethod
+    def parse(cls, text: str, source: str = "policy.toml") -> Self:
+        """Read a policy from TOML text.
+
+        >>> Policy.parse("allow_clear = false").allow_clear
+        False
+        """
+        try:
+            return cls.model_validate(tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{source} is not valid TOML: {error}") from error
+        except ValidationError as error:
+            raise ConfigError("; ".join(_explain(source, details) for details in error.errors())) from None
+
+    @property
+    def bounds(self) -> Bounds:
+        """How many smaller units make a larger one, where the party says so."""
+        return Bounds(self.max_tokens_per_document, self.max_documents_per_user)
+
+    def check(self, release: Release, ledger: Ledger) -> None:
+        """Raise `PolicyRefusal`, with the rule's name, unless every rule allows this release."""
+        self._check_kind(release)
+        self._check_bytes(release, ledger)
+        for budget in self.budget if release.charges else ():
+            self._check_budget(budget, release, ledger)
+
+    def _check_kind(self, release: Release) -> None:
+        what = f"'{release.what}'"
+        if release.name == "public":
+            if release.what not in self.declared_public:
+                raise PolicyRefusal("declared_public", f"{what} is not declared public; add it to the list if it is")
+            return
+        if release.metric and not self.allow_metrics:
+            raise PolicyRefusal("allow_metrics", f"{what} is a score of this party's documents, which stay here")
+        if release.verb == "each" and not self.allow_single:
+            raise PolicyRefusal("allow_single", f"{what} would be seen for this party alone; use a method that sums")
+        if release.non_private and not self._allows_clear(release.what):
+            raise PolicyRefusal("allow_clear", f"{what} would leave unprotected; use a private mode, or allow it here")
+
+    def _allows_clear(self, what: str) -> bool:
+        return self.allow_clear if isinstance(self.allow_clear, bool) else what in self.allow_clear
+
+    def _check_bytes(self, release: Release, ledger: Ledger) -> None:
+        if self.max_bytes_per_round is None:
+            return
+        this_round = [r for r in ledger.releases() if (r.run, r.round) == (release.run, release.round)]
+        sent = sum(r.nbytes for r in this_round if r.id != release.id)
+        if sent + release.nbytes > self.max_bytes_per_round:
+            why = f"'{release.what}' has {release.nbytes} bytes and {sent} left in round {release.round} already"
+            raise PolicyRefusal("max_bytes_per_round", f"{why}; at most {self.max_bytes_per_round} may")
+
+    def _check_budget(self, budget: Budget, release: Release, ledger: Ledger) -> None:
+        delta = budget.delta
+        loss = ledger.spent(budget.unit, budget.adjacency, delta, bounds=self.bounds, with_release=release)
+        if loss.epsilon > budget.epsilon:
+            would = f"'{release.what}' by {release.name} would bring epsilon to {loss.epsilon:.4g} at delta {delta:g}"
+            why = "; ".join([f"{would}, beyond {budget.epsilon:g}", *loss.assumptions])
+            raise PolicyRefusal(budget.rule, why)
+
+
+def example() -> str:
+    """The commented example of a policy file, as text.
+
+    >>> Policy.parse(example()) == Policy()
+    True
+    """
+    return files("tertulia.privacy").joinpath("policy.example.toml").read_text(encoding="utf-8")
+
+
+def _explain(source: str, details: Any) -> str:
+    """One pydantic error in our words: key, value, remedy."""
+    path = [part for part in details["loc"] if isinstance(part, int) or not part.startswith(("bool", "tuple"))]
+    key = ".".join(str(part) for part in path)
+    model: type[BaseModel] = Budget if path[0] == "budget" and len(path) > 1 else Policy
+    name = str(path[-1] if path[-1] in model.model_fields else path[0])
+    if details["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(str(path[-1]), model.model_fields, n=1)
+        remedy = f"did you mean '{near[0]}'?" if near else f"the keys are {', '.join(model.model_fields)}"
+        return f"{source}: there is no key '{key}' (= {details['input']!r}); {remedy}"
+    if details["type"] == "missing":
+        return f"{source}: '{key}' is missing; write {model.model_fields[name].description}"
+    return f"{source}: {key} = {details['input']!r} will not do; write {model.model_fields[name].description}"

@@ -1,0 +1,116 @@
+"""The record of one release: what left a party, when, for whom to see, under which mechanism."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+from tertulia.arrays import Array
+from tertulia.errors import Unreleased
+from tertulia.privacy.mechanisms import Adjacency, Claim, Derived, EventData, Mechanism, Unit, View
+
+EVERYONE = frozenset(View)  # without secure aggregation or encryption nobody can be ruled out
+
+
+@dataclass(frozen=True)
+class Release:
+    """One line of the ledger. `event` is a dp-accounting event as data, None only for post-processing."""
+
+    id: str
+    name: str
+    what: str
+    party: str
+    round: int
+    step: str
+    verb: str
+    message_hash: str
+    parents: tuple[str, ...]  # "raw:<party>", or the ids of earlier releases
+    event: EventData | None
+    unit: Unit
+    adjacency: Adjacency
+    sensitivity: float
+    params: dict[str, Any]
+    claimed: Claim | None
+    assumptions: tuple[str, ...]
+    metric: bool
+    local: bool
+    shape: tuple[int, ...]
+    dtype: str
+    nbytes: int
+    run: str = ""
+    views: frozenset[View] = EVERYONE
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: Mechanism,
+        *,
+        id: str,  # noqa: A002 (the ledger's own word)
+        party: str,
+        round: int,  # noqa: A002
+        step: str,
+        verb: str,
+        message_hash: str,
+        x: Array,
+        run: str = "",
+        views: frozenset[View] = EVERYONE,
+    ) -> Self:
+        """Describe the release of `x` by a mechanism, in answer to a question."""
+        m = mechanism
+        return cls(
+            id=id, name=m.name, what=m.what, party=party, round=round, step=step, verb=verb, message_hash=message_hash,
+            parents=_parents(m, party), event=m.charge(), unit=m.unit, adjacency=m.adjacency,
+            sensitivity=float(m.sensitivity), params=m.params(), claimed=m.claimed, assumptions=m.assumptions,
+            metric=m.metric, local=m.local, shape=tuple(x.shape), dtype=str(x.dtype), nbytes=int(x.nbytes), run=run,
+            views=views,
+        )  # fmt: skip
+
+    @property
+    def charges(self) -> bool:
+        """Whether it costs privacy: what is public or derived from releases does not."""
+        return self.event is not None and self.event["type"] != "NoOpDpEvent"
+
+    @property
+    def non_private(self) -> bool:
+        """Whether it leaves unprotected."""
+        return self.event is not None and self.event["type"] == "NonPrivateDpEvent"
+
+    def to_json(self) -> str:
+        """One line of JSON, the same for equal releases."""
+        fields = asdict(self) | {
+            "unit": self.unit.value,
+            "adjacency": self.adjacency.value,
+            "views": sorted(view.value for view in self.views),
+            "sensitivity": str(self.sensitivity),  # JSON knows no infinity
+        }
+        if self.claimed is not None:
+            fields["claimed"]["epsilon"] = str(self.claimed.epsilon)
+        return json.dumps(fields, sort_keys=True, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, line: str) -> Self:
+        """Rebuild what `to_json` wrote."""
+        fields = json.loads(line)
+        tuples = {name: tuple(fields[name]) for name in ("parents", "assumptions", "shape")}
+        claim = fields["claimed"] and Claim(**fields["claimed"])
+        return cls(**fields | tuples | {
+            "unit": Unit(fields["unit"]),
+            "adjacency": Adjacency(fields["adjacency"]),
+            "views": frozenset(View(view) for view in fields["views"]),
+            "sensitivity": float(fields["sensitivity"]),
+            "claimed": claim and replace(claim, epsilon=float(claim.epsilon)),
+        })  # fmt: skip
+
+
+def _parents(mechanism: Mechanism, party: str) -> tuple[str, ...]:
+    """Where the array comes from; the parents of post-processing must all be releases."""
+    if not isinstance(mechanism, Derived):
+        return (f"raw:{party}",)
+    ids = [parent if isinstance(parent, str) else getattr(parent, "release_id", None) for parent in mechanism.parents]
+    if not ids or not all(ids):
+        raise Unreleased(
+            f"'{mechanism.what}' is said to be derived from releases, but {len(ids) - sum(map(bool, ids))} of its "
+            f"{len(ids)} parents are none: release the parents first, or use a mechanism that charges"
+        )
+    return tuple(str(i) for i in ids)

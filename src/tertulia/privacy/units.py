@@ -1,0 +1,68 @@
+"""From one privacy unit and adjacency to another: how many neighbours lie between.
+
+A guarantee for tokens is never passed off as one for documents (PRIVACY, rule 4): a document of L tokens is L tokens at
+once. Steps that cannot be bounded are not taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tertulia.privacy.mechanisms import Adjacency, Unit
+
+_ORDER = list(Unit)
+_STEPS = {  # (known, asked for): how many known neighbours one asked-for neighbour is away
+    (Adjacency.ADD_REMOVE, Adjacency.SUBSTITUTE): 2,  # remove one, add another
+    (Adjacency.ADD_REMOVE, Adjacency.NULL_REPLACE): 2,  # remove one, add the empty one
+    (Adjacency.NULL_REPLACE, Adjacency.SUBSTITUTE): 2,  # empty it, fill it again
+}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The most smaller units that a larger one may hold; None where the party promises nothing."""
+
+    tokens_per_document: int | None = None
+    documents_per_user: int | None = None
+
+
+@dataclass(frozen=True)
+class Multiplicity:
+    """What one neighbour means for an event: groups of so many units at once, and so many independent copies."""
+
+    group: int = 1
+    copies: int = 1
+    assumptions: tuple[str, ...] = ()
+    why_not: str = ""  # not empty: no bound is known
+
+
+def multiplicity(
+    known: tuple[Unit, Adjacency], asked: tuple[Unit, Adjacency], bounds: Bounds, *, local: bool = False
+) -> Multiplicity:
+    """How an event that holds for `known` neighbours counts for `asked` ones.
+
+    `local` reports are drawn from each unit alone, so L units are L independent copies of the event; any other
+    mechanism sees all L move the same number: a group of L.
+
+    >>> token, document = (Unit.TOKEN, Adjacency.SUBSTITUTE), (Unit.DOCUMENT, Adjacency.SUBSTITUTE)
+    >>> multiplicity(token, document, Bounds(tokens_per_document=120), local=True).copies
+    120
+    """
+    (have, how), (want, wanted_how) = known, asked
+    if _ORDER.index(want) < _ORDER.index(have):
+        wanted_how = Adjacency.SUBSTITUTE  # whatever happens to a part, the whole becomes another
+    steps = 1 if how is wanted_how else _STEPS.get((how, wanted_how))
+    if steps is None:
+        return Multiplicity(why_not=f"a guarantee for {how.value} says nothing about {wanted_how.value}")
+    size, assumptions = 1, []
+    for part in _ORDER[_ORDER.index(have) : _ORDER.index(want)]:
+        limit = {Unit.TOKEN: bounds.tokens_per_document, Unit.DOCUMENT: bounds.documents_per_user}.get(part)
+        whole = _ORDER[_ORDER.index(part) + 1].value
+        if limit is None:
+            return Multiplicity(
+                why_not=f"charged per {part.value}, and no limit of {part.value}s per {whole} is declared"
+            )
+        size *= limit
+        assumptions.append(f"a {whole} holds at most {limit} {part.value}s")
+    group, copies = (steps, size) if local else (steps * size, 1)
+    return Multiplicity(group, copies, tuple(assumptions))

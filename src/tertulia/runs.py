@@ -1,0 +1,112 @@
+"""From settings to a saved model: how a run is laid out, driven and finished. The API and the CLI both stand on this."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tertulia.config import CustomSettings, PartySettings, RunSettings
+from tertulia.corpus import Corpus
+from tertulia.errors import ConfigError
+from tertulia.federation.dropouts import Dropouts, Membership
+from tertulia.federation.handle import Handle, Terms
+from tertulia.federation.house import HouseRules
+from tertulia.federation.run import Run, drive
+from tertulia.methods.trained import Trained
+from tertulia.privacy.ledger import Ledger
+from tertulia.privacy.policy import Policy
+from tertulia.results import FederatedTopics
+from tertulia.sources import POOLED, pooled, sources_of
+
+Observer = Callable[[str, Mapping[str, Any]], None]  # told of each "round" and each "warning"
+METHODS = {
+    "ftm": "tertulia.methods.ftm",
+    "alone": "tertulia.methods.baselines",
+    "centralised": "tertulia.methods.baselines",
+}
+
+
+def module_of(settings: RunSettings) -> str:
+    """The module that holds a method's steps."""
+    method = settings.method
+    return method.module if isinstance(method, CustomSettings) else METHODS[method.name]
+
+
+def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *, durable: bool = True) -> Run:
+    """Lay out a run's directory: each party gets a home with its documents, or with where to read them."""
+    if settings.method.name == "centralised":
+        corpora = {POOLED: pooled(settings, corpora)}
+    sources = sources_of(settings) if corpora is None else {}
+    parties = tuple(corpora if corpora is not None else sources)
+    strangers = set(settings.parties) - set(parties)
+    if strangers and settings.method.name != "centralised":
+        raise ConfigError(f"there are settings for {sorted(strangers)}, but the parties are {sorted(parties)}")
+    run = Run.new(Path(settings.directory), parties, settings.model_dump(mode="json"), durable)
+    for party in parties:
+        own = settings.parties.get(party, PartySettings())
+        _settle(run, party, settings, own, sources.get(party))
+        if corpora is not None and (durable or settings.engine == "processes" or party == POOLED):
+            corpora[party].save(run.party_directory(party) / "corpus")
+    run.save()  # last: a directory with run.json is complete
+    return run
+
+
+def _settle(run: Run, party: str, settings: RunSettings, own: PartySettings, source: dict[str, Any] | None) -> None:
+    """Give a party its home."""
+    home = run.party_directory(party)
+    rules = HouseRules(
+        id=party, run=run.id, seed=settings.seed, methods=(module_of(settings),), heldout=settings.heldout,
+        settings=own.choices(), source=source, home=own.home, durable=run.durable,
+    )  # fmt: skip
+    rules.save(home)
+    if own.policy:
+        Policy.load(own.policy)  # a broken policy is reported now, not in the middle of a run
+        shutil.copyfile(own.policy, home / "policy.toml")
+
+
+def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Observer | None = None) -> Any:
+    """Drive a run, new or interrupted, to its end, and save the model; a custom method's result comes back as it is."""
+    settings = RunSettings(**run.config)
+    method = settings.method
+    module = importlib.import_module(module_of(settings))
+    custom = isinstance(method, CustomSettings)
+    carrier = run.carrier(settings.engine, settings.workers, corpora)
+    try:
+        handle = Handle(run.id, carrier, run.journal(), terms(settings), observe)
+        train = getattr(module, method.train if isinstance(method, CustomSettings) else "train")
+        result = drive(handle, train, method.config if isinstance(method, CustomSettings) else method)
+    finally:
+        carrier.close()
+    if custom or not isinstance(result, Trained):
+        return result
+    provenance = {
+        "method": method.name,
+        "config": run.config,
+        "parties": list(run.parties),
+        "run": run.id,
+        "ledgers": {party: ledger_of(run, party).digest() for party in run.parties},
+    }
+    model = FederatedTopics.of(result, settings.text, provenance, handle.history, run.directory)
+    model.save(run.directory / "model")
+    return model
+
+
+def ledger_of(run: Run, party: str) -> Ledger:
+    """The ledger of a party that lives on this machine."""
+    home = run.party_directory(party)
+    return Ledger(HouseRules.load(home).ledger_path(home))
+
+
+def terms(settings: RunSettings) -> Terms:
+    """The terms on which parties meet."""
+    federation = settings.federation
+    return Terms(
+        quorum=federation.quorum,
+        timeout=federation.timeout,
+        on_failure=federation.on_failure,
+        dropouts=Dropouts(federation.dropouts.rate, settings.seed, federation.dropouts.script),
+        membership={name: Membership(own.joins, own.leaves) for name, own in settings.parties.items()},
+    )

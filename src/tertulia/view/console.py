@@ -1,0 +1,91 @@
+"""Tables and progress on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+errors = Console(stderr=True)
+output = Console()
+
+
+def size(n: float) -> str:
+    """Bytes for people.
+
+    >>> size(1536)
+    '1.5 kB'
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if n < 1000 or unit == "GB":
+            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
+        n /= 1024
+    raise AssertionError("unreachable")
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print a table; numbers stand to the right."""
+    drawn = Table(title=title, title_justify="left", header_style="bold")
+    rows = list(rows)
+    for i, column in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[i], int | float) for row in rows)
+        drawn.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        drawn.add_row(*[_cell(value) for value in row])
+    output.print(drawn)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 100 else f"{value:.0f}"
+    return str(value)
+
+
+class RoundProgress:
+    """A progress bar with round, parties, perplexity, bytes and time left; use it as a run's observer."""
+
+    def __init__(self, rounds: int, label: str) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[facts]}"), TimeRemainingColumn(),
+            console=errors, transient=False,
+        )  # fmt: skip
+        self._task: TaskID = self._bar.add_task(label, total=rounds, facts="starting (a first run compiles kernels)")
+
+    def __enter__(self) -> RoundProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, kind: str, facts: Mapping[str, Any]) -> None:
+        """Be told of a round or of a warning."""
+        if kind == "warning":
+            self._bar.console.print(f"[yellow]warning[/yellow] {facts['text']}", highlight=False)
+            return
+        self._bar.update(self._task, completed=facts["round"], facts=describe(facts))
+
+
+def describe(facts: Mapping[str, Any]) -> str:
+    """One round in a line."""
+    down, up = (sum(pair[i] for pair in facts["bytes"].values()) for i in (0, 1))
+    parts = [f"round {facts['round']}", f"{len(facts['bytes'])} parties"]
+    if "topics" in facts:
+        parts.append(f"{facts['topics']} topics")
+    if "perplexity" in facts:
+        parts.append(f"perplexity {facts['perplexity']:.0f}")
+    return ", ".join([*parts, f"{size(down)} down, {size(up)} up"])
+
+
+def print_check(report: Mapping[str, Any]) -> None:
+    """Print what `check` found."""
+    for title, rows in (("Would be read", report["read"]), ("Would be disclosed", report["disclosed"])):
+        table(title, list(rows[0]) if rows else [], [row.values() for row in rows])
+        if title == "Would be read":
+            table("Would be trained", ["setting", "value"], report["train"].items())

@@ -1,0 +1,150 @@
+"""What the commands `check`, `disclosures`, `privacy` and `evaluate` say, as rows of plain data."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tertulia import metrics
+from tertulia.config import CustomSettings, RunSettings
+from tertulia.corpus import Corpus
+from tertulia.corpus.recipes import read_recipe
+from tertulia.errors import InputError, PolicyRefusal
+from tertulia.federation.run import Run
+from tertulia.federation.types import Planned
+from tertulia.models import Topics
+from tertulia.privacy.ledger import Ledger, Release
+from tertulia.privacy.policy import Policy, example
+from tertulia.runs import ledger_of, module_of
+from tertulia.sources import POOLED, sources_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Rows = list[dict[str, Any]]
+
+
+def disclosure_rows(run: Run) -> Rows:
+    """What left each party, in order."""
+    return [
+        {
+            "party": party,
+            "round": release.round,
+            "what": release.what,
+            "shape": "x".join(map(str, release.shape)) or "1",
+            "bytes": release.nbytes,
+            "seen": "the server, singly" if release.verb == "each" else f"in a {release.verb}",
+            "mechanism": release.name,
+            "step": release.step.split(":")[-1],
+        }
+        for party in run.parties
+        for release in ledger_of(run, party).releases()
+        if release.run == run.id
+    ]
+
+
+def privacy_rows(run: Run, delta: float) -> Rows:
+    """Claimed beside honest epsilon."""
+    return [
+        {
+            "party": party,
+            "what": row.what,
+            "mechanism": row.mechanism,
+            "unit": row.unit.value,
+            "adjacency": row.adjacency.value,
+            "releases": row.releases,
+            "claimed epsilon": f"{row.claimed.epsilon:g} ({row.claimed.source})" if row.claimed else "none",
+            "honest epsilon": _epsilon(row.honest.epsilon),
+            "remarks": "; ".join([*row.honest.assumptions, *([row.vacuous] if row.vacuous else [])]),
+        }
+        for party in run.parties
+        for row in ledger_of(run, party).table(delta)
+    ]
+
+
+def _epsilon(value: float) -> str:
+    return "infinite (non-private)" if math.isinf(value) else f"{value:.4g}"
+
+
+def check_report(settings: RunSettings) -> dict[str, Any]:
+    """What a run would read, train and disclose."""
+    corpora = {party: read_recipe(source) for party, source in sources_of(settings).items()}
+    method = settings.method
+    module = importlib.import_module(module_of(settings))
+    config = method.config if isinstance(method, CustomSettings) else method
+    planned: list[Planned] = module.plan(config) if hasattr(module, "plan") else []
+    parties = [POOLED] if method.name == "centralised" else list(corpora)
+    return {
+        "read": [_read_row(party, corpus) for party, corpus in corpora.items()],
+        "train": {"directory": settings.directory, "engine": settings.engine, **method.model_dump(mode="json")},
+        "disclosed": [row for party in parties for row in _planned_rows(settings, party, planned)],
+    }
+
+
+def _read_row(party: str, corpus: Corpus) -> dict[str, Any]:
+    return {
+        "party": party,
+        "documents": corpus.n_documents,
+        "tokens": corpus.n_tokens,
+        "words": len(corpus.vocabulary),
+        "rows": corpus.report.summary(),
+    }
+
+
+def _planned_rows(settings: RunSettings, party: str, planned: list[Planned]) -> Rows:
+    """Ask the party's policy about each planned release; a party without one is checked against the example."""
+    own = settings.parties.get(party)
+    policy = Policy.load(own.policy) if own and own.policy else Policy.parse(example())
+    home = Path(own.home) if own and own.home else None
+    ledger = Ledger(home / "ledger.sqlite") if home and (home / "ledger.sqlite").exists() else Ledger(":memory:")
+    rows = []
+    for step, verb, mechanism, times in planned:
+        release = Release.of(
+            mechanism, id=f"check/{mechanism.what}", run="check", party=party, round=0, step=step.__name__, verb=verb,
+            message_hash="", x=np.zeros(0),
+        )  # fmt: skip
+        try:
+            policy.check(release, ledger)
+            verdict = "allowed"
+        except PolicyRefusal as refusal:
+            verdict = str(refusal)
+        rows.append(
+            {"party": party, "what": mechanism.what, "times": times, "verb": verb, "mechanism": mechanism.name,
+             "policy": own.policy if own and own.policy else "default", "verdict": verdict}
+        )  # fmt: skip
+    return rows
+
+
+def evaluation(model: Topics, documents: Corpus) -> dict[str, float]:
+    """Every score of a model on documents."""
+    corpus = model.encode(documents)
+    found = metrics.completion(model.topic_word, model.alpha, corpus)
+    return {
+        "perplexity": found.perplexity,
+        "log_likelihood": found.log_likelihood,
+        "tokens": found.tokens,
+        "documents": found.documents,
+        "unigram_perplexity": metrics.completion(metrics.unigram(corpus), 1.0, corpus).perplexity,
+        **{name: metrics.topic_coherence(model, corpus, name).mean for name in ("npmi", "c_v", "umass")},
+        "diversity": metrics.topic_diversity(model),
+    }
+
+
+def theta_table(model: Topics, corpus: Corpus) -> pl.DataFrame:
+    """A row a document: its id, and the share of each topic."""
+    import polars as pl
+
+    shares = pl.DataFrame(model.transform(corpus), schema=list(model.get_feature_names_out()))
+    return corpus.table.select("id").hstack(shares)
+
+
+def write_table(table: pl.DataFrame, path: Path) -> None:
+    """Write Parquet, CSV or JSONL, by the file's name."""
+    writers = {".parquet": table.write_parquet, ".csv": table.write_csv, ".jsonl": table.write_ndjson}
+    if path.suffix not in writers:
+        raise InputError(f"{path}: name the output .parquet, .csv or .jsonl")
+    writers[path.suffix](path)

@@ -1,0 +1,22 @@
+"""Shared by all tests: party processes must find the tests' own methods, and nothing may read a fixed data folder."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+_HERE = str(Path(__file__).parent)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_HERE, os.environ.get("PYTHONPATH")]))
+os.environ.setdefault("COLUMNS", "140")  # wide tables whatever the terminal
+
+
+@pytest.fixture
+def worded():
+    """Texts of a party: `worded(0, 30)` are 30 documents about party 0's words and a few that all share."""
+
+    def make(party: int, n: int) -> list[str]:
+        own = [f"{stem}{'abcdef'[party]}" for stem in ("harbour", "garden", "engine", "violin")]
+        common = ["winter", "letter", "bridge", "market"]
+        return [" ".join([own[i % 4], own[(i + 1) % 4], common[i % 4], own[i % 4], common[(i * 3) % 4]] * 3) for i in range(n)]
+
+    return make

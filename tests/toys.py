@@ -1,0 +1,107 @@
+"""Tiny methods for tests of the federation itself."""
+
+import time
+
+import numpy as np
+
+from tertulia.federation.types import Nothing, message, step
+from tertulia.privacy.mechanisms import Clear, DiscreteLaplace, Public
+
+
+@message
+class Number:
+    value: object
+
+
+@message
+class Weighted:
+    value: object
+    weight: object
+
+
+@message
+class Total:
+    round: int
+    totals: tuple
+
+
+@message
+class Memory:
+    seen: int
+    noise: object
+
+
+@step
+def accumulate(party, state, ask):
+    """Stateful and noisy: what it answers depends on all questions before it and on the party's key."""
+    seen = (state.seen if state else 0) + 1
+    count = np.array([seen * 100 + party.seed % 97, party.documents().n_documents])
+    released = party.release(count, DiscreteLaplace("count", sensitivity=1, epsilon=0.5))
+    return Memory(seen, np.asarray(released)), Number(released)
+
+
+@step
+def count_free(party, state, ask):
+    """Stateful, free of charge."""
+    seen = (state.seen if state else 0) + 1
+    return Memory(seen, None), Number(party.release(np.array(seen), Clear("count")))
+
+
+@step
+def weigh(party, state, ask):
+    n = party.documents().n_documents
+    return state, Weighted(
+        party.release(np.full(2, float(n)), Clear("size")), party.release(np.float64(n), Public("number of documents"))
+    )
+
+
+@step
+def leak(party, state, ask):
+    return state, Number(np.array(party.documents().n_documents))
+
+
+@step
+def leak_after(party, state, ask):
+    return state, Number(party.release(np.array([1, 2]), Clear("count")) + 0)
+
+
+@step
+def crash(party, state, ask):
+    raise ValueError("the patient is called Mary")
+
+
+@step
+def dawdle(party, state, ask):
+    if party.id == ask.value:
+        time.sleep(1.0)
+    return Memory((state.seen if state else 0) + 1, None), Number(party.release(np.array(1), Clear("count")))
+
+
+@step
+def keep_secret(party, state, ask):
+    party.keep("diary", x=np.arange(3))
+    return state, Nothing()
+
+
+def train(fed, config, state):
+    """Rounds of two noisy sums; the state is the list of totals."""
+    state = state or fed.commit(Total(0, ()))
+    while state.round < config["rounds"]:
+        first = fed.sum(accumulate, Number(np.array(state.round)))
+        second = fed.sum(accumulate, Number(np.array([*first.value, len(state.totals)])))
+        state = fed.commit(
+            Total(state.round + 1, (*state.totals, first.value, second.value)), durable=config.get("durable", 1)
+        )
+    return state
+
+
+def train_free(fed, config, state):
+    """Many tiny rounds that need no disk each."""
+    state = state or fed.commit(Total(0, ()), durable=config["durable"])
+    while state.round < config["rounds"]:
+        total = fed.sum(count_free, Nothing())
+        if state.round == config.get("die_at"):
+            config.pop("die_at")
+            config["kill"]()
+        state = fed.commit(Total(state.round + 1, (*state.totals, total.value)), durable=config["durable"])
+    return state

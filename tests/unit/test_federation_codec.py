@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tertulia.errors import FormatError
+from tertulia.federation.codec import decode, encode
+from tertulia.federation.types import message
+
+
+@message
+class Parcel:
+    label: str
+    content: object
+
+
+DTYPES = st.sampled_from([np.int8, np.uint8, np.uint16, np.int32, np.int64, np.uint64, np.float32, np.float64, np.bool_])
+ARRAYS = DTYPES.flatmap(lambda dtype: hnp.arrays(dtype, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0)))
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+VALUES = st.recursive(
+    ARRAYS | SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(st.text(), inner, max_size=4)
+        | st.builds(Parcel, label=st.text(), content=inner)
+    ),
+    max_leaves=8,
+)
+
+
+def same(a: object, b: object) -> bool:
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return isinstance(b, dict) and list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, Parcel):
+        return isinstance(b, Parcel) and a.label == b.label and same(a.content, b.content)
+    return type(a) is type(b) and a == b
+
+
+@given(VALUES)
+def test_decoding_gives_back_what_was_encoded(value):
+    assert same(decode(encode(value)), value)
+
+
+@given(VALUES)
+def test_encoding_is_deterministic(value):
+    assert encode(value) == encode(value)
+
+
+def test_arrays_in_any_memory_layout_arrive_in_order():
+    x = np.arange(12).reshape(3, 4)
+    assert np.array_equal(decode(encode(x.T)), x.T)
+    assert np.array_equal(decode(encode(x[:, ::2])), x[:, ::2])
+    assert np.array_equal(decode(encode(x.astype(">i8"))), x)
+
+
+@pytest.mark.parametrize("junk", [b"", b"abc", b"\xff" * 40, encode({"a": np.ones(9)})[:-3]])
+def test_damaged_bytes_are_refused(junk):
+    with pytest.raises(FormatError, match="not a Tertulia message"):
+        decode(junk)
+
+
+def test_only_known_messages_are_rebuilt():
+    travelling = encode(Parcel("x", 1)).replace(b"Parcel", b"Bogus1")
+    with pytest.raises(FormatError, match="unknown message"):
+        decode(travelling)
+
+
+def test_objects_that_are_not_data_are_refused():
+    with pytest.raises(FormatError, match="cannot carry a set"):
+        encode({1, 2})

@@ -1,0 +1,85 @@
+"""The counter-based random numbers: uniform, unrelated between counters and keys, and Gamma where it claims to be."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tertulia.kernels import rng
+from tertulia.kernels.compiled import kernel
+
+N = 200_000
+
+
+@kernel
+def uniforms(key, n):
+    return np.array([rng.uniform(key, np.uint64(i)) for i in range(n)])
+
+
+@kernel
+def floats(key, n):
+    return np.array([rng.uniform32(key, np.uint64(i)) for i in range(n)])
+
+
+@kernel
+def gammas(shape, key, n):
+    return np.array([rng.gamma(shape, rng.bits(key, np.uint64(i))) for i in range(n)])
+
+
+@kernel
+def log_small_gammas(shape, key, n):
+    return np.array([rng.log_small_gamma(shape, rng.bits(key, np.uint64(i))) for i in range(n)])
+
+
+def test_first_words_are_splitmix64():
+    # Vigna's splitmix64.c, seed 1234567
+    first = [rng.bits(np.uint64(1234567), np.uint64(i)) for i in range(3)]
+    assert first == [6457827717110365317, 3203168211198807973, 9817491932198370423]
+
+
+@pytest.mark.parametrize("draw", [uniforms, floats])
+def test_uniform_in_one_and_two_dimensions(draw):
+    u = draw(rng.derive(1, 2), N)
+    assert u.min() >= 0.0
+    assert u.max() < 1.0
+    flat = np.histogram(u, 100, (0, 1))[0]
+    pairs = np.histogram2d(u[:-1:2], u[1::2], 20, ((0, 1), (0, 1)))[0].ravel()
+    assert stats.chisquare(flat).pvalue > 1e-3
+    assert stats.chisquare(pairs).pvalue > 1e-3
+
+
+def test_neighbouring_keys_and_counters_are_unrelated():
+    streams = np.stack([uniforms(rng.derive(5, s), N) for s in range(4)])
+    correlation = np.corrcoef(streams) - np.eye(4)
+    assert np.abs(correlation).max() < 4.5 / np.sqrt(N)
+    lagged = [np.corrcoef(streams[0, lag:], streams[0, :-lag])[0, 1] for lag in (1, 2, 7, 64)]
+    assert np.abs(lagged).max() < 4.5 / np.sqrt(N)
+
+
+def test_every_bit_is_fair():
+    words = np.array([rng.bits(rng.derive(9), np.uint64(i)) for i in range(20_000)], dtype=np.uint64)
+    ones = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1).mean(axis=0)
+    assert np.abs(ones - 0.5).max() < 4.5 * 0.5 / np.sqrt(20_000)
+
+
+def test_derive_depends_on_every_label_and_accepts_any_integer():
+    keys = {int(rng.derive(k, a, b)) for k in (-1, 0, 2**64 - 2, 2**70) for a in range(4) for b in range(4)}
+    assert len(keys) == 4 * 4 * 4
+
+
+@pytest.mark.parametrize("shape", [0.01, 0.3, 0.99, 1.0, 1.01, 2.5, 100.0])
+def test_gamma(shape):
+    x = gammas(shape, rng.derive(3, int(shape * 100)), 50_000)
+    assert stats.kstest(x[x > 0], stats.gamma(shape).cdf).pvalue > 1e-3 or shape == 0.01
+    assert abs(x.mean() - shape) < 4.5 * np.sqrt(shape / 50_000)
+
+
+@pytest.mark.parametrize("shape", [0.003, 0.01, 0.3, 0.99])
+def test_small_gamma_in_logs_keeps_what_a_float_would_lose(shape):
+    x = log_small_gammas(shape, rng.derive(4, int(shape * 1000)), 50_000)
+    assert np.isfinite(x).all()
+    u = stats.gamma(shape).cdf(np.exp(x))
+    tiny = x < -600  # below the floats, P(X < x) = x^a / Gamma(a + 1) to full precision
+    u[tiny] = np.exp(shape * x[tiny] - stats.gamma(shape).cdf(0) - np.log(1.0)) / np.exp(
+        np.float64(__import__("math").lgamma(shape + 1))
+    )
+    assert stats.kstest(u, "uniform").pvalue > 1e-3

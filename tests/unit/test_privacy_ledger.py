@@ -1,0 +1,293 @@
+"""The ledger: charged on disk first, charged once, chained, and safe among threads, processes and crashes."""
+
+import json
+import math
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
+from tertulia.privacy.ledger import Ledger, Release
+from tertulia.privacy.mechanisms import (
+    Adjacency,
+    Claim,
+    Clear,
+    Derived,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Mechanism,
+    Public,
+    Unit,
+    View,
+)
+from tertulia.privacy.policy import Policy
+
+CLEAR = Clear("topic-word matrix", claimed=Claim(8.0, 0.0, "FTM sec. 3.1.1"))
+LAPLACE = DiscreteLaplace("counts", 1, 1.0)
+
+
+def release(mechanism: Mechanism = CLEAR, name: str = "a", when: int = 1, **fields) -> Release:
+    x = np.zeros(4)
+    return Release.of(
+        mechanism, id=name, party="north", round=when, step="m:s", verb="sum", message_hash="ff", x=x, **fields
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    yield ledger
+    ledger.close()
+
+
+def spent(ledger: Ledger, delta: float = 0.0, view: View | None = None) -> float:
+    return ledger.spent(Unit.DOCUMENT, Adjacency.ADD_REMOVE, delta, view).epsilon
+
+
+def test_a_repeated_release_is_charged_once(ledger):
+    assert ledger.record(release(LAPLACE))
+    digest = ledger.digest()
+    assert not ledger.record(release(LAPLACE))
+    assert (spent(ledger), ledger.digest()) == (1.0, digest)
+    assert ledger.releases() == [release(LAPLACE)]
+
+
+def test_an_id_stands_for_one_content(ledger):
+    ledger.record(release(LAPLACE))
+    with pytest.raises(PolicyRefusal, match=r"one release, one content.*'a'"):
+        ledger.record(release(replace(LAPLACE, epsilon=0.5)))
+    assert spent(ledger) == 1.0
+
+
+def test_releases_add_up_and_survive_reopening(ledger):
+    for i in range(3):
+        ledger.record(release(LAPLACE, f"r{i}", i))
+    ledger.close()
+    again = Ledger(ledger.path)
+    assert [r.round for r in again.releases()] == [0, 1, 2]
+    assert spent(again) == 3.0
+
+
+def test_every_charge_is_synced_to_disk(ledger, tmp_path):
+    full, off = 2, 0
+    assert ledger._db.execute("PRAGMA synchronous").fetchone() == (full,)
+    assert Ledger(tmp_path / "scratch.sqlite", durable=False)._db.execute("PRAGMA synchronous").fetchone() == (off,)
+
+
+def test_each_view_sees_its_own(ledger):
+    ledger.record(release(LAPLACE, "a", views=frozenset({View.SERVER})))
+    ledger.record(release(LAPLACE, "b", views=frozenset({View.SERVER, View.PEERS})))
+    assert [spent(ledger, view=view) for view in (View.SERVER, View.PEERS, View.PUBLIC, None)] == [2.0, 1.0, 0.0, 2.0]
+
+
+def test_post_processing_is_free_if_its_parents_left_before(ledger):
+    ledger.record(release(LAPLACE, "a"))
+    ledger.record(release(Derived("shares", parents=("a",)), "b"))
+    assert spent(ledger) == 1.0
+
+
+@pytest.mark.parametrize("parent", ["never-released", "raw:north", "mark:known key"])
+def test_post_processing_of_anything_else_is_refused(ledger, parent):
+    ledger.mark_non_private("known key")
+    with pytest.raises(Unreleased, match=f"computed from \\['{parent}'\\]"):
+        ledger.record(release(Derived("shares", parents=(parent,))))
+    assert ledger.releases() == []
+
+
+def test_raw_data_without_an_event_is_refused(ledger):
+    for parents in ((), ("raw:north",)):
+        with pytest.raises(Unreleased):
+            ledger.record(replace(release(LAPLACE), event=None, parents=parents))
+
+
+def test_a_known_key_makes_everything_non_private(ledger):
+    ledger.record(release(LAPLACE))
+    ledger.mark_non_private("the noise key is fixed")
+    ledger.mark_non_private("the noise key is fixed")
+    guarantee = ledger.spent(Unit.DOCUMENT, Adjacency.ADD_REMOVE, 1e-6)
+    assert guarantee.epsilon == math.inf
+    assert guarantee.assumptions == ("the noise key is fixed",) == tuple(ledger.marks())
+    assert ledger.table()[0].honest.epsilon == math.inf
+    assert len(ledger.releases()) == 1
+
+
+def test_the_table_sets_claimed_beside_honest(ledger):
+    for i in range(3):
+        ledger.record(release(CLEAR, f"c{i}", i))
+        ledger.record(release(DiscreteGaussian("moments", 1.0, 5.0), f"g{i}", i))
+    ledger.record(release(Public("number of documents"), "n"))
+    clear, gaussian, public = ledger.table(delta=1e-5)
+    assert (clear.claimed, clear.honest.epsilon, clear.releases) == (Claim(8.0, 0.0, "FTM sec. 3.1.1"), math.inf, 3)
+    assert clear.nbytes == 3 * 32
+    assert gaussian.claimed is None
+    assert 1.0 < gaussian.honest.epsilon < 2.0
+    assert public.honest.epsilon == 0.0
+    assert "is public" in public.honest.assumptions[0]
+    assert "1/1000" in str(ledger.table(delta=1e-2, population=1000)[1].vacuous)
+
+
+def test_the_export_is_plain_json_lines(ledger, tmp_path):
+    ledger.record(release())
+    ledger.mark_non_private("why")
+    ledger.export(tmp_path / "ledger.jsonl")
+    first, second = [json.loads(line) for line in (tmp_path / "ledger.jsonl").read_text().splitlines()]
+    assert first["entry"]["what"] == "topic-word matrix"
+    assert (second["entry"], second["hash"]) == ("why", ledger.digest())
+
+
+def three(ledger: Ledger) -> None:
+    for i in range(3):
+        ledger.record(release(LAPLACE, f"r{i}", i))
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        "UPDATE entries SET body = replace(body, '\"noise_parameter\":1.0', '\"noise_parameter\":0.1') WHERE id = 'r1'",
+        "UPDATE entries SET id = 'rx' WHERE id = 'r1'",
+        "DELETE FROM entries WHERE id = 'r1'",
+        "UPDATE entries SET seq = 9 WHERE id = 'r0'",
+    ],
+)
+def test_tampering_is_noticed(ledger, tamper):
+    three(ledger)
+    ledger.verify()
+    with sqlite3.connect(ledger.path) as other:
+        assert other.execute(tamper).rowcount == 1
+    other.close()
+    with pytest.raises(FormatError, match="was tampered with"):
+        ledger.verify()
+
+
+def test_a_kept_digest_notices_a_cut_end(ledger):
+    three(ledger)
+    digest = ledger.digest()
+    with sqlite3.connect(ledger.path) as other:
+        other.execute("DELETE FROM entries WHERE id = 'r2'")
+    other.close()
+    ledger.verify()  # the chain itself is whole
+    with pytest.raises(FormatError, match=digest):
+        ledger.verify(digest)
+
+
+def test_equal_histories_have_equal_digests(ledger, tmp_path):
+    other = Ledger(tmp_path / "other.sqlite")
+    empty = other.digest()
+    three(ledger)
+    three(other)
+    assert ledger.digest() == other.digest() != empty
+
+
+def test_threads_share_a_ledger(ledger):
+    with ThreadPoolExecutor(8) as pool:
+        charged = list(pool.map(lambda i: ledger.record(release(LAPLACE, f"r{i % 40}")), range(80)))
+    assert sum(charged) == 40
+    assert len(ledger.releases()) == 40
+    ledger.verify()
+
+
+def test_a_budget_holds_among_threads(ledger):
+    policy = Policy.parse('[[budget]]\nunit = "document"\nepsilon = 5.0\ndelta = 0.0')
+
+    def attempt(i: int) -> bool:
+        try:
+            return ledger.record(release(LAPLACE, f"r{i}"), policy)
+        except PolicyRefusal:
+            return False
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(attempt, range(24))) == 5
+    assert spent(ledger) == 5.0
+
+
+SETUP = """
+    import os, signal, sys
+    import numpy as np
+    from tertulia.privacy.ledger import Ledger, Release
+    from tertulia.privacy.mechanisms import DiscreteLaplace
+    from tertulia.privacy.policy import Policy
+
+    ledger = Ledger(sys.argv[1])
+    def charge(id, policy=None):
+        mechanism = DiscreteLaplace("counts", 1, 1.0)
+        ledger.record(Release.of(mechanism, id=id, party="north", round=1, step="m:s", verb="sum", message_hash="ff",
+                                 x=np.zeros(4)), policy)
+"""
+
+
+def start(code: str, *arguments: str) -> subprocess.Popen:
+    program = textwrap.dedent(SETUP) + textwrap.dedent(code)
+    return subprocess.Popen([sys.executable, "-c", program, *arguments])
+
+
+def test_a_charge_survives_kill_nine_before_the_reply(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    assert start('charge("a"); os.kill(os.getpid(), signal.SIGKILL)', str(path)).wait() == -9
+    ledger = Ledger(path)
+    ledger.verify()
+    assert spent(ledger) == 1.0
+    assert not ledger.record(release(LAPLACE))  # the restarted party repeats the release: no new charge
+
+
+def test_kill_nine_within_a_charge_leaves_no_half_of_it(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    code = """
+    class Killer(Policy):
+        def check(self, release, ledger):
+            os.kill(os.getpid(), signal.SIGKILL)
+    charge("a"); charge("b", Killer())
+    """
+    assert start(code, str(path)).wait() == -9
+    ledger = Ledger(path)
+    ledger.verify()
+    assert [r.id for r in ledger.releases()] == ["a"]
+    ledger.record(release(LAPLACE, "b"))
+
+
+def test_processes_share_a_ledger(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    code = 'for i in range(20): charge(f"{sys.argv[2]}-{i}")'
+    racers = [start(code, str(path), name) for name in "abc"]
+    assert [racer.wait() for racer in racers] == [0, 0, 0]
+    ledger = Ledger(path)
+    ledger.verify()
+    assert len(ledger.releases()) == 60
+
+
+def test_a_full_disk_refuses_the_release_and_loses_nothing(ledger):
+    three(ledger)
+    pages = ledger._db.execute("PRAGMA page_count").fetchone()[0]
+    ledger._db.execute(f"PRAGMA max_page_count={pages}")
+    big = replace(LAPLACE, what="x" * 100_000)
+    with pytest.raises(JournalError, match=r"disk is full.*nothing was released"):
+        ledger.record(release(big, "big"))
+    ledger.verify()
+    assert spent(ledger) == 3.0
+
+
+def test_a_file_that_is_no_ledger_is_named(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    path.write_bytes(b"not a database at all" * 100)
+    with pytest.raises(FormatError, match=r"ledger\.sqlite is not a ledger"):
+        Ledger(path)
+
+
+def test_a_path_that_cannot_be_opened_is_named(tmp_path):
+    (tmp_path / "ledger.sqlite").mkdir()
+    with pytest.raises(JournalError, match=r"ledger\.sqlite cannot be used"):
+        Ledger(tmp_path / "ledger.sqlite")
+
+
+def test_a_newer_ledger_is_named(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    with sqlite3.connect(path) as newer:
+        newer.execute("PRAGMA user_version=99")
+    newer.close()
+    with pytest.raises(FormatError, match=r"format 99.*upgrade"):
+        Ledger(path)

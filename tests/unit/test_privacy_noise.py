@@ -1,0 +1,139 @@
+"""The noise key and stream: determinism, secrecy of the file, and that floats never decide a draw."""
+
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tertulia.errors import ConfigError, FormatError
+from tertulia.privacy import noise
+from tertulia.privacy.noise import NoiseKey, NoiseStream
+
+KEY = NoiseKey.fixed(bytes(range(32)))
+QUESTION = ("run", "run/north/0.1/abcd/0", "5f" * 32)
+
+
+def stream(salt: str = "") -> NoiseStream:
+    return KEY.stream("run", "id" + salt, "hash")
+
+
+def test_the_same_question_gets_the_same_bits():
+    once, again = (KEY.stream(*QUESTION).gaussian(1000, Fraction(100)) for _ in range(2))
+    np.testing.assert_array_equal(once, again)
+
+
+@pytest.mark.parametrize("changed", range(3))
+def test_a_changed_question_gets_other_bits(changed):
+    other = list(QUESTION)
+    other[changed] += "x"
+    assert not np.intersect1d(KEY.stream(*QUESTION).words(1000), KEY.stream(*other).words(1000)).size
+
+
+def test_parts_of_a_question_cannot_be_shifted_into_each_other():
+    assert KEY.stream("ab", "c", "d").words(1) != KEY.stream("a", "bc", "d").words(1)
+
+
+def test_another_key_gets_other_bits():
+    other = NoiseKey.fixed(bytes(32))
+    assert not np.intersect1d(KEY.stream(*QUESTION).words(1000), other.stream(*QUESTION).words(1000)).size
+
+
+def test_draws_are_frozen():
+    """These bits are a promise: a run resumed by a later version must repeat the noise of an earlier one."""
+    assert stream().words(2).tolist() == [11023485733390717274, 16481501152621477603]
+    assert stream().laplace(8, Fraction(1, 10)).tolist() == [-4, -23, 29, -1, -6, 11, 10, -1]
+    assert stream().gaussian(8, Fraction(400)).tolist() == [-9, 2, 24, -12, -25, -7, 13, -35]
+
+
+@pytest.mark.parametrize("rounding", [2.0**-46, 2.0**-12, 2.0**-6])
+def test_floating_point_never_decides(monkeypatch, rounding):
+    """However many draws are taken for doubtful and settled by exact arithmetic, they come out the same."""
+    n, variance = 2000, Fraction(7, 2)
+    expected = stream().geometric(n, Fraction(1, 7)), stream().gaussian(n, variance)
+    settled = []
+    settle = NoiseStream._settle
+    monkeypatch.setattr(noise, "_ROUNDING", rounding)
+    monkeypatch.setattr(NoiseStream, "_settle", lambda *a: settled.append(1) or settle(*a))
+    np.testing.assert_array_equal(stream().geometric(n, Fraction(1, 7)), expected[0])
+    np.testing.assert_array_equal(stream().gaussian(n, variance), expected[1])
+    assert bool(settled) == (rounding > 2**-20)
+
+
+def test_sixty_four_zero_bits_are_settled_by_reading_on(monkeypatch):
+    monkeypatch.setattr(NoiseStream, "words", lambda self, n: np.zeros(n, dtype=np.uint64))
+    k = stream().geometric(3, Fraction(1))
+    assert (k >= 44).all()  # -ln 2^-64 = 44.4
+    assert (k < 60).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 2**63 - 1), st.integers(0, 50))
+def test_integers_stay_in_range(below, n):
+    draws = stream(str(below)).integers(n, below)
+    assert draws.shape == (n,)
+    assert ((draws >= 0) & (draws < below)).all()
+
+
+@pytest.mark.parametrize("below", [0, -1, 2**63])
+def test_impossible_bounds_are_named(below):
+    with pytest.raises(ConfigError, match=f"below = {below}"):
+        stream().integers(1, below)
+
+
+def test_chunks_do_not_show(monkeypatch):
+    n = 1000
+    whole = stream().words(n)
+    parts = stream()
+    np.testing.assert_array_equal(whole, np.concatenate([parts.words(300), parts.words(n - 300)]))
+    monkeypatch.setattr(noise, "_CHUNK", 64)
+    assert len(stream().laplace(n, Fraction(1))) == n
+
+
+def test_the_key_file_is_made_once_and_is_secret(tmp_path):
+    path = tmp_path / "house" / "noise.key"
+    first, again = NoiseKey.load_or_create(path), NoiseKey.load_or_create(path)
+    assert first == again
+    assert first.secret
+    assert len(set(first.key)) > 8
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(path.parent.iterdir()) == [path]
+    assert first.key.hex() not in repr(first)
+
+
+def test_a_key_that_others_can_read_is_refused(tmp_path):
+    path = tmp_path / "noise.key"
+    NoiseKey.load_or_create(path)
+    path.chmod(0o644)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        NoiseKey.load_or_create(path)
+
+
+def test_a_truncated_key_is_refused(tmp_path):
+    path = tmp_path / "noise.key"
+    path.write_bytes(b"short")
+    path.chmod(0o600)
+    with pytest.raises(FormatError, match="32 bytes, not 5"):
+        NoiseKey.load_or_create(path)
+
+
+def test_processes_that_race_for_the_key_agree(tmp_path):
+    path = tmp_path / "noise.key"
+    code = f"from tertulia.privacy.noise import NoiseKey; from pathlib import Path; \
+        print(NoiseKey.load_or_create(Path({str(path)!r})).key.hex())"
+    racers = [subprocess.Popen([sys.executable, "-c", code.strip()], stdout=subprocess.PIPE) for _ in range(3)]
+    keys = {racer.communicate()[0].decode().strip() for racer in racers}
+    assert keys == {path.read_bytes().hex()}
+
+
+def test_a_fixed_key_says_that_it_is_no_secret():
+    assert not KEY.secret
+
+
+def test_noise_needs_no_slow_import():
+    code = "import sys, tertulia.privacy.ledger, tertulia.privacy.noise; sys.exit('dp_accounting' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, cwd=Path.cwd()).returncode == 0
