@@ -36,10 +36,13 @@ def data(name: str) -> Path:
     return path
 
 
-def newsgroups(min_documents: int = 19, max_share: float = 0.5) -> Corpus:
-    """Read 20 Newsgroups over the words of at least `min_documents` documents, about 8,000."""
+def newsgroups(min_documents: int = 19, max_share: float = 0.5, label: str = "label") -> Corpus:
+    """Read 20 Newsgroups over the words of at least `min_documents` documents, about 8,000.
+
+    The label is the group, or with `label="party"` one of six super-groups.
+    """
     say("reading 20 Newsgroups")
-    corpus = read(data("newsgroups20.parquet"), id="id", label="label", date="date")
+    corpus = read(data("newsgroups20.parquet"), id="id", label=label, date="date")
     corpus = corpus.encode(Vocabulary(tuple(propose(corpus, min_documents, max_share).words)))
     say(f"{corpus}")
     return corpus

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tertulia.config import AloneSettings, CustomSettings, FTMSettings, RunSettings
+from tertulia.config import AloneSettings, CustomSettings, Explained, FTMSettings, RunSettings
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import ConfigError, InputError
 from tertulia.runs import FederatedTopics, Observer, begin, finish
@@ -22,7 +22,7 @@ from tertulia.runs import FederatedTopics, Observer, begin, finish
 Documents = Any  # a list of texts, a polars or pandas data frame, or a Corpus
 
 
-class FTM(FTMSettings):
+class FTM(Explained, FTMSettings):
     """Federated Topic Modelling: the settings of the method, and `fit`."""
 
     def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
@@ -30,7 +30,7 @@ class FTM(FTMSettings):
         return _topics(federate(FTMSettings(**self.model_dump()), parties, **options))
 
 
-class NonCollaborative(AloneSettings):
+class NonCollaborative(Explained, AloneSettings):
     """The baseline in which each party trains alone: the result's `local` holds a model a party."""
 
     def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
@@ -38,7 +38,7 @@ class NonCollaborative(AloneSettings):
         return _topics(federate(AloneSettings(**self.model_dump() | {"name": "alone"}), parties, **options))
 
 
-class Centralised(AloneSettings):
+class Centralised(Explained, AloneSettings):
     """The baseline that pools everybody's documents in one place: only for comparison, it federates nothing."""
 
     def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:

@@ -147,7 +147,7 @@ def disclosures(directory: RunDirectory, as_json: AsJson = False) -> None:
     rows = disclosure_rows(Run.open(directory))
     if as_json:
         return _print_json({"disclosures": rows})
-    console.table(f"What left each party of {directory}", list(rows[0]) if rows else [], [r.values() for r in rows])
+    console.records(f"What left each party of {directory}", rows)
 
 
 @app.command()
@@ -163,7 +163,7 @@ def privacy(
     rows = privacy_rows(Run.open(directory), delta)
     if as_json:
         return _print_json({"delta": delta, "privacy": rows})
-    console.table(f"Privacy of {directory} at delta {delta:g}", list(rows[0]) if rows else [], [r.values() for r in rows])
+    console.records(f"Privacy of {directory} at delta {delta:g}", rows)
 
 
 def _finish(started: Any, as_json: bool) -> None:

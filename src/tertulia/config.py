@@ -37,6 +37,10 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+
+class Explained(Settings):
+    """Settings that users make themselves, with errors in our words."""
+
     def __init__(self, **values: Any) -> None:
         try:
             super().__init__(**values)
@@ -48,7 +52,10 @@ def explain(error: ValidationError) -> str:
     """Say which key is wrong, what it holds, and what it should."""
     lines = []
     for problem in error.errors():
-        key = ".".join(str(part) for part in problem["loc"]) or "settings"
+        path = problem["loc"]
+        if path[:1] == ("method",):  # its second part is the kind of method, no key
+            path = (path[0], *path[2:])
+        key = ".".join(str(part) for part in path) or "settings"
         if problem["type"] == "extra_forbidden":
             lines.append(f"unknown key '{key}': remove it, or check its spelling")
         elif problem["type"] == "missing":
@@ -187,7 +194,7 @@ class FederationSettings(Settings):
     dropouts: DropoutSettings = DropoutSettings()
 
 
-class RunSettings(Settings):
+class RunSettings(Explained):
     """A whole run."""
 
     seed: int = 0
@@ -207,6 +214,11 @@ class RunSettings(Settings):
         if self.data is not None and own:
             raise ValueError(f"[data] is split into parties, so [parties.{own[0]}] cannot have a path of its own")
         return self
+
+    @field_validator("method", mode="before")
+    @classmethod
+    def _ftm_unless_named(cls, value: Any) -> Any:
+        return {"name": "ftm", **value} if isinstance(value, dict) else value
 
     @field_validator("text")
     @classmethod

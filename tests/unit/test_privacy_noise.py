@@ -1,5 +1,6 @@
 """The noise key and stream: determinism, secrecy of the file, and that floats never decide a draw."""
 
+import decimal
 import subprocess
 import sys
 from fractions import Fraction
@@ -62,6 +63,30 @@ def test_floating_point_never_decides(monkeypatch, rounding):
     np.testing.assert_array_equal(stream().geometric(n, Fraction(1, 7)), expected[0])
     np.testing.assert_array_equal(stream().gaussian(n, variance), expected[1])
     assert bool(settled) == (rounding > 2**-20)
+
+
+@pytest.mark.parametrize("sampler", ["geometric", "survives"])
+def test_draws_at_an_edge_are_settled_exactly(monkeypatch, sampler):
+    """Words next to 2^64 exp(-k): the one in which the edge lies needs more bits, its neighbours are sure."""
+    k = np.arange(1, 41)
+    with decimal.localcontext(prec=60):
+        edges = [int(decimal.Decimal(2**64) * decimal.Decimal(-int(i)).exp()) for i in k]
+    settled = []
+    settle = NoiseStream._settle
+    monkeypatch.setattr(NoiseStream, "_settle", lambda self, word, *a: settled.append(word) or settle(self, word, *a))
+
+    def reaches(shift: int) -> list[bool]:
+        """Whether -ln U >= k."""
+        words = np.array([edge + shift for edge in edges], dtype=np.uint64)
+        monkeypatch.setattr(NoiseStream, "words", lambda self, n: words)
+        if sampler == "geometric":
+            return (stream().geometric(len(k), Fraction(1)) >= k).tolist()
+        return stream()._survives(k.astype(float), lambda i: Fraction(int(k[i]))).tolist()
+
+    assert all(reaches(-1))
+    assert not any(reaches(1))
+    assert 0 < sum(reaches(0)) < len(k)  # decided by bits that no float has seen
+    assert set(edges) <= set(settled)
 
 
 def test_sixty_four_zero_bits_are_settled_by_reading_on(monkeypatch):

@@ -78,7 +78,9 @@ class Corpus:
             if len(chosen) != self.n_documents:
                 raise InputError(f"a mask of {len(chosen)} does not fit {self.n_documents} documents")
             chosen = np.flatnonzero(chosen)
-        chosen = chosen.astype(np.int64).reshape(-1)
+        chosen = chosen.astype(np.int64)
+        if np.any((chosen < 0) | (chosen >= self.n_documents)):
+            raise InputError(f"documents are numbered 0 to {self.n_documents - 1}; one that was asked for is not there")
         starts, lengths = self.documents[chosen], self.lengths[chosen]
         return replace(
             self,
@@ -113,13 +115,13 @@ class Corpus:
 
     def document_frequency(self) -> I64:
         """Count the documents in which each word occurs, [V]."""
-        V = len(self.vocabulary)
+        V, lengths = len(self.vocabulary), self.lengths
         found = np.zeros(V, np.int64)
         first = 0
         while first < self.n_documents:
             last = int(np.searchsorted(self.documents, self.documents[first] + _BLOCK, side="right")) - 1
             last = min(max(last, first + 1), self.n_documents)
-            document = np.repeat(np.arange(last - first), self.lengths[first:last])
+            document = np.repeat(np.arange(last - first), lengths[first:last])
             words = self.words[self.documents[first] : self.documents[last]]
             found += np.bincount(np.unique(document * V + words) % max(V, 1), minlength=V)
             first = last

@@ -75,7 +75,7 @@ def open_jsonl(path: Path, encoding: str) -> Table:
             place = f"{path.name}:{number}"
             try:
                 values = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 yield Record(place, {}, "broken JSON")
                 continue
             if isinstance(values, dict):
@@ -101,18 +101,19 @@ def open_csv(path: Path, encoding: str, separator: str | None = None) -> Table:
         raise InputError(f"{path}: the header in line {number} is broken (a quote is never closed)")
     if not any(header):
         return _empty(path)
+    columns = tuple(name.strip() for name in header)
 
     def records() -> Iterator[Record]:
         for number, row in rows:
             place = f"{path.name}:{number}"
             if row is None:
                 yield Record(place, {}, "broken CSV (quotes do not match)")
-            elif len(row) != len(header):
-                yield Record(place, {}, f"broken CSV (not {len(header)} fields)")
+            elif len(row) != len(columns):
+                yield Record(place, {}, f"broken CSV (not {len(columns)} fields)")
             else:
-                yield Record(place, dict(zip(header, row, strict=True)))
+                yield Record(place, dict(zip(columns, row, strict=True)))
 
-    return Table(tuple(header), records())
+    return Table(columns, records())
 
 
 def _csv_rows(lines: Iterator[str], separator: str) -> Iterator[tuple[int, list[str] | None]]:
@@ -224,4 +225,5 @@ def _decoded(file: BinaryIO, path: Path, encoding: str, newline: str) -> Iterato
         )
     file.seek(0)
     codec = "utf-8-sig" if encoding == "utf-8" else encoding  # a byte order mark is no part of the first name
-    yield from io.TextIOWrapper(file, codec, errors="surrogateescape", newline=newline)
+    with io.TextIOWrapper(file, codec, errors="surrogateescape", newline=newline) as lines:
+        yield from lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +42,12 @@ class Source:
     where: Mapping[str, str] = field(default_factory=dict)  # only rows with these values
     encoding: str = "utf-8"
     separator: str | None = None  # of CSV fields
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "encoding", codecs.lookup(self.encoding).name)
+        except LookupError as error:
+            raise InputError(f"encoding '{self.encoding}' is unknown: try 'utf-8', 'cp1252' or 'utf-16'") from error
 
     @property
     def text_columns(self) -> tuple[str, ...]:
@@ -198,7 +205,7 @@ def _check_rows(source: Source, report: ReadReport) -> None:
             f"{undecodable} of {report.rows} rows of {name} are not {source.encoding.upper()}: name the real encoding "
             "with encoding=... (old Windows files are often 'cp1252')"
         )
-    if not report.rows or set(report.dropped) == {formats.EMPTY}:
+    if not report.kept and set(report.dropped) <= {formats.EMPTY}:
         raise InputError(f"{name} is empty: it holds no rows")
     if not report.kept:
         raise InputError(f"{name} holds no usable row: {report.summary()}")

@@ -27,8 +27,8 @@ def theta(
     K, V = topic_word.shape
     words, documents = checked_documents(words, documents, V)
     alpha = frozen(checked_alpha(alpha, K), np.float32)
-    if iterations < 1:
-        raise InputError(f"iterations = {iterations}: fold-in needs at least 1")
+    if iterations < 1 or threads < 1:
+        raise InputError(f"iterations = {iterations}, threads = {threads}: fold-in needs at least 1 of each")
     phi, words = _phi_by_word(topic_word, words)
     shares = np.empty((len(documents) - 1, K))
     jobs = [

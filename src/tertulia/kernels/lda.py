@@ -101,7 +101,8 @@ def run(
     the exact posterior; `phi="mean"` makes `dense` an approximation that settles sooner. Every `learn_every` sweeps
     the priors that are to be learned are fitted: alpha [K] (or one number for all topics, "symmetric") and beta.
     """
-    words, documents, state = _checked(words, documents, state, sweeps, sampler, phi, threads)
+    _check_settings(sampler, phi, sweeps, threads, learn_every)
+    words, documents, state = _checked(words, documents, state)
     changed = 0
     for s in range(sweeps):
         stream = derive(key, s)
@@ -146,18 +147,21 @@ def _learned(documents: I64, state: LDAState, alpha: LearnAlpha, beta: bool) -> 
     return state
 
 
-def _checked(
-    words: Array, documents: Array, state: LDAState, sweeps: int, sampler: str, phi: str, threads: int
-) -> tuple[I32, I64, LDAState]:
-    """Input that compiled code may trust, and a state that may be changed in place."""
-    V, K = state.cwk.shape
-    words, documents = checked_documents(words, documents, V)
+def _check_settings(sampler: str, phi: str, sweeps: int, threads: int, learn_every: int) -> None:
     if sampler not in SAMPLERS:
         raise InputError(f"sampler = {sampler!r}: choose one of {', '.join(SAMPLERS)}")
     if phi not in ("draw", "mean"):
         raise InputError(f"phi = {phi!r}: choose 'draw' (exact) or 'mean' (an approximation)")
-    if sweeps < 0 or threads < 1:
-        raise InputError(f"sweeps = {sweeps}, threads = {threads}: at least 0 sweeps and 1 thread are needed")
+    if sweeps < 0:
+        raise InputError(f"sweeps = {sweeps}: it cannot be negative")
+    if threads < 1 or learn_every < 1:
+        raise InputError(f"threads = {threads}, learn_every = {learn_every}: both must be at least 1")
+
+
+def _checked(words: Array, documents: Array, state: LDAState) -> tuple[I32, I64, LDAState]:
+    """Input that compiled code may trust, and a state that may be changed in place."""
+    V, K = state.cwk.shape
+    words, documents = checked_documents(words, documents, V)
     z = checked_assignment(state.z, len(words), K)
     return words, documents, _counted(words, z, V, checked_alpha(state.alpha, K), checked_beta(state.beta))
 

@@ -9,16 +9,18 @@ long the corpus is.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tertulia.arrays import I32, I64, U64
 from tertulia.kernels.compiled import kernel
 
+U32 = NDArray[np.uint32]
 BLOCK = 1 << 15  # virtual documents a block: 4 kB of bits a word
 
 
 @kernel
 def count(
-    words: I32, documents: I64, slot_of: I32, n_slots: int, pairs: I32, window: int, block: int = BLOCK
+    words: I32, documents: I64, slot_of: U32, n_slots: int, pairs: I32, window: int, block: int = BLOCK
 ) -> tuple[int, I64, I64]:
     """Count virtual documents in all, per slot and per pair of slots.
 
@@ -28,9 +30,9 @@ def count(
     lengths = documents[1:] - documents[:-1]
     n_windows = np.maximum(lengths - window + 1, 1)
     capacity = min(max(block, n_windows.max()), n_windows.sum())
-    bits = np.zeros((n_slots, (capacity + 63) >> 6), np.uint64)  # [S, capacity / 64]
-    slots = np.empty(lengths.max() + 1, np.int32)
-    places = np.empty(lengths.max() + 1, np.int32)
+    lines = ((capacity + 511) >> 9) | 1  # an odd number of cache lines a row, else all rows would fight for one place
+    bits = np.zeros((n_slots, lines << 3), np.uint64)  # [S, capacity / 64 and a little]
+    hits = np.empty(lengths.max() + 1, np.uint32)
     per_slot = np.zeros(n_slots, np.int64)
     per_pair = np.zeros(len(pairs), np.int64)
     filled = 0
@@ -38,26 +40,36 @@ def count(
         if filled + n_windows[d] > capacity:
             _tally(bits, filled, pairs, per_slot, per_pair)
             filled = 0
-        hits = _find(words[documents[d] : documents[d + 1]], slot_of, n_slots, slots, places)
-        for h in range(hits):  # a token lies in the windows that begin at most window - 1 tokens before it
-            first = max(places[h] - window + 1, 0)
-            last = min(places[h], n_windows[d] - 1)
-            _set(bits[slots[h]], filled + first, filled + last)
+        tokens = words[documents[d] : documents[d + 1]]
+        if n_windows[d] == 1:
+            _mark_whole(tokens, slot_of, n_slots, hits, bits, filled)
+        else:
+            _mark_windows(tokens, slot_of, n_slots, window, bits, filled)
         filled += n_windows[d]
     _tally(bits, filled, pairs, per_slot, per_pair)
     return n_windows.sum(), per_slot, per_pair
 
 
 @kernel
-def _find(tokens: I32, slot_of: I32, n_slots: int, slots: I32, places: I32) -> int:
-    """Note the slots and places of counted tokens: writing every token down, but keeping only hits, spares a branch."""
-    hits = np.uint64(0)
+def _mark_whole(tokens: I32, slot_of: U32, n_slots: int, hits: U32, bits: U64, place: int) -> None:
+    """Set the bit at `place` for the counted tokens. To write every slot but keep only hits spares a branch."""
+    n = np.uint64(0)
     for i in range(len(tokens)):
         slot = slot_of[np.uint32(tokens[i])]  # unsigned indices are not checked for wrap-around
-        slots[hits] = slot
-        places[hits] = i
-        hits += np.uint64(slot < n_slots)
-    return int(hits)
+        hits[n] = slot
+        n += np.uint64(slot < np.uint32(n_slots))
+    bit, column = np.uint64(1) << np.uint64(place & 63), np.uint64(place >> 6)
+    for i in range(n):
+        bits[hits[i], column] |= bit
+
+
+@kernel
+def _mark_windows(tokens: I32, slot_of: U32, n_slots: int, window: int, bits: U64, place: int) -> None:
+    """Set the bits of all windows that hold a counted token: they begin at most window - 1 tokens before it."""
+    for i in range(len(tokens)):
+        slot = slot_of[np.uint32(tokens[i])]
+        if slot < n_slots:
+            _set(bits[slot], place + max(i - window + 1, 0), place + min(i, len(tokens) - window))
 
 
 @kernel

@@ -117,14 +117,14 @@ def _count(topics: TopicsLike, corpus: Corpus, top: int, window: int | None) -> 
     words, real = _word_numbers(top_words(topics, top, corpus.vocabulary), corpus)
     chosen, slots = np.unique(words, return_inverse=True)
     slots = slots.reshape(words.shape)  # [K, n]
-    slot_of = np.full(len(corpus.vocabulary) + 1, len(chosen), np.int32)
+    slot_of = np.full(len(corpus.vocabulary) + 1, len(chosen), np.uint32)
     slot_of[chosen] = np.arange(len(chosen))
     i, j = np.triu_indices(words.shape[1], 1)
     pairs = np.stack((slots[:, i], slots[:, j]), axis=-1).reshape(-1, 2)  # [K P, 2]
     total, single, joint = _windows.count(
         frozen(corpus.words, np.int32),
         frozen(corpus.documents, np.int64),
-        frozen(slot_of, np.int32),
+        frozen(slot_of, np.uint32),
         len(chosen),
         frozen(pairs, np.int32),
         window or max(int(corpus.lengths.max()), 1),
@@ -134,15 +134,14 @@ def _count(topics: TopicsLike, corpus: Corpus, top: int, window: int | None) -> 
 
 def _word_numbers(lists: list[list[str]], corpus: Corpus) -> tuple[I32, Bool]:
     """Look up the words [K, n]; V stands for words that the corpus lacks, and fills up short topics."""
-    V, n = len(corpus.vocabulary), max(map(len, lists))
-    words = np.full((len(lists), n), V, np.int32)
-    real = np.zeros(words.shape, np.bool_)
-    for k, topic in enumerate(lists):
-        if len(topic) < 2:
-            raise InputError(f"topic {k} has {len(topic)} words: coherence needs at least 2")
-        numbers = corpus.vocabulary.lookup(topic)
-        words[k, : len(topic)] = np.where(numbers < 0, V, numbers)
-        real[k, : len(topic)] = True
+    lengths = np.array([len(topic) for topic in lists])
+    if lengths.min() < 2:
+        k = int(lengths.argmin())
+        raise InputError(f"topic {k} has {lengths[k]} words: coherence needs at least 2")
+    real = np.arange(lengths.max()) < lengths[:, np.newaxis]
+    numbers = corpus.vocabulary.lookup([word for topic in lists for word in topic])
+    words = np.full(real.shape, len(corpus.vocabulary), np.int32)
+    words[real] = np.where(numbers < 0, len(corpus.vocabulary), numbers)
     return words, real
 
 

@@ -30,13 +30,18 @@ def size(n: float) -> str:
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print a table; numbers stand to the right."""
     drawn = Table(title=title, title_justify="left", header_style="bold")
-    rows = list(rows)
+    rows = [tuple(row) for row in rows]
     for i, column in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[i], int | float) for row in rows)
         drawn.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         drawn.add_row(*[_cell(value) for value in row])
     output.print(drawn)
+
+
+def records(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print dicts of the same keys as a table."""
+    table(title, list(rows[0]) if rows else ["nothing"], [list(row.values()) for row in rows])
 
 
 def _cell(value: Any) -> str:
@@ -80,12 +85,11 @@ def describe(facts: Mapping[str, Any]) -> str:
         parts.append(f"{facts['topics']} topics")
     if "perplexity" in facts:
         parts.append(f"perplexity {facts['perplexity']:.0f}")
-    return ", ".join([*parts, f"{size(down)} down, {size(up)} up"])
+    return ", ".join([*parts, f"{size(down + up)}"])
 
 
 def print_check(report: Mapping[str, Any]) -> None:
     """Print what `check` found."""
-    for title, rows in (("Would be read", report["read"]), ("Would be disclosed", report["disclosed"])):
-        table(title, list(rows[0]) if rows else [], [row.values() for row in rows])
-        if title == "Would be read":
-            table("Would be trained", ["setting", "value"], report["train"].items())
+    records("Would be read", report["read"])
+    table("Would be trained", ["setting", "value"], report["train"].items())
+    records("Would be disclosed", report["disclosed"])

@@ -1,0 +1,179 @@
+"""Every command, end to end, in a temporary directory."""
+
+import json
+import sys
+
+import polars as pl
+import pytest
+
+from tertulia.cli import main
+from tertulia.models import Topics
+
+CONFIG = """
+seed = 1
+directory = "runs/two"
+engine = "{engine}"
+
+[method]
+name = "ftm"
+topics = 4
+rounds = 2
+sweeps = 10
+
+[parties.north]
+path = "north.jsonl"
+
+[parties.south]
+path = "south.csv"
+id = "number"
+topics = 3
+policy = "south.toml"
+"""
+
+
+@pytest.fixture
+def tertulia(monkeypatch, capsys):
+    """Run a command; return exit code, stdout, stderr."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["tertulia", *map(str, arguments)])
+        try:
+            main()
+            code = 0
+        except SystemExit as leaving:
+            code = leaving.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def project(tmp_path, worded):
+    def make(engine="local", policy="allow_clear = true\n"):
+        (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in worded(0, 40)))
+        rows = "".join(f"{i},{text}\n" for i, text in enumerate(worded(1, 30)))
+        (tmp_path / "south.csv").write_text("number,text\n" + rows)
+        (tmp_path / "south.toml").write_text(policy)
+        (tmp_path / "run.toml").write_text(CONFIG.format(engine=engine))
+        return tmp_path
+
+    return make
+
+
+@pytest.mark.parametrize("engine", ["local", "processes"])
+def test_run_then_everything_else(tertulia, project, engine):
+    base = project(engine)
+    code, out, err = tertulia("run", base / "run.toml", "--json")
+    assert code == 0, err
+    facts = json.loads(out)
+    assert facts["round"] == 3
+    assert facts["perplexity"] > 1
+    run = base / "runs" / "two"
+
+    code, out, _ = tertulia("topics", run, "-n", 3, "--json")
+    assert code == 0
+    assert all(len(words) == 3 for words in json.loads(out)["topics"])
+    assert "harbour" in tertulia("topics", run)[1]
+
+    code, out, _ = tertulia("transform", run, base / "north.jsonl", "--json")
+    assert len(json.loads(out)["documents"]) == 40
+    for name in ("theta.parquet", "theta.csv", "theta.jsonl"):
+        assert tertulia("transform", run / "model", base / "south.csv", "-o", base / name)[0] == 0
+    theta = pl.read_parquet(base / "theta.parquet")
+    assert theta.height == 30
+    assert theta.select(pl.sum_horizontal(pl.exclude("id"))).to_series().to_list() == pytest.approx([1.0] * 30)
+
+    code, out, _ = tertulia("evaluate", run, base / "north.jsonl", "--json")
+    scores = json.loads(out)
+    assert scores["perplexity"] < scores["unigram_perplexity"]
+    assert -1 <= scores["npmi"] <= 1
+    assert 0 < scores["diversity"] <= 1
+
+    code, out, _ = tertulia("disclosures", run, "--json")
+    rows = json.loads(out)["disclosures"]
+    pushed = [row for row in rows if row["what"] == "topic-word distributions"]
+    assert [(row["party"], row["round"]) for row in pushed] == [("north", 1), ("north", 2), ("south", 1), ("south", 2)]
+    assert all(row["mechanism"] == "clear" and row["bytes"] > 0 for row in pushed)
+    assert "words with document counts" in tertulia("disclosures", run)[1]
+
+    code, out, _ = tertulia("privacy", run, "--json")
+    honest = {row["what"]: row["honest epsilon"] for row in json.loads(out)["privacy"]}
+    assert honest["topic-word distributions"] == "infinite (non-private)"
+    assert honest["number of documents"] == "0"
+    assert tertulia("privacy", run)[0] == 0
+
+    before = (run / "model" / "topics.safetensors").read_bytes()
+    assert tertulia("resume", run)[0] == 0  # a finished run: nothing to do, the same model
+    assert (run / "model" / "topics.safetensors").read_bytes() == before
+    local = json.loads((run / "parties" / "south" / "party.json").read_text())
+    assert local["settings"] == {"topics": 3}
+
+
+def test_engines_give_the_same_model(tertulia, project):
+    base = project()
+    for engine in ("local", "processes"):
+        assert tertulia("run", base / "run.toml", "--engine", engine, "--directory", base / engine)[0] == 0
+    one, other = (Topics.load(base / engine / "model") for engine in ("local", "processes"))
+    assert one.topic_word.tobytes() == other.topic_word.tobytes()
+
+
+def test_check_tells_what_would_happen_and_does_nothing(tertulia, project):
+    base = project()
+    code, out, err = tertulia("check", base / "run.toml", "--json")
+    assert code == 0, err
+    report = json.loads(out)
+    assert {row["party"]: row["documents"] for row in report["read"]} == {"north": 40, "south": 30}
+    assert report["train"]["topics"] == 4
+    assert {row["what"] for row in report["disclosed"]} >= {"topic-word distributions", "number of documents"}
+    assert not (base / "runs").exists()
+    assert "Would be disclosed" in tertulia("check", base / "run.toml")[1]
+
+
+def test_check_names_the_rule_that_forbids(tertulia, project):
+    base = project(policy="allow_clear = false\n")
+    code, out, _ = tertulia("check", base / "run.toml", "--json")
+    assert code == 3
+    refused = {row["party"] for row in json.loads(out)["disclosed"] if "allow_clear" in row["verdict"]}
+    assert refused == {"south"}
+
+
+def test_a_party_that_refuses_is_left_out_with_a_warning(tertulia, project):
+    base = project(policy="allow_clear = false\n")
+    code, _, err = tertulia("run", base / "run.toml")
+    assert code == 0
+    assert "allow_clear" in err
+    rows = json.loads(tertulia("disclosures", base / "runs" / "two", "--json")[1])["disclosures"]
+    assert {row["party"] for row in rows} == {"north"}
+
+
+def test_a_single_source_can_be_split(tertulia, tmp_path, worded):
+    rows = [{"text": t, "ward": "ab"[i % 2]} for i, t in enumerate(worded(0, 40))]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for split in ('split = "column"\nparty = "ward"', 'split = "random"\nsizes = {a = 1, b = 2}', 'split = "dirichlet"\nlabel = "ward"\nparties = ["a", "b"]\nconcentration = 5.0'):
+        config = f'[data]\npath = "all.jsonl"\n{split}\n[method]\nname = "ftm"\ntopics = 2\nrounds = 1\nsweeps = 3\n'
+        (tmp_path / "run.toml").write_text(config)
+        code, out, err = tertulia("check", tmp_path / "run.toml", "--json")
+        assert code == 0, err
+        assert [row["party"] for row in json.loads(out)["read"]] == ["a", "b"]
+        assert sum(row["documents"] for row in json.loads(out)["read"]) == 40
+
+
+@pytest.mark.parametrize("name", ["alone", "centralised"])
+def test_baselines_run_from_a_config(tertulia, project, name):
+    base = project()
+    text = (base / "run.toml").read_text().replace('name = "ftm"', f'name = "{name}"').replace("rounds = 2\n", "")
+    (base / "run.toml").write_text(text)
+    code, _, err = tertulia("run", base / "run.toml")
+    assert code == 0, err
+
+
+def test_demo(tertulia, tmp_path):
+    code, out, err = tertulia("demo", "--directory", tmp_path / "demo", "--json")
+    assert code == 0, err
+    facts = json.loads(out)
+    scores = {name: value["everyone"] for name, value in facts["perplexity"].items()}
+    alone = [score for name, score in scores.items() if name.endswith("alone")]
+    assert scores["federated"] < min(alone)
+    assert sum(facts["documents"].values()) > 2000
+    assert Topics.load(tmp_path / "demo" / "model").n_topics == facts["topics"]

@@ -1,0 +1,64 @@
+"""What a corpus costs: bytes a token, memory while reading, time to import."""
+
+import json
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+from tertulia.corpus import Corpus
+from tertulia.corpus.docstrings import docstrings
+
+READ = """
+import resource, sys
+from tertulia.corpus import read
+
+def peak(path, directory):
+    corpus = read(path, directory=directory)
+    return corpus.n_documents, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+small, large, directory = sys.argv[1:]
+print(*peak(small, directory + "/s"), *peak(large, directory + "/l"))
+"""
+
+
+def write(path, megabytes):
+    """Documents of 8 kB, of which only a few words are words: what is measured is the reading."""
+    filler = "12345678 " * 900
+    rows = [{"text": f"Rivers and bridges {i}. {filler}"} for i in range(megabytes * 125)]
+    if path.suffix == ".parquet":
+        pl.DataFrame(rows).with_columns(pl.col("text") + pl.int_range(pl.len()).hash().cast(pl.String)).write_parquet(
+            path, row_group_size=500, compression="uncompressed", use_pyarrow=False
+        )
+    elif path.suffix == ".csv":
+        path.write_text("text\n" + "".join(row["text"] + "\n" for row in rows))
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_memory_does_not_grow_with_the_file(tmp_path, kind):
+    small, large = write(tmp_path / f"small.{kind}", 8), write(tmp_path / f"large.{kind}", 128)
+    done = subprocess.run(
+        [sys.executable, "-c", READ, small, large, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    few, before, many, after = map(float, done.stdout.split())
+    assert (few, many) == (1000, 16000)
+    assert after - before < 48  # MB, for 120 MB more of text
+
+
+def test_real_text_takes_at_most_twelve_bytes_a_token():
+    corpus = Corpus.from_texts([text for _, text in docstrings("email")])
+    arrays = (corpus.words, corpus.documents, corpus.sentences, corpus.paragraphs)
+    assert corpus.n_tokens > 3000
+    assert sum(array.nbytes for array in arrays) <= 12 * corpus.n_tokens
+
+
+def test_importing_the_corpus_does_not_import_polars():
+    script = (
+        "import sys, tertulia.corpus; print([m for m in ('polars', 'regex', 'scipy', 'jieba') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

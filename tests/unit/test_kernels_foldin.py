@@ -1,0 +1,90 @@
+"""Fold-in against a literal version of its formula, and at its edges."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tertulia.errors import InputError
+from tertulia.kernels import foldin
+
+
+def literal(words, documents, topic_word, alpha, iterations):
+    """The formula of the module's first lines, in float64, document by document."""
+    shares = []
+    for start, stop in pairwise(documents):
+        theta = np.ones(len(topic_word))
+        phi = topic_word[:, words[start:stop]]  # [K, tokens]
+        phi = phi[:, phi.sum(axis=0) > 0]
+        for _ in range(iterations):
+            responsibility = theta[:, None] * phi
+            theta = alpha + (responsibility / responsibility.sum(axis=0)).sum(axis=1)
+        shares.append(theta / theta.sum())
+    return np.array(shares)
+
+
+@pytest.fixture
+def corpus():
+    generator = np.random.default_rng(1)
+    documents = np.concatenate([[0], np.cumsum(generator.integers(0, 60, size=80))])
+    return generator.integers(0, 50, size=documents[-1]), documents
+
+
+@pytest.mark.parametrize("K", [1, 3, 33])
+@pytest.mark.parametrize("iterations", [1, 20])
+def test_equals_the_literal_version(corpus, K, iterations):
+    generator = np.random.default_rng(K)
+    topics, alpha = generator.dirichlet(np.full(50, 0.1), size=K), generator.gamma(1.0, size=K)
+    theta = foldin.theta(*corpus, topics, alpha, iterations)
+    assert theta.shape == (80, K)
+    assert theta.dtype == np.float64
+    assert np.allclose(theta, literal(*corpus, topics, alpha, iterations), atol=2e-5)
+    assert np.allclose(theta.sum(axis=1), 1.0, atol=1e-6)
+
+
+def test_threads_do_not_change_a_bit(corpus):
+    topics = np.random.default_rng(2).dirichlet(np.ones(50), size=10)
+    one, two, four = (foldin.theta(*corpus, topics, 0.1, threads=t) for t in (1, 2, 4))
+    assert np.array_equal(one, two)
+    assert np.array_equal(one, four)
+
+
+def test_an_empty_document_gets_the_prior_mean():
+    theta = foldin.theta(np.array([0]), np.array([0, 0, 1, 1]), np.array([[1.0], [0.5]]), np.array([1.0, 3.0]))
+    assert np.allclose(theta[[0, 2]], [0.25, 0.75])
+    assert theta[1, 0] > 0.25
+
+
+def test_no_document_at_all():
+    assert foldin.theta(np.array([], int), np.array([0]), np.ones((2, 3)), 0.1).shape == (0, 2)
+
+
+def test_words_without_mass_are_ignored_and_tiny_mass_still_counts():
+    topics = np.array([[0.5, 0.0, 1e-60], [0.5, 0.0, 3e-60]])
+    alone = foldin.theta(np.array([2, 2, 0]), np.array([0, 3]), topics, 1.0)
+    beside = foldin.theta(np.array([2, 1, 1, 2, 0, 1]), np.array([0, 6]), topics, 1.0)
+    assert np.array_equal(alone, beside)
+    assert alone[0, 1] > 0.6
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"words": np.array([0, 3])}, "outside 0..2"),
+        ({"words": np.array([0, -1])}, "outside 0..2"),
+        ({"documents": np.array([0, 3])}, "rise from 0"),
+        ({"documents": np.array([0, 3, 2])}, "rise from 0"),
+        ({"documents": np.array([], int)}, "flat"),
+        ({"topic_word": np.ones(3)}, r"\[topics, words\]"),
+        ({"topic_word": np.array([[1.0, np.nan, 0.0]])}, "non-finite"),
+        ({"topic_word": np.ones((0, 3))}, "K = 0"),
+        ({"alpha": 0.0}, "positive"),
+        ({"alpha": np.ones(3)}, "one for each of the 2 topics"),
+        ({"iterations": 0}, "at least 1"),
+        ({"threads": 0}, "at least 1"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    good = {"words": np.array([0, 2]), "documents": np.array([0, 2]), "topic_word": np.ones((2, 3)), "alpha": 0.1}
+    with pytest.raises(InputError, match=message):
+        foldin.theta(**{**good, **change})

@@ -1,0 +1,48 @@
+"""The vectorised draw: the right topic for a given u, the right frequencies, and none of the padding."""
+
+import numpy as np
+import pytest
+
+from tertulia.kernels import lanes
+from tertulia.kernels.compiled import kernel
+from tertulia.kernels.rng import uniform32
+
+
+@kernel
+def histogram(weight, phi, w, n, key):
+    running = np.empty(weight.shape[0], dtype=np.float32)
+    counts = np.zeros(weight.shape[0], dtype=np.int64)
+    for i in range(n):
+        counts[lanes.draw(weight, phi, w, running, uniform32(key, np.uint64(i)), -1)] += 1
+    return counts
+
+
+def padded(x):
+    wide = np.zeros((*x.shape[:-1], lanes.padded(x.shape[-1])), dtype=np.float32)
+    wide[..., : x.shape[-1]] = x
+    return wide
+
+
+@pytest.mark.parametrize("K", [1, 2, 15, 16, 17, 100])
+def test_frequencies(K):
+    generator = np.random.default_rng(K)
+    weight, phi = generator.gamma(1.0, size=K), generator.dirichlet(np.ones(K), size=3)
+    n = 400_000
+    counts = histogram(padded(weight), padded(phi), 1, n, np.uint64(K))
+    p = weight * phi[1] / (weight @ phi[1])
+    assert counts[K:].sum() == 0
+    assert np.all(np.abs(counts[:K] - n * p) <= 4.5 * np.sqrt(n * p * (1 - p)) + 1)
+
+
+@pytest.mark.parametrize("k", [0, 3, 16, 19])
+@pytest.mark.parametrize("u", [0.0, 0.5, 1.0 - 2.0**-24])
+def test_the_only_topic_with_mass_is_drawn_at_any_u(k, u):
+    weight = np.zeros(20)
+    weight[k] = 0.7
+    phi = padded(np.full((1, 20), 0.3))
+    assert lanes.draw(padded(weight), phi, 0, np.empty(32, np.float32), np.float32(u), -1) == k
+
+
+def test_without_mass_the_fallback_is_returned():
+    zeros = np.zeros(16, dtype=np.float32)
+    assert lanes.draw(zeros, zeros[None], 0, np.empty(16, np.float32), np.float32(0.4), 11) == 11

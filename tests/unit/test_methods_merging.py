@@ -1,0 +1,114 @@
+"""Algorithms 3 and 4 against slow, literal versions of the papers' formulas."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tertulia.methods.merging import compose, integrate, merge_sets, union_find
+
+
+def literal_rho(a, b, top):
+    """(29) word by word."""
+    best = [sorted(range(len(p)), key=lambda w: (-p[w], w))[:top] for p in (a, b)]
+    common = set(best[0]) & set(best[1])
+    overlap = sum(min(a[w], b[w]) for w in common)
+    return overlap / (sum(a[w] for w in best[0]) + sum(b[w] for w in best[1]) - overlap)
+
+
+def literal_integrate(models, xi, top):
+    """Algorithm 3, line by line."""
+    M, weights = [], []
+    for model, documents in models:
+        M = [*M, *model]
+        weights = [*weights, *[float(documents)] * len(model)]
+        sets = [{i} for i in range(len(M))]
+        for i in range(len(M)):
+            for j in range(i + 1, len(M)):
+                if literal_rho(M[i], M[j], top) >= xi:
+                    (one,) = [s for s in sets if i in s]
+                    (two,) = [s for s in sets if j in s]
+                    if one is not two:
+                        sets.remove(two)
+                        one |= two
+        sets.sort(key=min)
+        merged = [sum(weights[i] * M[i] for i in s) / sum(weights[i] for i in s) for s in sets]
+        M, weights = merged, [sum(weights[i] for i in s) for s in sets]
+    return np.array(M), np.array(weights)
+
+
+def random_models(seed, parties=3, V=12):
+    rng = np.random.default_rng(seed)
+    return [(rng.dirichlet(np.full(V, 0.3), size=rng.integers(1, 5)), int(rng.integers(1, 100))) for _ in range(parties)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([0.05, 0.2, 0.3, 0.6]), st.sampled_from([3, 6, 12]))
+def test_integrate_is_algorithm_3(seed, xi, top):
+    models = random_models(seed)
+    M, weights = integrate(models, xi, top)
+    expected, expected_weights = literal_integrate(models, xi, top)
+    assert M.shape == expected.shape
+    assert np.allclose(M, expected)
+    assert np.allclose(weights, expected_weights)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([0.1, 0.3, 0.6]))
+def test_weights_are_conserved_and_rows_stay_distributions(seed, xi):
+    models = random_models(seed, parties=5)
+    M, weights = integrate(models, xi, 6)
+    assert np.isclose(weights.sum(), sum(len(m) * n for m, n in models))
+    assert np.allclose(M.sum(axis=1), 1)
+
+
+def test_merging_a_model_with_itself_is_the_identity():
+    M = np.eye(4) * 0.7 + 0.075
+    merged, weights = integrate([(M, 10), (M, 30)], 0.6, 4)
+    assert np.allclose(merged, M)
+    assert np.array_equal(weights, [40.0] * 4)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))))))
+def test_union_find_gives_connected_components(case):
+    n, edges = case
+    linked = np.zeros((n, n), bool)
+    for i, j in edges:
+        linked[i, j] = linked[j, i] = True
+    reach = np.linalg.matrix_power(np.eye(n, dtype=int) + linked, n) > 0
+    sets = union_find(linked)
+    assert np.array_equal(sets[:, None] == sets[None, :], reach)
+    firsts = [int(np.flatnonzero(sets == s)[0]) for s in range(sets.max() + 1)]
+    assert firsts == sorted(firsts)
+
+
+def test_merged_topics_are_data_weighted():
+    M = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    merged, weights = merge_sets(M, np.array([3.0, 1.0, 5.0]), np.array([0, 0, 1]))
+    assert np.allclose(merged, [[0.75, 0.25], [0.5, 0.5]])
+    assert np.array_equal(weights, [4.0, 5.0])
+
+
+def literal_compose(M, M_p, xi, top, literal):
+    """Algorithm 4, line by line."""
+    left, composed = list(range(len(M))), []
+    for z_p in M_p:
+        best = max(left, key=lambda z: (literal_rho(z_p, M[z], top), -z), default=None)
+        similar = best is not None and literal_rho(z_p, M[best], top) >= xi
+        composed.append(M[best] if similar else z_p)
+        if best is not None and (similar or literal):
+            left.remove(best)
+    return np.array(composed)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([0.1, 0.3, 0.5]), st.booleans())
+def test_compose_is_algorithm_4(seed, xi, literal):
+    (M, _), (M_p, _) = random_models(seed, parties=2)
+    assert np.allclose(compose(M, M_p, xi, 6, literal=literal), literal_compose(M, M_p, xi, 6, literal))
+
+
+def test_no_models_is_an_error():
+    with pytest.raises(ValueError, match="at least one"):
+        integrate([], 0.3, 10)
