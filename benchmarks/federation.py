@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.common import arguments, finish, newsgroups, say
 from tertulia import FTM, Centralised, Corpus, FederatedTopics, NonCollaborative, Topics
 from tertulia.corpus.splits import Row, at_random
-from tertulia.metrics import completion
+from tertulia.metrics import Completion, completion
 
 HELDOUT = 0.15
 SMOOTHING = 0.01
@@ -57,7 +57,7 @@ class Judge:
         return self._score(model, getattr(self, part)[party]).perplexity
 
     @staticmethod
-    def _score(model: Topics, corpus: Corpus) -> Any:
+    def _score(model: Topics, corpus: Corpus) -> Completion:
         return completion(model.topic_word, model.alpha, corpus, smoothing=SMOOTHING, threads=2)
 
 
@@ -83,7 +83,9 @@ def scenario(name: str, parties: Mapping[str, Corpus], quick: bool) -> dict[str,
     """One split from beginning to end."""
     settings = SPLITS[name]
     started = time.perf_counter()
-    federated = FTM(**settings, sweeps=SWEEPS, vocabulary=WORDS, evaluate=False).fit(parties, workers=2, heldout=HELDOUT)
+    federated = FTM(**settings, sweeps=SWEEPS, vocabulary=WORDS, evaluate=False).fit(
+        parties, workers=2, heldout=HELDOUT
+    )
     seconds = time.perf_counter() - started
     judge = Judge(parties, federated)
     words = {"mode": "public", "words": federated.vocabulary.words}

@@ -17,6 +17,9 @@ def worded():
     def make(party: int, n: int) -> list[str]:
         own = [f"{stem}{'abcdef'[party]}" for stem in ("harbour", "garden", "engine", "violin")]
         common = ["winter", "letter", "bridge", "market"]
-        return [" ".join([own[i % 4], own[(i + 1) % 4], common[i % 4], own[i % 4], common[(i * 3) % 4]] * 3) for i in range(n)]
+        return [
+            " ".join([own[i % 4], own[(i + 1) % 4], common[i % 4], own[i % 4], common[(i * 3) % 4]] * 3)
+            for i in range(n)
+        ]
 
     return make

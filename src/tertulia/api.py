@@ -17,7 +17,8 @@ from typing import Any
 from tertulia.config import AloneSettings, CustomSettings, Explained, FTMSettings, RunSettings
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import ConfigError, InputError
-from tertulia.runs import FederatedTopics, Observer, begin, finish
+from tertulia.results import FederatedTopics
+from tertulia.runs import Observer, begin, finish
 
 Documents = Any  # a list of texts, a polars or pandas data frame, or a Corpus
 

@@ -73,13 +73,10 @@ def topics(
     loaded = _model(model)
     tops = loaded.top_words(words)
     if as_json:
-        return _print_json({"topics": tops, "weights": loaded.weights.tolist(), "provenance": loaded.provenance})
-    order = loaded.weights.argsort()[::-1]
-    console.table(
-        f"{loaded.n_topics} topics over {len(loaded.vocabulary)} words",
-        ["topic", "weight", "words"],
-        [(int(k), float(loaded.weights[k]), " ".join(tops[k])) for k in order],
-    )
+        _print_json({"topics": tops, "weights": loaded.weights.tolist(), "provenance": loaded.provenance})
+    else:
+        title = f"{loaded.n_topics} topics over {len(loaded.vocabulary)} words"
+        console.records(title, loaded.topics_table(words).to_dicts())
 
 
 @app.command()
@@ -119,8 +116,9 @@ def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_
     console.errors.print(corpus.report.summary(), highlight=False)
     scores = evaluation(loaded, corpus)
     if as_json:
-        return _print_json(scores)
-    console.table(f"{model} on {corpus.n_documents} documents", ["measure", "value"], scores.items())
+        _print_json(scores)
+    else:
+        console.table(f"{model} on {corpus.n_documents} documents", ["measure", "value"], scores.items())
 
 
 @app.command()
@@ -146,8 +144,9 @@ def disclosures(directory: RunDirectory, as_json: AsJson = False) -> None:
 
     rows = disclosure_rows(Run.open(directory))
     if as_json:
-        return _print_json({"disclosures": rows})
-    console.records(f"What left each party of {directory}", rows)
+        _print_json({"disclosures": rows})
+    else:
+        console.records(f"What left each party of {directory}", rows)
 
 
 @app.command()
@@ -162,8 +161,9 @@ def privacy(
 
     rows = privacy_rows(Run.open(directory), delta)
     if as_json:
-        return _print_json({"delta": delta, "privacy": rows})
-    console.records(f"Privacy of {directory} at delta {delta:g}", rows)
+        _print_json({"delta": delta, "privacy": rows})
+    else:
+        console.records(f"Privacy of {directory} at delta {delta:g}", rows)
 
 
 def _finish(started: Any, as_json: bool) -> None:
@@ -174,13 +174,13 @@ def _finish(started: Any, as_json: bool) -> None:
     rounds = int(started.config["method"].get("rounds", 1)) + 1
     with console.RoundProgress(rounds, started.directory.name) as progress:
         result = finish(started, observe=progress)
-    if not isinstance(result, FederatedTopics):
-        return _print_json({"directory": str(started.directory), "finished": True})
-    last = result.history[-1]
-    if as_json:
-        facts = {k: v for k, v in last.items() if k != "bytes"}
-        return _print_json({"directory": str(started.directory), "topics": result.n_topics, **facts})
-    console.output.print(f"{result!r}\nsaved in {started.directory / 'model'}", highlight=False)
+    facts: dict[str, Any] = {"directory": str(started.directory)}
+    if isinstance(result, FederatedTopics):
+        facts |= {"topics": result.n_topics, **result.history[-1]}
+    if as_json or not isinstance(result, FederatedTopics):
+        _print_json(facts)
+    else:
+        console.output.print(f"{result!r}\nsaved in {started.directory / 'model'}", highlight=False)
 
 
 def _model(path: Path) -> Any:

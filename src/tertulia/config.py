@@ -1,18 +1,18 @@
-"""The settings of a run, as users write them in TOML or pass them to the API. Errors name the key, the value, the remedy.
+"""The settings of a run, as users write them in TOML or pass them to the API. Errors name key, value and remedy.
 
-    seed = 1
-    directory = "runs/hospitals"
+seed = 1
+directory = "runs/hospitals"
 
-    [method]
-    name = "ftm"
-    topics = 50
+[method]
+name = "ftm"
+topics = 50
 
-    [parties.north]
-    path = "north.jsonl"
+[parties.north]
+path = "north.jsonl"
 
-    [parties.south]
-    path = "south.csv"
-    topics = 30            # its own choice
+[parties.south]
+path = "south.csv"
+topics = 30            # its own choice
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The demo: Python, NumPy and SciPy hold their docstrings, and train one topic model without showing them to anybody."""
+"""The demo: Python, NumPy and SciPy hold their docstrings and train one topic model without showing them."""
 
 from __future__ import annotations
 

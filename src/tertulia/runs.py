@@ -1,4 +1,4 @@
-"""From settings to a saved model: how a run is laid out, driven and finished. The API and the CLI both stand on this."""
+"""From settings to a saved model: how a run is laid out, driven and finished. API and CLI both stand on this."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_a_party_of_another_language(worded):
     parties = {"a": worded(0, 20), "b": worded(1, 20), "c": ["soleil montagne fleuve"] * 20}
     with pytest.warns(UserWarning, match="party 'c' shares no word"):
         fit(parties, method={"vocabulary": {"max_share": 1.0}})
-    with pytest.raises(InputError, match="party 'c' shares no word.*union"):
+    with pytest.raises(InputError, match=r"party 'c' shares no word.*union"):
         fit(parties, method={"vocabulary": {"mode": "min_parties", "max_share": 1.0}})
 
 

@@ -150,7 +150,11 @@ def test_a_party_that_refuses_is_left_out_with_a_warning(tertulia, project):
 def test_a_single_source_can_be_split(tertulia, tmp_path, worded):
     rows = [{"text": t, "ward": "ab"[i % 2]} for i, t in enumerate(worded(0, 40))]
     (tmp_path / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for split in ('split = "column"\nparty = "ward"', 'split = "random"\nsizes = {a = 1, b = 2}', 'split = "dirichlet"\nlabel = "ward"\nparties = ["a", "b"]\nconcentration = 5.0'):
+    for split in (
+        'split = "column"\nparty = "ward"',
+        'split = "random"\nsizes = {a = 1, b = 2}',
+        'split = "dirichlet"\nlabel = "ward"\nparties = ["a", "b"]\nconcentration = 5.0',
+    ):
         config = f'[data]\npath = "all.jsonl"\n{split}\n[method]\nname = "ftm"\ntopics = 2\nrounds = 1\nsweeps = 3\n'
         (tmp_path / "run.toml").write_text(config)
         code, out, err = tertulia("check", tmp_path / "run.toml", "--json")

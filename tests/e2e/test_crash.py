@@ -1,7 +1,7 @@
 """`kill -9` at any moment, then `tertulia resume`: the end is bit for bit that of an uninterrupted run.
 
 The method is noisy and stateful (`toys.train`), so that a step run twice, a state lost or noise drawn twice all show;
-a few trials use FTM itself. Kills at random moments seldom hit the narrow windows, so as many are aimed at fault points.
+a few trials use FTM itself. Kills at random moments seldom hit the narrow windows, so as many are aimed.
 """
 
 import json
@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 import pytest
-import toys  # noqa: F401 - its messages are in the commits that we read
 
+import toys  # noqa: F401 - its messages are in the commits that we read
 from tertulia.config import FTMSettings, RunSettings
 from tertulia.corpus import Corpus
 from tertulia.federation.codec import encode

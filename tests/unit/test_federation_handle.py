@@ -2,8 +2,8 @@ import shutil
 
 import numpy as np
 import pytest
-import toys
 
+import toys
 from tertulia.corpus import Corpus
 from tertulia.errors import PartyFailure, PolicyRefusal, QuorumError
 from tertulia.federation.codec import decode

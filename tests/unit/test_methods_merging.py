@@ -39,7 +39,9 @@ def literal_integrate(models, xi, top):
 
 def random_models(seed, parties=3, V=12):
     rng = np.random.default_rng(seed)
-    return [(rng.dirichlet(np.full(V, 0.3), size=rng.integers(1, 5)), int(rng.integers(1, 100))) for _ in range(parties)]
+    return [
+        (rng.dirichlet(np.full(V, 0.3), size=rng.integers(1, 5)), int(rng.integers(1, 100))) for _ in range(parties)
+    ]
 
 
 @settings(max_examples=60, deadline=None)
@@ -70,7 +72,11 @@ def test_merging_a_model_with_itself_is_the_identity():
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))))))
+@given(
+    st.integers(1, 12).flatmap(
+        lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))))
+    )
+)
 def test_union_find_gives_connected_components(case):
     n, edges = case
     linked = np.zeros((n, n), bool)

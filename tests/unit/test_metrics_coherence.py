@@ -94,7 +94,7 @@ def test_counts_are_right_across_blocks(lengths, window, seed):
     lists = [rng.integers(0, 6, size=n).tolist() for n in lengths]
     words = np.array([w for part in lists for w in part], np.int32)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
-    slot_of, pairs = np.array([0, 1, 2, 3, 3, 3], np.int32), np.array([[0, 1], [2, 0], [1, 1]], np.int32)
+    slot_of, pairs = np.array([0, 1, 2, 3, 3, 3], np.uint32), np.array([[0, 1], [2, 0], [1, 1]], np.int32)
     total, single, joint = _windows.count(words, offsets, slot_of, 3, pairs, window, 256)  # blocks of 256 bits
     sets = virtual(lists, window)
     assert total == len(sets)

@@ -146,14 +146,15 @@ def _finder(options: TextOptions) -> Callable[[str], list[str]]:
 
 
 def _pattern(options: TextOptions, letter: str, digit: str, joined: str) -> str:
-    part = f"[{letter}{digit}{joined}]"
-    possessive = f"'s(?!{part})"
-    word = f"[{letter}]{part}*"
+    part, letter, digit = f"[{letter}{digit}{joined}]", f"[{letter}]", f"[{digit}]"
+    possessive = f"[sS](?!{part})"
+    # The look behind stands after the first letter, so that the search may leap from letter to letter.
+    word = f"{letter}(?<!{part}{letter}){part}*"
     if options.language not in ELIDING:
-        word += f"(?:(?!{possessive})'[{letter}]{part}*)*"
+        word += f"(?:'(?!{possessive}){letter}{part}*)*"
     if options.numbers:
-        word += f"|[{digit}]+(?:[.,][{digit}]+)*{part}*"
-    return f"(?<!{part})({word})(?:{possessive})?"  # findall returns the group alone: the possessive falls off
+        word += f"|{digit}(?<!{part}{digit}){digit}*(?:[.,]{digit}+)*{part}*"
+    return f"({word})(?:'{possessive})?"  # findall returns the group alone: the possessive falls off
 
 
 def _chinese(options: TextOptions) -> Callable[[str], list[str]]:

@@ -1,0 +1,1 @@
+"""How parties and a server talk: the handle, the engines, and what survives a crash."""

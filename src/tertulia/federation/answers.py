@@ -41,6 +41,8 @@ class Answers:
             round_, ordinal = path.stem.split("-")
             place = (int(round_), int(ordinal))
             self._stored[place] = self._read(place)[0].state_at
+        self._latest: Entry | None = None
+        self._state: Any = None
         self._recall()
 
     @property
@@ -103,8 +105,7 @@ class Answers:
 
     def _recall(self) -> None:
         """Take the newest stored answer as the latest."""
-        self._latest: Entry | None = None
-        self._state: Any = None
+        self._latest, self._state = None, None
         if self._stored:
             self._latest, self._state = self._read(max(self._stored))
             if self._latest.state_at != self._latest.place:

@@ -1,5 +1,6 @@
-"""Who is there: parties that join late or leave, and simulated dropouts. All of it is a function of the round, so a
-resumed run meets the same absences.
+"""Who is there: parties that join late or leave, and simulated dropouts.
+
+All of it is a function of the round, so a resumed run meets the same absences.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class Membership:
     leaves: int | None = None
 
     def present(self, round_: int) -> bool:
-        """Is the party a member in this round?"""
+        """Tell whether the party is a member in this round."""
         return self.joins <= round_ and (self.leaves is None or round_ < self.leaves)
 
 
@@ -36,7 +37,7 @@ class Dropouts:
     script: Mapping[int, tuple[PartyId, ...]] = field(default_factory=dict)
 
     def absent(self, round_: int, party: PartyId) -> bool:
-        """Does this member stay silent in this round?"""
+        """Tell whether this member stays silent in this round."""
         if party in self.script.get(round_, ()):
             return True
         digest = hashlib.blake2b(f"{self.seed}/{round_}/{party}".encode(), digest_size=8).digest()

@@ -51,7 +51,7 @@ class Terms:
     membership: Mapping[PartyId, Membership] = field(default_factory=dict)
 
 
-class RolledBack(Exception):  # noqa: N818 - not an error: the run goes on from its last durable commit
+class RolledBack(Exception):
     """A party lost answers that need not have been durable."""
 
 
@@ -71,6 +71,9 @@ class Handle:
         self._carrier = carrier
         self._journal = journal
         self._observe = observe or (lambda kind, facts: None)
+        self._started = time.monotonic()
+        self._bytes: dict[PartyId, list[int]] = {}  # party -> [down, up] in this round
+        self._durable = 0  # the round of the newest commit on disk
         self._begin(_NEW_RUN)
 
     # --- the four verbs -------------------------------------------------------------------------------------------
@@ -97,7 +100,7 @@ class Handle:
         """Single replies from those who answered."""
         return self._ask("each", step, message)
 
-    def commit(self, state: State, *, durable: int = 1, **metrics: float) -> State:
+    def commit(self, state: State, *, durable: int = 1, **metrics: Any) -> State:
         """End the round."""
         self.round += 1
         self._ordinal = 0
@@ -152,11 +155,11 @@ class Handle:
         self._state = commit.state
         self._answered: dict[PartyId, Place] = {p: (r, o) for p, (r, o) in commit.answered.items()}
         self._history: tuple[Any, ...] = commit.history
-        self._durable = commit.round  # the newest commit on disk
+        self._durable = commit.round
         self._safe = min([commit.round, *self._journal.rounds()])  # the older one that we could fall back to
         self._every = 1
         self._ordinal = 0
-        self._bytes: dict[PartyId, list[int]] = {}  # party -> [down, up] in this round
+        self._bytes = {}
         self._started = time.monotonic()
 
     # --- asking ---------------------------------------------------------------------------------------------------

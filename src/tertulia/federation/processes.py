@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import BinaryIO
+from typing import IO
 
 from tertulia.errors import PartyFailure
 from tertulia.federation.types import PartyId
@@ -41,7 +41,7 @@ class _PartyProcess:
         threading.Thread(target=self._read, args=(self._process.stdout, self._inbox), daemon=True).start()
 
     @staticmethod
-    def _read(pipe: BinaryIO, inbox: SimpleQueue[tuple[int, bytes] | None]) -> None:
+    def _read(pipe: IO[bytes], inbox: SimpleQueue[tuple[int, bytes] | None]) -> None:
         while (received := receive(pipe)) is not None:
             inbox.put(received)
         inbox.put(None)
@@ -122,14 +122,14 @@ class ProcessCarrier:
             process.close()
 
 
-def send(pipe: BinaryIO, serial: int, frame: bytes) -> None:
+def send(pipe: IO[bytes], serial: int, frame: bytes) -> None:
     """Write one frame."""
     pipe.write(_FRAME.pack(len(frame), serial))
     pipe.write(frame)
     pipe.flush()
 
 
-def receive(pipe: BinaryIO) -> tuple[int, bytes] | None:
+def receive(pipe: IO[bytes]) -> tuple[int, bytes] | None:
     """Read one frame; None at the end of the pipe."""
     header = pipe.read(_FRAME.size)
     if len(header) < _FRAME.size:

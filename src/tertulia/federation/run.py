@@ -1,9 +1,9 @@
 """A run's directory: what it is, how it is laid out, and how it is opened, now or after a crash.
 
-    run.json                  what was asked for
-    server/commit-*.safetensors
-    parties/<party>/          the party's own: party.json, policy.toml, corpus/, answers/, kept/, ledger.sqlite
-    model/                    the result
+run.json                  what was asked for
+server/commit-*.safetensors
+parties/<party>/          the party's own: party.json, policy.toml, corpus/, answers/, kept/, ledger.sqlite
+model/                    the result
 """
 
 from __future__ import annotations
@@ -47,7 +47,13 @@ class Run:
 
     def save(self) -> None:
         """Write `run.json`, once all parties have their homes: a directory that has it is complete."""
-        facts = {"format": FORMAT, "id": self.id, "parties": self.parties, "durable": self.durable, "config": self.config}
+        facts = {
+            "format": FORMAT,
+            "id": self.id,
+            "parties": self.parties,
+            "durable": self.durable,
+            "config": self.config,
+        }
         self.directory.mkdir(parents=True, exist_ok=True)
         atomic_write(self.directory / "run.json", json.dumps(facts, indent=1).encode(), durable=self.durable)
 

@@ -15,17 +15,16 @@ from tertulia.errors import FormatError
 from tertulia.privacy.mechanisms import Mechanism
 
 PartyId = str
-_T = TypeVar("_T", bound=type)
+_T = TypeVar("_T")
 _MESSAGES: dict[str, type] = {}
 _STEPS: dict[str, Step] = {}
 
 
 @dataclass_transform(frozen_default=True)
-def message(cls: _T) -> _T:
+def message(cls: type[_T]) -> type[_T]:
     """Make a class a message: a frozen dataclass that the codec can carry, known by its qualified name."""
-    frozen = dataclasses.dataclass(frozen=True, eq=False)(cls)
-    _MESSAGES[_name(cls)] = frozen
-    return frozen
+    _MESSAGES[_name(cls)] = dataclasses.dataclass(frozen=True, eq=False)(cls)
+    return cls
 
 
 def message_name(value: Any) -> str:
@@ -133,7 +132,7 @@ class Federation(Protocol):
     def each(self, step: Step, message: Any | Mapping[PartyId, Any]) -> dict[PartyId, Any]:
         """Single parties' replies, in clear, from those who answered."""
 
-    def commit(self, state: _State, *, durable: int = 1, **metrics: float) -> _State:
+    def commit(self, state: _State, *, durable: int = 1, **metrics: Any) -> _State:
         """End a round: keep the state durably (every `durable` rounds) and report the metrics."""
 
 

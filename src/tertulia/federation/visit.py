@@ -68,8 +68,8 @@ class Visit:
         release_id = f"{question.run}/{self.id}/{round_}.{ordinal}/{question.hash[:16]}/{self._count}"
         self._count += 1
         release = Release.of(
-            mechanism, id=release_id, run=question.run, party=self.id, round=round_, step=self._ask.step, verb=self._ask.verb,
-            message_hash=question.hash, x=x,
+            mechanism, id=release_id, run=question.run, party=self.id, round=round_,
+            step=self._ask.step, verb=self._ask.verb, message_hash=question.hash, x=x,
         )  # fmt: skip
         house.ledger.record(release, house.policy)
         self.charged = self.charged or not isinstance(mechanism, Clear | Public | Derived)

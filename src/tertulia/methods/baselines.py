@@ -14,8 +14,8 @@ from tertulia.corpus import Vocabulary
 from tertulia.federation.types import Federation, PartyId, Planned, message
 from tertulia.kernels.lda import Sampler
 from tertulia.methods.ftm import DOCUMENTS, PUSHED, LocalModel, Task, train_local
-from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
 from tertulia.methods.trained import Trained
+from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
 from tertulia.models import Topics
 
 
@@ -51,7 +51,14 @@ def train(fed: Federation, config: AloneTerms, state: State | None = None) -> Tr
         state = fed.commit(State(agree(fed, config.vocabulary).words, {}))
     if not state.models:
         task = Task(
-            state.words, config.topics, config.sweeps, config.alpha, config.beta, config.learn_alpha, config.sampler, None
+            state.words,
+            config.topics,
+            config.sweeps,
+            config.alpha,
+            config.beta,
+            config.learn_alpha,
+            config.sampler,
+            None,
         )
         state = fed.commit(State(state.words, fed.each(train_local, task)))
     local = {

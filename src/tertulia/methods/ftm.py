@@ -8,7 +8,7 @@ normalisation hides nothing but the row totals; the papers call it an encryption
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from tertulia.kernels import lda
 from tertulia.kernels.lda import Sampler
 from tertulia.methods.evaluation import SCORE, perplexity, score
 from tertulia.methods.merging import compose, integrate
-from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
 from tertulia.methods.trained import Trained
+from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Public
 
@@ -99,7 +99,9 @@ def train_local(party: Party, state: Chain | None, ask: Task) -> tuple[Chain, Lo
     """Algorithm 1: local sweeps, then push the normalised model."""
     corpus = party.documents(Vocabulary(ask.words))
     if corpus.n_tokens == 0:
-        raise InputError(f"no word of party '{party.id}' is in the agreed vocabulary: check its language, or use 'union'")
+        raise InputError(
+            f"no word of party '{party.id}' is in the agreed vocabulary: check its language, or use 'union'"
+        )
     K, V = party.setting("topics", ask.topics), len(ask.words)
     alpha = np.full(K, ask.alpha / K)
     start, sweeps = party.seed, party.seed ^ 1  # two keys: the draws of the start and those of the sweeps
@@ -114,7 +116,7 @@ def train_local(party: Party, state: Chain | None, ask: Task) -> tuple[Chain, Lo
     pushed = lda.topic_word(chain).astype(np.float32)  # line 24 and topic-wise normalisation
     return Chain(chain.z), LocalModel(
         party.release(pushed, PUSHED),
-        party.release(np.int64(corpus.n_documents), DOCUMENTS),
+        party.release(np.array(corpus.n_documents), DOCUMENTS),
     )
 
 
@@ -143,7 +145,7 @@ def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trai
             party: compose(M, model.topic_word, config.min_similarity, config.top_words, literal=config.literal_compose)
             for party, model in models.items()
         }
-        scores = {"topics": len(M)}
+        scores: dict[str, Any] = {"topics": len(M)}
         if config.evaluate:
             scores["perplexity"] = perplexity(fed, state.words, M, _alpha(config, len(M)))
         state = fed.commit(State(state.round + 1, state.words, models, composed, M, weights), **scores)

@@ -49,7 +49,7 @@ def union_find(redundant: Array) -> Array:
 
 def merge_sets(M: Array, weights: F64, sets: Array) -> tuple[Array, F64]:
     """Lines 12-17: each set's data-weighted mean distribution."""
-    total = np.bincount(sets, weights)  # [T]
+    total: F64 = np.bincount(sets, weights).astype(np.float64)  # [T]
     merged = np.zeros((len(total), M.shape[1]))
     np.add.at(merged, sets, M * weights[:, None])
     return (merged / total[:, None]).astype(M.dtype), total

@@ -52,7 +52,7 @@ def propose_words(party: Party, state: Any, ask: Nothing) -> tuple[Any, Proposed
         party.release(text, WORDS),
         party.release(offsets, WORDS),
         party.release(np.asarray(proposal.counts), WORDS),
-        party.release(np.int64(proposal.n_documents), DOCUMENTS),
+        party.release(np.array(proposal.n_documents), DOCUMENTS),
     )
 
 

@@ -52,7 +52,7 @@ def _of_matrix(topic_word: Array, n: int, vocabulary: Vocabulary | None) -> list
 
 
 def _check(k: int, words: Sequence[str]) -> None:
-    if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+    if isinstance(words, str) or not all(issubclass(kind, str) for kind in {*map(type, words)}):
         raise InputError(f"topic {k} is not a list of words")
     if len(set(words)) < len(words):
         twice = next(word for word in words if list(words).count(word) > 1)

@@ -15,7 +15,7 @@ from tertulia.arrays import I32, I64, U64
 from tertulia.kernels.compiled import kernel
 
 U32 = NDArray[np.uint32]
-BLOCK = 1 << 15  # virtual documents a block: 4 kB of bits a word
+BLOCK = 1 << 13  # virtual documents a block: 1 kB of bits a word
 
 
 @kernel

@@ -12,6 +12,7 @@ flatters such topics, so the result says how many top words were absent.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -119,7 +120,7 @@ def _count(topics: TopicsLike, corpus: Corpus, top: int, window: int | None) -> 
     slots = slots.reshape(words.shape)  # [K, n]
     slot_of = np.full(len(corpus.vocabulary) + 1, len(chosen), np.uint32)
     slot_of[chosen] = np.arange(len(chosen))
-    i, j = np.triu_indices(words.shape[1], 1)
+    i, j = _ranks(words.shape[1])
     pairs = np.stack((slots[:, i], slots[:, j]), axis=-1).reshape(-1, 2)  # [K P, 2]
     total, single, joint = _windows.count(
         frozen(corpus.words, np.int32),
@@ -127,7 +128,7 @@ def _count(topics: TopicsLike, corpus: Corpus, top: int, window: int | None) -> 
         frozen(slot_of, np.uint32),
         len(chosen),
         frozen(pairs, np.int32),
-        window or max(int(corpus.lengths.max()), 1),
+        window or max(corpus.n_tokens, 1),  # no document is longer
     )
     return _Counts(total, single[slots], joint.reshape(len(words), -1), (i, j), real)
 
@@ -139,10 +140,17 @@ def _word_numbers(lists: list[list[str]], corpus: Corpus) -> tuple[I32, Bool]:
         k = int(lengths.argmin())
         raise InputError(f"topic {k} has {lengths[k]} words: coherence needs at least 2")
     real = np.arange(lengths.max()) < lengths[:, np.newaxis]
-    numbers = corpus.vocabulary.lookup([word for topic in lists for word in topic])
-    words = np.full(real.shape, len(corpus.vocabulary), np.int32)
-    words[real] = np.where(numbers < 0, len(corpus.vocabulary), numbers)
+    V, index = len(corpus.vocabulary), corpus.vocabulary.index
+    words = np.full(real.shape, V, np.int32)
+    words[real] = [index.get(word, V) for topic in lists for word in topic]
     return words, real
+
+
+@lru_cache(maxsize=8)
+def _ranks(n: int) -> tuple[Array, Array]:
+    """List all pairs i < j of n ranks."""
+    i, j = np.triu_indices(n, 1)
+    return i, j
 
 
 def _npmi(counts: _Counts) -> F64:

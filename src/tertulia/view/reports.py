@@ -144,7 +144,11 @@ def theta_table(model: Topics, corpus: Corpus) -> pl.DataFrame:
 
 def write_table(table: pl.DataFrame, path: Path) -> None:
     """Write Parquet, CSV or JSONL, by the file's name."""
-    writers = {".parquet": table.write_parquet, ".csv": table.write_csv, ".jsonl": table.write_ndjson}
-    if path.suffix not in writers:
+    if path.suffix == ".parquet":
+        table.write_parquet(path)
+    elif path.suffix == ".csv":
+        table.write_csv(path)
+    elif path.suffix == ".jsonl":
+        table.write_ndjson(path)
+    else:
         raise InputError(f"{path}: name the output .parquet, .csv or .jsonl")
-    writers[path.suffix](path)

@@ -1,4 +1,5 @@
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -24,9 +25,8 @@ def corpus_of(given, **more):
 def nested(corpus):
     """Every document as sentences of words, found in the slowest way."""
     words = [corpus.vocabulary.words[w] for w in corpus.words]
-    bounds = corpus.sentences.tolist()
-    spans = list(zip(bounds, bounds[1:], strict=False))
-    documents = zip(corpus.documents.tolist(), corpus.documents.tolist()[1:], strict=False)
+    spans = list(pairwise(corpus.sentences.tolist()))
+    documents = pairwise(corpus.documents.tolist())
     return [[words[a:b] for a, b in spans if start <= a and b <= end] for start, end in documents]
 
 

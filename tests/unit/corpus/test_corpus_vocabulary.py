@@ -146,7 +146,7 @@ def test_public_words_from_a_file_or_a_list(tmp_path):
 
 
 def test_a_bad_public_list_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="cannot read the public word list .*No such file"):
+    with pytest.raises(InputError, match=r"cannot read the public word list .*No such file"):
         public(tmp_path / "nowhere.txt")
     (tmp_path / "latin.txt").write_bytes("añil".encode("latin-1"))
     with pytest.raises(InputError, match="not UTF-8"):
