@@ -64,12 +64,16 @@ class Judge:
 def own_gain(judge: Judge, federated: FederatedTopics, alone: FederatedTopics) -> dict[str, float]:
     """What each party wins on its own held-out documents: alone / the better of the global and its own composed model.
 
-    Which one is better is decided on the party's training documents.
+    Every model, the party's own too, gets a prior over its topics that is fitted to the party's training documents
+    (`adapted`; it needs nobody else). Which model is better is decided on the training documents as well.
     """
     gains = {}
     for party, composed in federated.local.items():
-        best = min((federated, composed), key=lambda model: judge.own(model, party, "train"))
-        gains[party] = judge.own(alone.local[party], party) / judge.own(best, party)
+        train = judge.train[party]
+        rivals = [model.adapted(train, threads=2) for model in (federated, composed)]
+        best = min(rivals, key=lambda model: judge.own(model, party, "train"))
+        own = alone.local[party].adapted(train, threads=2)
+        gains[party] = judge.own(own, party) / judge.own(best, party)
     return gains
 
 

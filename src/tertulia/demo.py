@@ -22,8 +22,8 @@ from tertulia.view import console
 
 HELDOUT = 0.1
 SMOOTHING = 0.01  # every model is scored with this share of the uniform: a single party has never seen some words
-METHOD: dict[str, Any] = {"topics": 20, "alpha": 5.0, "vocabulary": {"min_documents": 5, "max_share": 0.3}}
-ROUNDS, SWEEPS = 4, 40
+METHOD: dict[str, Any] = {"topics": 20, "vocabulary": {"min_documents": 5, "max_share": 0.3}}
+ROUNDS, SWEEPS, SIMILAR = 4, 40, 0.2
 
 
 def run_demo(directory: Path, as_json: bool) -> None:
@@ -33,7 +33,7 @@ def run_demo(directory: Path, as_json: bool) -> None:
     parties = demo_parties()
     shutil.rmtree(directory, ignore_errors=True)  # a demo may be repeated
     with console.RoundProgress(ROUNDS + 1, "federation") as progress:
-        federated = FTM(rounds=ROUNDS, sweeps=SWEEPS, **METHOD).fit(
+        federated = FTM(rounds=ROUNDS, sweeps=SWEEPS, min_similarity=SIMILAR, **METHOD).fit(
             parties, workers=2, heldout=HELDOUT, directory=directory, observe=progress
         )
     console.errors.print("for comparison: each party alone, and all documents in one place ...")
@@ -79,13 +79,13 @@ def _perplexities(model: Topics, heldout: Mapping[str, Corpus]) -> dict[str, flo
     return {"everyone": everyone, **{party: score.perplexity for party, score in scores.items()}}
 
 
-def _holders(model: FederatedTopics, topic: int, least: float = 0.3) -> str:
+def _holders(model: FederatedTopics, topic: int) -> str:
     """The parties whose own model has this topic, by the similarity that merged it."""
     mine = top_words_sparse(model.topic_word[topic : topic + 1], 50)
     return ", ".join(
         party
         for party, local in model.local.items()
-        if weighted_jaccard(top_words_sparse(local.topic_word, 50), mine).max() >= least
+        if weighted_jaccard(top_words_sparse(local.topic_word, 50), mine).max() >= SIMILAR
     )
 
 

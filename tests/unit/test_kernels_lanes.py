@@ -46,3 +46,32 @@ def test_the_only_topic_with_mass_is_drawn_at_any_u(k, u):
 def test_without_mass_the_fallback_is_returned():
     zeros = np.zeros(16, dtype=np.float32)
     assert lanes.draw(zeros, zeros[None], 0, np.empty(16, np.float32), np.float32(0.4), 11) == 11
+
+
+@kernel
+def masses_at_the_seams(K, cases, key):
+    """The smallest mass drawn when u lies within two steps of a border between lanes, over random sparse weights."""
+    size = (K + lanes.LANES - 1) // lanes.LANES * lanes.LANES
+    running = np.empty(size, dtype=np.float32)
+    smallest = np.float32(1.0)
+    for case in range(cases):
+        weight, phi = np.zeros(size, dtype=np.float32), np.zeros((1, size), dtype=np.float32)
+        for k in range(K):
+            weight[k] = uniform32(key, np.uint64(case * K + k)) + np.float32(0.1)
+            phi[0, k] = max(uniform32(key, np.uint64((case + cases) * K + k)) - np.float32(0.5), np.float32(0.0))
+        phi[0, case % K] = 0.3
+        mass = weight * phi[0]
+        border = np.float32(0.0)
+        for lane in range(lanes.LANES):
+            border += mass[lane :: lanes.LANES].sum()
+            for ulp in range(-2, 3):
+                u = border / mass.sum() * np.float32(1.0 + ulp * 2.0**-23)
+                if u < np.float32(1.0):
+                    k = lanes.draw(weight, phi, 0, running, u, case % K)
+                    smallest = min(smallest, mass[k])
+    return smallest
+
+
+@pytest.mark.parametrize("K", [1, 5, 20, 40, 100])
+def test_rounding_never_draws_a_topic_without_mass(K):
+    assert masses_at_the_seams(K, 5_000, np.uint64(K)) > 0.0

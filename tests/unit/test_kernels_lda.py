@@ -107,9 +107,8 @@ def test_edges(sampler, phi):
     none = np.array([], dtype=np.int32)
     for words, documents in ((none, [0]), (none, [0, 0, 0]), (np.array([0]), [0, 0, 1])):
         state = lda.init(words, documents, V=1, K=1, alpha=0.1, beta=0.01, key=1)
-        after, info = lda.run(
-            words, documents, state, 2, 1, sampler, phi=phi, learn_alpha=True, learn_every=1, threads=3
-        )
+        settings = {"phi": phi, "learn_alpha": True, "learn_every": 1, "threads": 3}
+        after, info = lda.run(words, documents, state, 2, 1, sampler, **settings)
         assert info.changed == 0
         assert equal(after, state._replace(alpha=after.alpha))
     many = lda.init(np.array([0, 1]), [0, 2], V=2, K=50, alpha=0.1, beta=0.01, key=1)  # more topics than tokens

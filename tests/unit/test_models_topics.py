@@ -178,3 +178,13 @@ def test_a_model_holds_no_documents():
     assert {part.name for part in module.fields(Topics)} == {
         "topic_word", "vocabulary", "alpha", "beta", "weights", "options", "provenance",
     }  # fmt: skip
+
+
+def test_adapting_fits_the_prior_to_ones_own_documents():
+    model = Topics(np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]), Vocabulary(("rain", "sun", "money")), alpha=0.5)
+    own = model.adapted(["rain rain rain rain", "rain rain", ""])
+    assert own.alpha.sum() == pytest.approx(model.alpha.sum())
+    assert own.alpha[0] > 0.9 * own.alpha.sum()
+    assert own.topic_word is model.topic_word or np.array_equal(own.topic_word, model.topic_word)
+    assert np.array_equal(model.alpha, [0.5, 0.5])
+    assert np.allclose(model.adapted(["", "zzz"]).alpha, model.alpha)

@@ -15,6 +15,7 @@ import lzma
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -178,7 +179,7 @@ def open_parquet(path: Path, wanted: set[str]) -> Table:
 def open_text(path: Path, root: Path, encoding: str) -> Table:
     """Open a text file as one record, with its path below the root and its folder as columns."""
     place = path.relative_to(root).as_posix()
-    with _open(path) as file:
+    with _open(path) as file, _reading(path):
         raw = file.read()
     problem, text = "", ""
     try:
@@ -202,17 +203,26 @@ def _empty(path: Path) -> Table:
 
 def _open(path: Path) -> BinaryIO:
     opener = _COMPRESSED.get(path.suffix.lower())
-    file: BinaryIO = path.open("rb") if opener is None else opener(path)
+    try:
+        file: BinaryIO = path.open("rb") if opener is None else opener(path)
+    except OSError as error:
+        raise InputError(f"cannot open {path}: {error.strerror}") from error
     return file
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise InputError(f"{path} cannot be read to its end: {error}") from error
 
 
 def _lines(path: Path, encoding: str, newline: str) -> Iterator[str]:
     """Decode lines; bytes that do not decode pass as lone surrogates, so that only their own row is dropped."""
-    with _open(path) as file:
+    with _open(path) as file, _reading(path):
         try:
             yield from _decoded(file, path, encoding, newline)
-        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            raise InputError(f"{path} cannot be read to its end: {error}") from error
         except UnicodeError as error:
             raise InputError(f"{path} is not {encoding}: name its real encoding with encoding=...") from error
 

@@ -234,7 +234,7 @@ def _files(path: PathLike | Sequence[PathLike]) -> Iterator[tuple[Path, Path]]:
 
 
 def _is_text(file: Path) -> bool:
-    return file.suffix == ".txt" or formats.is_compressed(file)
+    return (file.with_suffix("") if formats.is_compressed(file) else file).suffix == ".txt"
 
 
 def _source_name(kind: str, file: Path, root: Path) -> str:

@@ -13,7 +13,7 @@ import re
 
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
 _CLOSING = r"[\"'’”»›)\]}」』）】》〉]*"
-_MAYBE_END = re.compile(rf"[。！？｡।॥؟۔։።፧]+{_CLOSING}\s*|[.!?…]+{_CLOSING}\s+")
+_MAYBE_END = re.compile(rf"([.!?…。！？｡।॥؟۔։።፧]+){_CLOSING}(\s*)")  # one set in front: the search leaps to it
 _LAST_WORD = re.compile(r"[^\W_]+$")
 
 # Abbreviations that stand before a capital or a number in the middle of a sentence. Words that often *end* one
@@ -44,10 +44,10 @@ def _sentences(paragraph: str) -> list[str]:
 
 
 def _ends_sentence(paragraph: str, match: re.Match[str]) -> bool:
-    mark, next_place = match[0].rstrip("\"'’”»›)]} \t\n"), match.end()
-    if mark[0] not in ".!?…":
+    mark, space = match.groups()
+    if mark[-1] not in ".!?…":
         return True
-    if next_place < len(paragraph) and paragraph[next_place].islower():
+    if not space or paragraph[match.end() : match.end() + 1].islower():
         return False
     if mark != ".":
         return True

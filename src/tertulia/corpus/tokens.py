@@ -12,7 +12,7 @@ import importlib
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any
 from unicodedata import normalize
@@ -27,9 +27,8 @@ DOTLESS = frozenset({"az", "tr"})  # I is the capital of ı, İ that of i
 class TextOptions:
     """How text becomes tokens. Every party must use the same, so they travel with the model.
 
-    `stop_words` is "language" (the stop words of `language`), "none", or your own words. `language` is an ISO 639-1
-    code. The list of stopwords-iso is long (1,298 English words, `system` and `world` among them): to keep such words
-    give your own.
+    `language` is an ISO 639-1 code. `stop_words` is "language" (those of the language), "none", or your own words: the
+    lists of stopwords-iso are long (`system` and `world` are among 1,300 English ones). `numbers` keeps numbers too.
     """
 
     language: str = "en"
@@ -57,6 +56,8 @@ class TextOptions:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TextOptions:
         """Rebuild what `to_dict` gave, from JSON too."""
+        if unknown := set(data) - {field.name for field in fields(cls)}:
+            raise InputError(f"text options {', '.join(sorted(unknown))} are unknown to this version: update tertulia")
         return cls(**data)
 
 
@@ -88,9 +89,8 @@ def splitter(options: TextOptions) -> Callable[[str], list[str]]:
     language, lowercase = options.language, options.lowercase
 
     def split(text: str) -> list[str]:
-        return [
-            word for word in find(_fold(text, language, lowercase)) if word not in unwanted and len(word) >= shortest
-        ]
+        found = find(_fold(text, language, lowercase))
+        return [word for word in found if word not in unwanted and len(word) >= shortest]
 
     def split_cased(text: str) -> list[str]:  # "The" is as unwanted as "the"
         found = find(_fold(text, language, lowercase))

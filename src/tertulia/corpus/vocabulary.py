@@ -69,19 +69,23 @@ class Proposal(NamedTuple):
     n_documents: int
 
 
+Proposals = Mapping[str, Proposal | tuple[Sequence[str], Sequence[int] | I64, int]]  # by party
+
+
 def propose(corpus: Corpus, min_documents: int = 1, max_share: float = 1.0) -> Proposal:
     """List a party's own words with document counts, pruned by document frequency.
 
-    Words in fewer than `min_documents` documents, or in more than `max_share` of them, are left out.
+    Words in fewer than `min_documents` documents, or in more than `max_share` of them, are left out. They are sorted:
+    in order of appearance they would tell how the first document reads.
     """
     counts = corpus.document_frequency()  # [V]
     keep = _frequent(counts, corpus.n_documents, min_documents, max_share)
-    words = [corpus.vocabulary.words[v] for v in np.flatnonzero(keep)]
-    return Proposal(words, counts[keep], corpus.n_documents)
+    order = sorted(np.flatnonzero(keep).tolist(), key=corpus.vocabulary.words.__getitem__)
+    return Proposal([corpus.vocabulary.words[v] for v in order], counts[order], corpus.n_documents)
 
 
 def merge(
-    proposals: Mapping[str, Proposal | tuple[Sequence[str], Sequence[int] | I64, int]],
+    proposals: Proposals,
     mode: MergeMode = "union",
     min_parties: int = 1,
     min_documents: int = 1,
@@ -120,7 +124,8 @@ def merge(
 
 
 def _frequent(counts: I64, n_documents: int, min_documents: int, max_share: float) -> Bool:
-    return (counts >= min_documents) & (counts <= max_share * n_documents)
+    # A word of a single document is never too common: else a party of one document would have no words at all.
+    return (counts >= min_documents) & (counts <= max(1.0, max_share * n_documents))
 
 
 def _why_empty(
@@ -135,7 +140,7 @@ def _why_empty(
     )
 
 
-def disjoint_parties(proposals: Mapping[str, Proposal | tuple[Sequence[str], Sequence[int] | I64, int]]) -> list[str]:
+def disjoint_parties(proposals: Proposals) -> list[str]:
     """Name the parties that share no word with anybody else: another language, or another way of cutting words.
 
     >>> disjoint_parties({"a": (["sun"], [1], 1), "b": (["sun"], [1], 1), "c": (["soleil"], [1], 1)})

@@ -1,8 +1,14 @@
-"""The decorators of all kernels: machine code that releases the GIL, compiled on first use and cached on disk."""
+"""The decorators of all kernels: machine code that releases the GIL, compiled on first use and cached on disk.
+
+numba renews a cached kernel when its own file changes, but not when a file changes whose code was inlined into it. So
+the name of a cache file also carries a digest of all the sources here: stale code is never loaded.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -12,6 +18,8 @@ from numpy.typing import DTypeLike
 from tertulia.arrays import Array
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_SOURCES = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+_DIGEST = hashlib.blake2b(_SOURCES, digest_size=6).hexdigest()
 
 
 def kernel(function: _F) -> _F:
@@ -32,8 +40,12 @@ def frozen(x: Any, dtype: DTypeLike) -> Array:
 
 
 def _compiled(function: _F, **options: Any) -> _F:
+    name = function.__qualname__
+    function.__qualname__ = f"{name}-{_DIGEST}"  # numba takes the cache file's name from here
     try:
         compiled: _F = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no writable place beside the source nor in the user's cache: compile once a process
         compiled = numba.njit(**options)(function)
+    finally:
+        function.__qualname__ = name
     return compiled

@@ -59,6 +59,7 @@ def _fold_block(
 ) -> None:
     theta = np.empty(alpha.shape[0], dtype=np.float32)
     pull = np.empty(alpha.shape[0], dtype=np.float32)
+    total = np.float32(0.0)
     for d in range(first, last):
         theta[:] = 1.0
         for _ in range(iterations):
@@ -67,8 +68,9 @@ def _fold_block(
                 mass = _dot(theta, phi, words[i])
                 if mass > 0.0:
                     _add(pull, phi, words[i], np.float32(1.0) / mass)
-            theta[:] = alpha + theta * pull
-        shares[d] = theta / theta.sum()
+            total = _update(theta, alpha, pull)
+        for k in range(alpha.shape[0]):
+            shares[d, k] = theta[k] / total
 
 
 @reduction
@@ -77,6 +79,15 @@ def _dot(theta: F32, phi: F32, w: int) -> np.float32:
     for k in range(theta.shape[0]):
         mass += theta[np.uintp(k)] * phi[np.uintp(w), np.uintp(k)]  # unsigned: no check for negative indices
     return mass
+
+
+@reduction
+def _update(theta: F32, alpha: F32, pull: F32) -> np.float32:
+    total = np.float32(0.0)
+    for k in range(theta.shape[0]):
+        theta[np.uintp(k)] = alpha[np.uintp(k)] + theta[np.uintp(k)] * pull[np.uintp(k)]
+        total += theta[np.uintp(k)]
+    return total
 
 
 @reduction

@@ -44,8 +44,8 @@ def draw(weight: F32, phi: F32, w: int, running: F32, u: np.float32, otherwise: 
     if lane == LANES:
         return otherwise
     k: int = lane
-    last = weight.shape[0] - LANES
-    while k < last and running[np.uintp(k)] <= rest:  # unsigned: no check for a negative index
+    whole = running[weight.shape[0] - LANES + lane]  # > 0: the first row that reaches it has mass, whatever was rounded
+    while running[np.uintp(k)] <= rest and running[np.uintp(k)] < whole:  # unsigned: no check for a negative index
         k += LANES
     return k
 
@@ -72,22 +72,26 @@ def _sum_down(typing: Any, weight: Any, phi: Any, w: Any, running: Any) -> Any:
 
 @intrinsic
 def _find_lane(typing: Any, running: Any, u: Any) -> Any:
-    """The lane in which u times the total mass falls, and how far into it; LANES if nothing lies above it."""
+    """The lane in which u times the total mass falls, and how far into it; LANES if none above it has mass."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         K = builder.extract_value(_array(context, builder, signature, args, 0).shape, 0)
         last = builder.sub(K, ir.Constant(K.type, LANES))
         upto = _load(builder, _data(context, builder, signature, args, 0), last)
+        real = builder.fcmp_ordered(">", upto, _ZEROS)  # prefix sums are rounded, and may rise where there is no mass
         for step in (1, 2, 4, 8):  # Hillis and Steele's prefix sum
             upto = builder.fadd(upto, _shifted(builder, upto, step))
         goal = builder.fmul(args[1], builder.extract_element(upto, ir.Constant(_INDEX, LANES - 1)))
         goals = builder.insert_element(_ZEROS, goal, ir.Constant(_INDEX, 0))
         goals = builder.shuffle_vector(goals, _ZEROS, _mask([0] * LANES))
-        above = builder.bitcast(builder.fcmp_ordered(">", upto, goals), ir.IntType(LANES))
+        above = builder.and_(real, builder.fcmp_ordered(">", upto, goals))
+        above = builder.bitcast(above, ir.IntType(LANES))
         above = builder.or_(builder.zext(above, _INDEX), ir.Constant(_INDEX, 1 << LANES))
+        zero = ir.Constant(ir.FloatType(), 0.0)
         lane = builder.cttz(above, ir.Constant(ir.IntType(1), 1))
         inside = builder.and_(lane, ir.Constant(_INDEX, LANES - 1))
         rest = builder.fsub(goal, builder.extract_element(_shifted(builder, upto, 1), inside))
+        rest = builder.select(builder.fcmp_ordered(">", rest, zero), rest, zero)
         return context.make_tuple(builder, signature.return_type, [builder.zext(lane, K.type), rest])
 
     return types.Tuple((types.intp, types.float32))(running, types.float32), build

@@ -67,8 +67,11 @@ def gamma_block(cwk: I32, beta: float, key: np.uint64, start: int, stop: int, ph
 def empty_topic(beta: float, key: np.uint64, k: int, K: int, phi: F32) -> float:
     """The variates of a topic without tokens, and their sum, both relative to the largest: all of them may be tiny."""
     logs = np.empty(phi.shape[0])
+    largest, total = -np.inf, 0.0
     for w in range(phi.shape[0]):
         logs[w] = log_small_gamma(beta, bits(key, np.uint64(w * K + k)))
-    relative = np.exp(logs - logs.max())
-    phi[:, k] = relative
-    return float(relative.sum())
+        largest = max(largest, logs[w])
+    for w in range(phi.shape[0]):
+        phi[w, k] = math.exp(logs[w] - largest)
+        total += phi[w, k]
+    return total

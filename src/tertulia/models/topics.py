@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -95,6 +95,23 @@ class Topics:
                 stacklevel=2,
             )
         return foldin.theta(corpus.words, corpus.documents, self.topic_word, self.alpha, iterations, threads)
+
+    def adapted(self, documents: Iterable[str] | Corpus, *, rounds: int = 3, threads: int = 1) -> Self:
+        """Return the same topics with a prior fitted to one's own documents; it needs no one else.
+
+        A shared model holds topics that a party has no use for. Alpha keeps its sum, and each topic gets the share that
+        it has on average in the documents (a fixed point of empirical Bayes).
+        """
+        from tertulia.kernels import foldin
+
+        corpus = self.encode(documents)
+        total, alpha = self.alpha.sum(), self.alpha
+        for _ in range(rounds):
+            theta = foldin.theta(corpus.words, corpus.documents, self.topic_word, alpha, threads=threads)
+            # A document without words says nothing; a trace of the old prior keeps every topic possible.
+            share = theta[corpus.lengths > 0].mean(axis=0) if corpus.n_tokens else alpha / total
+            alpha = 0.99 * total * share + 0.01 * self.alpha
+        return replace(self, alpha=alpha)
 
     def encode(self, documents: Iterable[str] | Corpus) -> Corpus:
         """Turn texts, or a corpus over other words, into a corpus over the model's vocabulary."""

@@ -76,6 +76,9 @@ def test_a_compressed_file(tmp_path):
     (tmp_path / "cut.jsonl.gz").write_bytes(whole[:-20])
     with pytest.raises(InputError, match=r"cut\.jsonl\.gz cannot be read to its end"):
         read(tmp_path / "cut.jsonl.gz", **COLUMNS)
+    (tmp_path / "cut.txt.gz").write_bytes(whole[:-20])
+    with pytest.raises(InputError, match=r"cut\.txt\.gz cannot be read to its end"):
+        read(tmp_path)
 
 
 def test_a_folder_of_texts(tmp_path):

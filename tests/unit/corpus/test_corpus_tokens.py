@@ -102,6 +102,8 @@ def test_bad_options_are_errors():
 def test_options_survive_json():
     for options in (TextOptions(), TextOptions("es", False, 3, True, ("uno", "dos"))):
         assert TextOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options
+    with pytest.raises(InputError, match="text options stemming are unknown to this version: update tertulia"):
+        TextOptions.from_dict({"language": "en", "stemming": True})
 
 
 def test_stop_words_of_many_languages_are_there():

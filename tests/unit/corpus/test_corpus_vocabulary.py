@@ -67,8 +67,15 @@ def test_propose_prunes_by_document_frequency():
         "ash": 1,
     }
     assert everything.n_documents == 3
-    assert propose(corpus, min_documents=2).words == ["oak", "elm"]
+    assert everything.words == ["ash", "elm", "fir", "oak"]  # sorted: the order of appearance stays private
+    assert propose(corpus, min_documents=2).words == ["elm", "oak"]
     assert propose(corpus, min_documents=2, max_share=0.7).words == ["elm"]
+
+
+def test_a_party_with_one_document_has_words_to_propose():
+    corpus = Corpus.from_texts(["oak elm"], options=PLAIN)
+    assert propose(corpus, max_share=0.5).words == ["elm", "oak"]
+    assert merge({"one": propose(corpus)}, max_share=0.5).words == ("elm", "oak")
 
 
 def test_merge_orders_by_total_count_then_word():

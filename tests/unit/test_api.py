@@ -1,0 +1,125 @@
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import tertulia as tt
+from tertulia.api import as_corpus
+from tertulia.errors import ConfigError, InputError
+from tertulia.results import FederatedTopics
+
+SMALL = {"topics": 2, "rounds": 1, "sweeps": 3}
+
+
+def test_the_public_names_are_these_and_no_others():
+    assert tt.__all__ == [
+        "FTM", "Centralised", "Corpus", "FederatedTopics", "NonCollaborative", "TertuliaError", "TextOptions",
+        "Topics", "Vocabulary", "__version__", "federate", "read",
+    ]  # fmt: skip
+    assert all(getattr(tt, name) is not None for name in tt.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'LSA'"):
+        _ = tt.LSA
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = "import sys, tertulia; print(sorted({'numpy', 'numba', 'polars', 'pydantic'} & set(sys.modules)))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
+def test_data_frames_are_documents(frame):
+    corpus = as_corpus("north", frame({"text": ["rivers rise", "bridges hold"], "id": [7, 8], "label": ["x", "y"]}))
+    assert corpus.table.to_dict(as_series=False) == {"id": ["7", "8"], "label": ["x", "y"]}
+    with pytest.raises(InputError, match=r"party 'north' has no column 'text', only \['body'\]"):
+        as_corpus("north", frame({"body": ["x"]}))
+
+
+def test_fit_gives_the_shared_and_the_local_models(worded, tmp_path):
+    parties = {"north": worded(0, 30), "south": tt.Corpus.from_texts(worded(1, 30))}
+    model = tt.FTM(topics=3, rounds=2, sweeps=5).fit(parties)
+    assert isinstance(model, FederatedTopics)
+    assert set(model.local) == {"north", "south"}
+    assert model.local["north"].n_topics == 3
+    assert model.transform(["winter letter"]).shape == (1, model.n_topics)
+    assert model.provenance["method"] == "ftm"
+    assert model.provenance["parties"] == ["north", "south"]
+    assert set(model.provenance["ledgers"]) == {"north", "south"}
+    assert all(down > 0 and up > 0 for facts in model.history for down, up in facts["bytes"].values())
+    model.save(tmp_path / "model")
+    loaded = tt.Topics.load(tmp_path / "model")
+    assert type(loaded) is tt.Topics
+    assert loaded.topic_word.tobytes() == model.topic_word.tobytes()
+    assert not any("winter letter bridge" in path.read_text(errors="ignore") for path in tmp_path.rglob("*.json"))
+
+
+def test_nothing_stays_behind_without_a_directory(worded, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    tt.FTM(**SMALL).fit({"a": worded(0, 20), "b": worded(1, 20)})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_party_keeps_its_composed_model(worded, tmp_path):
+    tt.FTM(**SMALL).fit({"a": worded(0, 20), "b": worded(1, 20)}, directory=tmp_path / "run")
+    assert (tmp_path / "run" / "parties" / "a" / "kept" / "composed.safetensors").exists()
+
+
+def test_a_public_vocabulary_sends_nothing_about_the_data(worded, tmp_path):
+    from tertulia.federation.run import Run
+    from tertulia.view.reports import disclosure_rows
+
+    words = ("winter", "letter", "bridge", "market")
+    method = tt.FTM(**SMALL, vocabulary={"mode": "public", "words": words}, evaluate=False)
+    model = method.fit({"a": worded(0, 20), "b": worded(1, 20)}, directory=tmp_path / "run")
+    assert model.vocabulary.words == words
+    assert {row["what"] for row in disclosure_rows(Run.open(tmp_path / "run"))} == {
+        "topic-word distributions",
+        "number of documents",
+    }
+
+
+def test_baselines(worded):
+    parties = {"a": worded(0, 25), "b": worded(1, 25)}
+    alone = tt.NonCollaborative(topics=2, sweeps=5).fit(parties)
+    assert set(alone.local) == {"a", "b"}
+    pooled = tt.Centralised(topics=3, sweeps=5).fit(parties)
+    assert pooled.n_topics == 3
+    assert set(pooled.local) == {"pooled"}
+
+
+def test_a_federation_of_one_is_lda(worded):
+    model = tt.FTM(topics=3, rounds=2, sweeps=5, min_similarity=1.0).fit({"a": worded(0, 40)})
+    assert model.n_topics <= 3
+    assert np.allclose(model.topic_word.sum(axis=1), 1, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"topics": 0}, "topics = 0"),
+        ({"topics": "many"}, "topics = 'many'"),
+        ({"min_similarity": 2}, "min_similarity = 2"),
+        ({"mode": "sound"}, "only 'clear' exists yet"),
+        ({"tpoics": 3}, "unknown key 'tpoics'"),
+        ({"vocabulary": {"mode": "public"}}, "go together"),
+    ],
+)
+def test_wrong_settings_name_the_key(settings, says):
+    with pytest.raises(ConfigError, match=says):
+        tt.FTM(**settings)
+
+
+def test_settings_for_a_party_that_is_not_there(worded):
+    with pytest.raises(ConfigError, match=r"settings for \['west'\]"):
+        tt.FTM(**SMALL).fit({"a": worded(0, 9), "b": worded(1, 9)}, party_settings={"west": {"topics": 3}})
+
+
+def test_a_method_of_ones_own_must_live_in_a_module(worded):
+    def train(fed, config, state):
+        return None
+
+    train.__module__ = "__main__"
+    with pytest.raises(ConfigError, match="module of their own"):
+        tt.federate(train, {"a": worded(0, 9)})

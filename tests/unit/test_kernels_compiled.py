@@ -1,0 +1,55 @@
+"""The kernels' on-disk cache: filled once, never stale, and not needed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import tertulia.kernels
+
+TOPICS = "import numpy as np; from tertulia.kernels import lda; print(lda._uniform_topics(20, 1000, np.uint64(1)))"
+WARM = "from tertulia.kernels import warm; print(warm.compile_all())"
+
+
+def python(code, root, **environment):
+    """What a fresh interpreter prints, with a copy of the package and a cache of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(root), "NUMBA_CACHE_DIR": str(root / "cache"), **environment}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def copy_of_package(root):
+    source = Path(tertulia.kernels.__file__).parent
+    shutil.copytree(source, root / "tertulia/kernels", ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "tertulia/__init__.py").touch()
+    for name in ("arrays.py", "errors.py"):
+        shutil.copy(source.parent / name, root / "tertulia")
+    return root
+
+
+def test_a_change_in_inlined_code_reaches_every_kernel(tmp_path):
+    root = copy_of_package(tmp_path)
+    before = python(TOPICS, root)
+    assert python(TOPICS, root) == before
+    rng = root / "tertulia/kernels/rng.py"
+    rng.write_text(rng.read_text().replace("0xBF58476D1CE4E5B9", "0xBF58476D1CE4E5BB"))
+    assert python(TOPICS, root) != before  # lda.py itself has not changed
+
+
+def test_kernels_work_where_nothing_can_be_cached(tmp_path):
+    root = copy_of_package(tmp_path)
+    nowhere = python(TOPICS, root, NUMBA_CACHE_LOCATOR_CLASSES="IPythonCacheLocator")
+    assert not (root / "cache").exists()
+    assert nowhere == python(TOPICS, root)
+
+
+def test_once_warm_nothing_is_compiled_again(tmp_path):
+    root = copy_of_package(tmp_path)
+    python(WARM, root)
+    cached = sorted((root / "cache").rglob("*.nbc"))
+    assert len(cached) > 10
+    written = [path.stat().st_mtime_ns for path in cached]
+    python(WARM, root)
+    assert sorted((root / "cache").rglob("*.nbc")) == cached
+    assert [path.stat().st_mtime_ns for path in cached] == written
