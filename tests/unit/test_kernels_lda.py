@@ -131,6 +131,8 @@ def test_cuts_cover_every_item_once_and_balance_the_weight():
         ({"V": 2}, "outside 0..1: encode"),
         ({"documents": [0, 1]}, "number of tokens, 3"),
         ({"words": [[0, 1, 2]]}, "flat"),
+        ({"words": [0.0, 1.0, 2.0]}, "not whole numbers"),
+        ({"words": [0, 1, 2**32]}, "outside 0..2"),
         ({"alpha": [0.1, -0.1]}, "positive"),
         ({"alpha": [0.1, 0.1, 0.1]}, "one for each of the 2 topics"),
         ({"beta": float("nan")}, "beta = nan"),

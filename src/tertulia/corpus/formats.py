@@ -26,7 +26,7 @@ EMPTY = "empty file"
 _COMPRESSED: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _FIELD_LIMIT = 1 << 24  # characters of one CSV field; a quote that is never closed swallows at most so many
 _PEEK = 100  # JSON lines looked at to learn the columns
-_BATCH = 2000  # Parquet rows
+_BATCH = 500  # Parquet rows
 
 
 class Record(NamedTuple):

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any
 from unicodedata import normalize
 
+from tertulia.corpus.stopwords import listed
 from tertulia.errors import InputError
 
 ELIDING = frozenset({"ca", "fr", "it"})  # an apostrophe ends a word of its own: l', qu', dell'
@@ -27,8 +28,8 @@ DOTLESS = frozenset({"az", "tr"})  # I is the capital of ı, İ that of i
 class TextOptions:
     """How text becomes tokens. Every party must use the same, so they travel with the model.
 
-    `language` is an ISO 639-1 code. `stop_words` is "language" (those of the language), "none", or your own words: the
-    lists of stopwords-iso are long (`system` and `world` are among 1,300 English ones). `numbers` keeps numbers too.
+    `language` is an ISO 639-1 code. `stop_words` is "language" (those of the language), "none", or your own words.
+    `numbers` keeps numbers too.
     """
 
     language: str = "en"
@@ -47,7 +48,7 @@ class TextOptions:
         if self.min_length < 1:
             raise InputError(f"min_length = {self.min_length} must be at least 1")
         if self.stop_words == "language":
-            _listed(self.language)  # an unknown language is an error here, not at the first document
+            listed(self.language)  # an unknown language is an error here, not at the first document
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -65,20 +66,8 @@ def stop_words(options: TextOptions) -> frozenset[str]:
     """List the words that are left out, in lower case."""
     if options.stop_words == "none":
         return frozenset()
-    listed = options.stop_words if isinstance(options.stop_words, tuple) else _listed(options.language)
-    return frozenset(_fold(word, options.language, lowercase=True) for word in listed)
-
-
-def _listed(language: str) -> tuple[str, ...]:
-    import stopwordsiso
-
-    if not stopwordsiso.has_lang(language):
-        known = ", ".join(sorted(stopwordsiso.langs()))
-        raise InputError(
-            f"no stop words are known for language '{language}'. Choose one of {known}; "
-            "or set stop_words to 'none' or to your own list"
-        )
-    return tuple(stopwordsiso.stopwords(language))
+    words = options.stop_words if isinstance(options.stop_words, tuple) else listed(options.language)
+    return frozenset(_fold(word, options.language, lowercase=True) for word in words)
 
 
 @lru_cache(maxsize=32)

@@ -11,22 +11,22 @@ from tertulia.kernels.compiled import frozen
 
 def checked_documents(words: Array, documents: Array, V: int) -> tuple[I32, I64]:
     """Tokens [N] within the vocabulary and document offsets [D+1] that cover them, both frozen."""
-    words, documents = frozen(words, np.int32), frozen(documents, np.int64)
+    words, documents = np.asarray(words), np.asarray(documents)
     if words.ndim != 1 or documents.ndim != 1 or len(documents) == 0:
         raise InputError(f"words {words.shape} and documents {documents.shape} must be flat; documents starts with 0")
     if documents[0] != 0 or documents[-1] != len(words) or np.any(documents[1:] < documents[:-1]):
         raise InputError(f"documents must rise from 0 to the number of tokens, {len(words)}, and never fall")
     _within("words", words, V, "encode the documents over the model's vocabulary")
-    return words, documents
+    return frozen(words, np.int32), frozen(documents, np.int64)
 
 
 def checked_assignment(z: Array, n_tokens: int, K: int) -> I32:
     """A copy of the topics [N] of tokens, each within 0..K-1."""
-    z = np.array(z, dtype=np.int32)
+    z = np.asarray(z)
     if z.shape != (n_tokens,):
         raise InputError(f"z has shape {z.shape}, but there are {n_tokens} tokens: is it another corpus's state?")
     _within("z", z, K, "is it the state of a model with more topics?")
-    return z
+    return np.array(z, dtype=np.int32)
 
 
 def checked_alpha(alpha: float | Array, K: int) -> F64:
@@ -65,6 +65,8 @@ def checked_topics(topic_word: Array) -> Array:
     return topic_word
 
 
-def _within(name: str, x: I32, stop: int, remedy: str) -> None:
+def _within(name: str, x: Array, stop: int, remedy: str) -> None:
+    if len(x) and x.dtype.kind not in "iu":
+        raise InputError(f"{name} are {x.dtype}, not whole numbers: {remedy}")
     if len(x) and (x.min() < 0 or x.max() >= stop):
         raise InputError(f"{name} run from {x.min()} to {x.max()}, outside 0..{stop - 1}: {remedy}")

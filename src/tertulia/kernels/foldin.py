@@ -13,6 +13,7 @@ from tertulia.kernels import blocks
 from tertulia.kernels.check import checked_alpha, checked_documents, checked_topics
 from tertulia.kernels.compiled import frozen, kernel, reduction
 
+_WORDS = 4096  # words at a time when phi is turned from topic-major to word-major: bounds the memory
 _FAINT = 1e-20  # a share of a word that cannot matter; numbers near the end of float32 cost a hundred others
 
 
@@ -47,9 +48,12 @@ def _phi_by_word(topic_word: Array, words: I32) -> tuple[F32, I32]:
     used = np.zeros(topic_word.shape[1], dtype=np.bool_)
     used[words] = True
     rank = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    phi = topic_word[:, used].T.astype(np.float64)
-    phi /= np.maximum(phi.max(axis=1, keepdims=True, initial=0.0), np.finfo(np.float64).tiny)
-    phi[phi < _FAINT] = 0.0
+    columns = np.flatnonzero(used)
+    phi = np.empty((len(columns), topic_word.shape[0]), dtype=np.float32)
+    for start in range(0, len(columns), _WORDS):
+        rows = topic_word[:, columns[start : start + _WORDS]].T.astype(np.float64)
+        rows /= np.maximum(rows.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        phi[start : start + _WORDS] = np.where(rows < _FAINT, 0.0, rows)
     return frozen(phi, np.float32), frozen(rank[words], np.int32)
 
 

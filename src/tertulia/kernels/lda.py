@@ -98,8 +98,9 @@ def run(
     """Sweep over all tokens `sweeps` times and return the new state.
 
     `gibbs` is collapsed Gibbs, the reference; `dense` is partially collapsed Gibbs, faster and parallel. Both target
-    the exact posterior; `phi="mean"` makes `dense` an approximation that settles sooner. Every `learn_every` sweeps
-    the priors that are to be learned are fitted: alpha [K] (or one number for all topics, "symmetric") and beta.
+    the exact posterior; `phi="mean"` makes `dense` an approximation that settles sooner. After every
+    `learn_every` sweeps of a call, those priors are fitted that are to be learned: alpha [K] (or one number for all
+    topics, "symmetric") and beta.
     """
     _check_settings(sampler, phi, sweeps, threads, learn_every)
     words, documents, state = _checked(words, documents, state)
@@ -126,7 +127,8 @@ def log_joint(words: Array, documents: Array, state: LDAState) -> float:
     V, K = state.cwk.shape
     words, documents = checked_documents(words, documents, V)
     z = frozen(checked_assignment(state.z, len(words), K), np.int32)
-    return float(gibbs.log_joint(words, documents, z, state.alpha, state.beta, V))
+    alpha, beta = checked_alpha(state.alpha, K), checked_beta(state.beta)
+    return float(gibbs.log_joint(words, documents, z, alpha, beta, V))
 
 
 def _dense_sweep(

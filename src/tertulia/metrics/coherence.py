@@ -3,7 +3,7 @@
 Röder, Both and Hinneburg 2015, "Exploring the Space of Topic Coherence Measures" (C_NPMI, C_V); Mimno et al. 2011,
 "Optimizing Semantic Coherence in Topic Models" (UMass). Each measure equals its own definition. gensim 4.4's C_V and
 C_NPMI do not: when the first of a word's occurrences leaves the sliding window, gensim forgets the others that are
-still inside, which moves the C_V of some topics of 20 Newsgroups by 0.05 (`benchmarks/coherence.py` shows it).
+still inside, which moves the C_V of single topics of 20 Newsgroups by up to 0.1 (see `benchmarks/coherence.py`).
 
 Where a word's absence from the reference corpus leaves a pair undefined (a division by 0), the pair counts 0. That
 flatters such topics, so the result says how many top words were absent.

@@ -108,6 +108,8 @@ def test_options_survive_json():
 
 def test_stop_words_of_many_languages_are_there():
     assert "und" in stop_words(TextOptions("de"))
+    assert {"the", "don't", "which"} <= stop_words(TextOptions("en"))
+    assert stop_words(TextOptions("en")).isdisjoint({"computer", "system", "world", "money"})  # they are topics
     assert "的" in stop_words(TextOptions("zh"))
     assert stop_words(PLAIN) == frozenset()
 
