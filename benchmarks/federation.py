@@ -104,7 +104,6 @@ def scenario(name: str, parties: Mapping[str, Corpus], quick: bool) -> dict[str,
     pooled = Centralised(topics=federated.n_topics, sweeps=sweeps, vocabulary=words).fit(
         parties, heldout=HELDOUT, party_settings={"pooled": {"threads": 2}}
     )
-    down, up = federated.bytes_sent
     result = {
         "ppl_single_best": min(ppl_alone.values()),
         "ppl_single_best_tuned": min(tuned.values()),
@@ -113,8 +112,8 @@ def scenario(name: str, parties: Mapping[str, Corpus], quick: bool) -> dict[str,
         "own_gain": own_gain(judge, federated, alone),
         "topics": federated.n_topics,
         "rounds": settings["rounds"],
-        "bytes_up": up,
-        "bytes_down": down,
+        "bytes_up": federated.communication.bytes_up,
+        "bytes_down": federated.communication.bytes_down,
         "seconds": seconds,
     }
     report(name, result)

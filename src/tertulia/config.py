@@ -29,7 +29,7 @@ from tertulia.errors import ConfigError, InputError
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
-PartyName = Annotated[str, Field(pattern=r"^[\w][\w .-]*$")]  # it also names the party's directory
+PartyName = Annotated[str, Field(min_length=1)]
 
 
 class Settings(BaseModel):

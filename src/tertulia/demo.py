@@ -43,7 +43,7 @@ def run_demo(directory: Path, as_json: bool) -> None:
         "documents": {party: corpus.n_documents for party, corpus in parties.items()},
         "topics": federated.n_topics,
         "perplexity": {name: _perplexities(model, heldout) for name, model in rivals.items()},
-        "bytes": dict(zip(("down", "up"), federated.bytes_sent, strict=True)),
+        "bytes": {"down": federated.communication.bytes_down, "up": federated.communication.bytes_up},
         "model": str(directory / "model"),
         "seconds": round(time.monotonic() - started, 1),
     }

@@ -9,6 +9,7 @@ from typing import Any
 
 from tertulia.corpus import TextOptions
 from tertulia.methods.trained import Trained
+from tertulia.metrics.communication import Communication, communication
 from tertulia.models import Topics
 
 
@@ -44,7 +45,6 @@ class FederatedTopics(Topics):
         )  # fmt: skip
 
     @property
-    def bytes_sent(self) -> tuple[int, int]:
-        """Bytes to the parties and from them, over all rounds."""
-        pairs = [pair for facts in self.history for pair in facts["bytes"].values()]
-        return sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
+    def communication(self) -> Communication:
+        """Rounds and bytes."""
+        return communication(self.history)

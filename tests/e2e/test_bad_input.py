@@ -98,7 +98,6 @@ def test_a_party_of_another_language(worded):
         ("[method]\nname = 'ftm'\nmode = 'sound'", "only 'clear' exists yet"),
         ("[method]\nname = 'lsa'", "lsa"),
         ("[text]\nlanguage = 'xx'", "no stop words are known"),
-        ("[parties.'../etc']\npath = 'x.csv'", "pattern"),
         ("[method.vocabulary]\nmode = 'public'", "go together"),
     ],
 )

@@ -80,6 +80,14 @@ def test_a_public_vocabulary_sends_nothing_about_the_data(worded, tmp_path):
     }
 
 
+def test_a_party_may_have_any_name_and_stays_below_its_run(worded, tmp_path):
+    names = ["../outside", "a/b", ".", "Zürich & Genève"]
+    tt.FTM(**SMALL).fit({name: worded(i, 20) for i, name in enumerate(names)}, directory=tmp_path / "run")
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert len(list((tmp_path / "run" / "parties").iterdir())) == 4
+    assert all((home / "ledger.sqlite").exists() for home in (tmp_path / "run" / "parties").iterdir())
+
+
 def test_baselines(worded):
     parties = {"a": worded(0, 25), "b": worded(1, 25)}
     alone = tt.NonCollaborative(topics=2, sweeps=5).fit(parties)

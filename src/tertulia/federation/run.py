@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
 
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, FormatError
@@ -74,8 +75,9 @@ class Run:
         return cls(directory, facts["id"], tuple(facts["parties"]), facts["config"], facts["durable"])
 
     def party_directory(self, party: PartyId) -> Path:
-        """Where a party lives."""
-        return self.directory / "parties" / party
+        """Where a party lives; whatever its name, it is one directory below `parties`."""
+        name = quote(party, safe=" ")
+        return self.directory / "parties" / (f"%2E{name[1:]}" if name.startswith(".") else name)
 
     def carrier(self, engine: Engine, workers: int, corpora: Mapping[PartyId, Corpus] | None = None) -> Carrier:
         """Start the engine. Only the local one can use documents that are in this process's memory."""

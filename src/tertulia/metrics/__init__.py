@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tertulia.metrics.coherence import Coherence, c_v, npmi, topic_coherence, umass, umass_gensim
+    from tertulia.metrics.communication import Communication, communication
     from tertulia.metrics.diversity import topic_diversity
     from tertulia.metrics.perplexity import Completion, completion, perplexity_plugin, unigram
     from tertulia.metrics.similarity import Pairs, Tops, match, similar_pairs, top_words_sparse, weighted_jaccard
 
 __all__ = [
     "Coherence",
+    "Communication",
     "Completion",
     "Pairs",
     "Tops",
     "c_v",
+    "communication",
     "completion",
     "match",
     "npmi",
@@ -36,6 +39,7 @@ __all__ = [
 
 _HOMES = {
     "coherence": {"Coherence", "c_v", "npmi", "topic_coherence", "umass", "umass_gensim"},
+    "communication": {"Communication", "communication"},
     "diversity": {"topic_diversity"},
     "perplexity": {"Completion", "completion", "perplexity_plugin", "unigram"},
     "similarity": {"Pairs", "Tops", "match", "similar_pairs", "top_words_sparse", "weighted_jaccard"},
