@@ -29,7 +29,7 @@ lint: .venv/.dev
 
 .venv/.core: .venv/bin/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
-	$(BIN)/python -m tertulia.kernels.warm
+	$(BIN)/python -m tertulia.warm
 	@touch $@
 
 .venv/.dev: .venv/.core

@@ -17,6 +17,7 @@ topics = 30            # its own choice
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -255,7 +256,7 @@ def _anchor(raw: dict[str, Any], base: Path) -> None:
     def anchored(value: Any) -> Any:
         if isinstance(value, list):
             return [anchored(v) for v in value]
-        return str(base / value) if isinstance(value, str) else value
+        return os.path.normpath(base / value) if isinstance(value, str) else value
 
     sections = [s for s in raw.get("parties", {}).values() if isinstance(s, dict)]
     for section, keys in [(s, ("path", "policy")) for s in sections] + [
