@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import tertulia as tt
-from tertulia import config
+from tertulia import config, disk
 from tertulia.errors import ConfigError, FormatError, InputError, JournalError, PartyFailure
-from tertulia.federation import journal
 from tertulia.federation.run import Run
 from tertulia.models import UnknownWordsWarning
 from tertulia.runs import begin, finish
@@ -121,7 +120,7 @@ def prepared(tmp_path, worded):
 
 
 def test_a_full_disk_at_commit_loses_nothing(prepared, monkeypatch):
-    really_open = journal.Path.open
+    really_open = disk.Path.open
     full = [True]
 
     def open_on_a_full_disk(path, *arguments, **options):
@@ -129,7 +128,7 @@ def test_a_full_disk_at_commit_loses_nothing(prepared, monkeypatch):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return really_open(path, *arguments, **options)
 
-    monkeypatch.setattr(journal.Path, "open", open_on_a_full_disk)
+    monkeypatch.setattr(disk.Path, "open", open_on_a_full_disk)
     with pytest.raises(JournalError, match=r"No space left on device.*tertulia resume"):
         finish(prepared)
     assert prepared.journal().rounds() == [1]

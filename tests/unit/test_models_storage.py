@@ -45,7 +45,7 @@ def test_saving_again_replaces_the_model(tmp_path):
     assert names(tmp_path) == ["model"]
 
 
-@pytest.mark.parametrize("failing", ["_write", "_sync", "_swap"])
+@pytest.mark.parametrize("failing", ["write", "sync_directory", "_swap"])
 def test_a_failed_save_leaves_the_former_model(tmp_path, monkeypatch, failing):
     model(0).save(tmp_path / "model")
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from tertulia.disk import atomic_write
 from tertulia.federation import faults
 from tertulia.federation.codec import decode, encode
-from tertulia.federation.journal import atomic_write, seal, unseal
+from tertulia.federation.journal import seal, unseal
 from tertulia.federation.question import BEFORE_ALL, Place
 
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from tertulia.corpus import Corpus, Vocabulary
+from tertulia.disk import atomic_write
 from tertulia.errors import ConfigError, InputError, PolicyRefusal, TertuliaError
 from tertulia.federation import faults
 from tertulia.federation.answers import Answers
 from tertulia.federation.codec import encode
-from tertulia.federation.journal import atomic_write
 from tertulia.federation.question import Answer, Question
 from tertulia.federation.types import PartyId, step_named
 from tertulia.federation.visit import Visit

@@ -1,4 +1,4 @@
-"""What survives `kill -9`: atomic files, and the server's commits.
+"""What survives `kill -9` at the server: its commits.
 
 A commit holds the method's state, the round's number and the history of metrics and bytes. The last two commits are
 kept: should the newest be damaged on disk, the run goes on from the one before, and parties keep their answers since
@@ -8,44 +8,16 @@ then, so that nothing is lost and no noise is drawn twice.
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
-from tertulia.errors import FormatError, JournalError
+from tertulia.disk import atomic_write
+from tertulia.errors import FormatError
 from tertulia.federation import faults
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.types import message
 
 _KEPT = 2  # commits on disk
-
-
-def atomic_write(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Write a whole file or nothing: a crash leaves the old contents, a full disk raises `JournalError`."""
-    temporary = path.with_name(path.name + ".part")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.replace(path)
-        if durable:
-            _sync_directory(path.parent)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise JournalError(
-            f"could not write {path} ({error.strerror}): free some space and run `tertulia resume`; "
-            "everything committed before is intact"
-        ) from error
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def seal(data: bytes) -> bytes:

@@ -17,10 +17,11 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from tertulia.corpus import Corpus
+from tertulia.disk import atomic_write
 from tertulia.errors import ConfigError, FormatError
 from tertulia.federation.handle import Carrier, Handle, RolledBack, Terms
 from tertulia.federation.house import House, HouseRules
-from tertulia.federation.journal import Journal, atomic_write
+from tertulia.federation.journal import Journal
 from tertulia.federation.local import LocalCarrier
 from tertulia.federation.processes import ProcessCarrier
 from tertulia.federation.types import PartyId

@@ -9,9 +9,10 @@ import numpy as np
 
 from tertulia.arrays import Array
 from tertulia.corpus import Corpus, Vocabulary
+from tertulia.disk import atomic_write
 from tertulia.errors import FormatError, Unreleased
 from tertulia.federation.codec import decode, encode
-from tertulia.federation.journal import atomic_write, seal, unseal
+from tertulia.federation.journal import seal, unseal
 from tertulia.federation.question import Ask, Question
 from tertulia.federation.types import PartyId
 from tertulia.privacy.ledger import Release

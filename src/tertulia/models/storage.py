@@ -7,7 +7,6 @@ crash between the two renames leaves the old model under `.NAME.before`, where `
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
 from tertulia.corpus import TextOptions, Vocabulary
+from tertulia.disk import sync_directory, write
 from tertulia.errors import FormatError, InputError, JournalError
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def save(model: Topics, directory: Path) -> Path:
     shutil.rmtree(new, ignore_errors=True)  # what a crash left
     try:
         new.mkdir()
-        _write(new / _TENSORS, tensors)
-        _write(new / _JSON, text.encode())
-        _sync(new)
+        write(new / _TENSORS, tensors)
+        write(new / _JSON, text.encode())
+        sync_directory(new)
         _swap(new, target, before)
     except OSError as error:
         shutil.rmtree(new, ignore_errors=True)
@@ -124,23 +124,8 @@ def _swap(new: Path, target: Path, before: Path) -> None:
         if before.exists():
             before.rename(target)
         raise
-    _sync(target.parent)
+    sync_directory(target.parent)
     shutil.rmtree(before, ignore_errors=True)
-
-
-def _write(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _read(path: Path) -> bytes:

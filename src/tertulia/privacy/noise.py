@@ -23,6 +23,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 from tertulia.arrays import F64, I64, U64, Bool
+from tertulia.disk import sync_directory
 from tertulia.errors import ConfigError, FormatError
 
 _KEY_BYTES = 32
@@ -77,9 +78,7 @@ def _create(path: Path) -> None:
         file.flush()
         os.fsync(file.fileno())
         os.link(file.name, path)  # unlike a rename, it fails if someone else was first
-    directory = os.open(path.parent, os.O_RDONLY)
-    os.fsync(directory)
-    os.close(directory)
+    sync_directory(path.parent)
 
 
 class NoiseStream:

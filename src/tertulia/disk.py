@@ -1,0 +1,42 @@
+"""Writing so that a crash or a full disk leaves what was there before."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tertulia.errors import JournalError
+
+
+def write(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write a file, and unless it need not be durable wait until it is on the disk."""
+    with path.open("wb") as file:
+        file.write(data)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def sync_directory(directory: Path) -> None:
+    """Wait until the names in a directory are on the disk: a rename is durable only then."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def atomic_write(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write a whole file or nothing: a crash leaves the old contents, a full disk raises `JournalError`."""
+    temporary = path.with_name(path.name + ".part")
+    try:
+        write(temporary, data, durable=durable)
+        temporary.replace(path)
+        if durable:
+            sync_directory(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise JournalError(
+            f"could not write {path} ({error.strerror}): free some space and run `tertulia resume`; "
+            "everything committed before is intact"
+        ) from error
