@@ -93,11 +93,11 @@ def transform(
 
     loaded = _model(model)
     corpus = read(files, text=text, options=loaded.options)
-    console.errors.print(corpus.report.summary(), highlight=False)
+    console.tell(corpus.report.summary())
     found = theta_table(loaded, corpus)
     if output is not None:
         write_table(found, output)
-        console.errors.print(f"{found.height} documents written to {output}", highlight=False)
+        console.tell(f"{found.height} documents written to {output}")
     elif as_json:
         _print_json({"documents": found.to_dicts()})
     else:
@@ -113,7 +113,7 @@ def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_
 
     loaded = _model(model)
     corpus = read(files, text=text, options=loaded.options)
-    console.errors.print(corpus.report.summary(), highlight=False)
+    console.tell(corpus.report.summary())
     scores = evaluation(loaded, corpus)
     if as_json:
         _print_json(scores)
@@ -201,12 +201,12 @@ def _print_json(facts: Mapping[str, Any]) -> None:
 
 def main() -> None:
     """Run the command line; an error is one line and exit code 1, never a traceback."""
-    warnings.showwarning = lambda text, *_: console.errors.print(f"[yellow]warning[/yellow] {text}", highlight=False)
+    warnings.showwarning = lambda text, *_: console.tell(f"warning: {text}")
     try:
         app()
     except TertuliaError as error:
-        console.errors.print(f"[red]error[/red] {error}", highlight=False)
+        console.tell(f"error: {error}")
         sys.exit(1)
     except KeyboardInterrupt:
-        console.errors.print("interrupted: `tertulia resume RUN` goes on from the last round")
+        console.tell("interrupted: `tertulia resume RUN` goes on from the last round")
         sys.exit(130)

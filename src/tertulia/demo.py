@@ -29,14 +29,14 @@ ROUNDS, SWEEPS, SIMILAR = 4, 40, 0.2
 def run_demo(directory: Path, as_json: bool) -> None:
     """Harvest, train, compare, and say what left each house."""
     started = time.monotonic()
-    console.errors.print("harvesting the docstrings of Python, NumPy and SciPy ...")
+    console.tell("harvesting the docstrings of Python, NumPy and SciPy ...")
     parties = demo_parties()
     shutil.rmtree(directory, ignore_errors=True)  # a demo may be repeated
     with console.RoundProgress(ROUNDS + 1, "federation") as progress:
         federated = FTM(rounds=ROUNDS, sweeps=SWEEPS, min_similarity=SIMILAR, **METHOD).fit(
             parties, workers=2, heldout=HELDOUT, directory=directory, observe=progress
         )
-    console.errors.print("for comparison: each party alone, and all documents in one place ...")
+    console.tell("for comparison: each party alone, and all documents in one place ...")
     rivals = _rivals(parties, federated)
     heldout = {party: corpus.split(HELDOUT)[1] for party, corpus in parties.items()}
     facts = {

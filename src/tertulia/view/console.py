@@ -14,6 +14,11 @@ errors = Console(stderr=True)
 output = Console()
 
 
+def tell(text: str) -> None:
+    """Say something on stderr, in one line however long: terminals wrap, and logs can be searched."""
+    errors.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
 def size(n: float) -> str:
     """Bytes for people.
 
@@ -72,7 +77,7 @@ class RoundProgress:
     def __call__(self, kind: str, facts: Mapping[str, Any]) -> None:
         """Be told of a round or of a warning."""
         if kind == "warning":
-            self._bar.console.print(f"[yellow]warning[/yellow] {facts['text']}", highlight=False)
+            tell(f"warning: {facts['text']}")
             return
         self._bar.update(self._task, completed=facts["round"], facts=describe(facts))
 
