@@ -38,11 +38,10 @@ def run_demo(directory: Path, as_json: bool) -> None:
         )
     console.tell("for comparison: each party alone, and all documents in one place ...")
     rivals = _rivals(parties, federated)
-    heldout = {party: corpus.split(HELDOUT)[1] for party, corpus in parties.items()}
     facts = {
         "documents": {party: corpus.n_documents for party, corpus in parties.items()},
         "topics": federated.n_topics,
-        "perplexity": {name: _perplexities(model, heldout) for name, model in rivals.items()},
+        "perplexity": {name: _perplexities(models, parties) for name, models in rivals.items()},
         "bytes": {"down": federated.communication.bytes_down, "up": federated.communication.bytes_up},
         "model": str(directory / "model"),
         "seconds": round(time.monotonic() - started, 1),
@@ -53,27 +52,31 @@ def run_demo(directory: Path, as_json: bool) -> None:
         _print(federated, facts)
 
 
-def _rivals(parties: Mapping[str, Corpus], federated: FederatedTopics) -> dict[str, Topics]:
-    """The other scenarios over the same words and with as many sweeps."""
+def _rivals(parties: Mapping[str, Corpus], federated: FederatedTopics) -> dict[str, dict[str, Topics]]:
+    """All scenarios over the same words and with as many sweeps: for each, the model that each party would use."""
     words = {"mode": "public", "words": federated.vocabulary.words}
     same = METHOD | {"sweeps": ROUNDS * SWEEPS, "vocabulary": words}
     alone = NonCollaborative(**same).fit(parties, workers=2, heldout=HELDOUT)
     pooled = Centralised(**same | {"topics": federated.n_topics}).fit(
         parties, heldout=HELDOUT, party_settings={"pooled": {"threads": 2}}
     )
-    return {
+    same_for_all: dict[str, Topics] = {
         **{f"{party} alone": model for party, model in alone.local.items()},
         "federated": federated,
-        "pooled (for comparison)": pooled,
+    }
+    return {
+        **{name: dict.fromkeys(parties, model) for name, model in same_for_all.items()},
+        "federated, own prior": {p: federated.adapted(corpus.split(HELDOUT)[0]) for p, corpus in parties.items()},
+        "pooled (for comparison)": dict.fromkeys(parties, pooled),
     }
 
 
-def _perplexities(model: Topics, heldout: Mapping[str, Corpus]) -> dict[str, float]:
+def _perplexities(models: Mapping[str, Topics], parties: Mapping[str, Corpus]) -> dict[str, float]:
     """Completion perplexity on everyone's held-out documents, and on each party's."""
-    scores = {
-        party: completion(model.topic_word, model.alpha, corpus.encode(model.vocabulary), smoothing=SMOOTHING)
-        for party, corpus in heldout.items()
-    }
+    scores = {}
+    for party, model in models.items():
+        heldout = parties[party].split(HELDOUT)[1].encode(model.vocabulary)
+        scores[party] = completion(model.topic_word, model.alpha, heldout, smoothing=SMOOTHING)
     likelihood = sum(score.log_likelihood for score in scores.values())
     everyone = float(np.exp(-likelihood / sum(score.tokens for score in scores.values())))
     return {"everyone": everyone, **{party: score.perplexity for party, score in scores.items()}}
@@ -90,12 +93,18 @@ def _holders(model: FederatedTopics, topic: int) -> str:
 
 
 def _print(model: FederatedTopics, facts: Mapping[str, Any]) -> None:
-    tops = model.top_words(9)
-    shown = sorted(range(model.n_topics), key=lambda k: (-len(_holders(model, k)), k))[:15]
+    by_holders: dict[str, list[int]] = {}
+    for k in range(model.n_topics):
+        by_holders.setdefault(_holders(model, k), []).append(k)
+    tops = model.top_words(8)
     console.table(
-        f"{model.n_topics} topics over {len(model.vocabulary)} words (15 shown)",
-        ["topic", "held by", "words"],
-        [(str(k), _holders(model, k), " ".join(tops[k])) for k in shown],
+        f"{model.n_topics} topics over {len(model.vocabulary)} words (up to 5 of each kind shown)",
+        ["held by", "topics", "for example"],
+        [
+            (holders if first else "", len(topics) if first else "", " ".join(tops[k]))
+            for holders, topics in sorted(by_holders.items(), key=lambda item: -item[0].count(","))
+            for first, k in zip([True, *[False] * 4], topics, strict=False)
+        ],
     )
     parties = list(facts["documents"])
     console.table(

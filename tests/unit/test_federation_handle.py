@@ -5,7 +5,7 @@ import pytest
 
 import toys
 from tertulia.corpus import Corpus
-from tertulia.errors import PartyFailure, PolicyRefusal, QuorumError
+from tertulia.errors import ConfigError, PartyFailure, PolicyRefusal, QuorumError
 from tertulia.federation.codec import decode
 from tertulia.federation.dropouts import Dropouts, Membership
 from tertulia.federation.handle import Handle, Terms
@@ -207,6 +207,14 @@ def test_old_answers_are_forgotten_but_state_remains(handle):
     files = sorted((fed.test_run.party_directory("a") / "answers").iterdir())
     assert len(files) <= 6
     assert House(fed.test_run.party_directory("a")).answers.state.seen == 6
+
+
+@pytest.mark.parametrize("engine", ["local", "processes"])
+def test_a_broken_policy_is_told(handle, engine):
+    run = handle().test_run
+    (run.party_directory("b") / "policy.toml").write_text("allow_claer = false\n")
+    with pytest.raises((ConfigError, PartyFailure), match="allow_clear"):
+        handle(engine).each(toys.count_free, Nothing())
 
 
 def test_policy_is_enforced_at_the_party(handle):

@@ -18,7 +18,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO
 
-from tertulia.errors import PartyFailure
+from tertulia.errors import PartyFailure, TertuliaError
 from tertulia.federation.types import PartyId
 
 _FRAME = struct.Struct("<QQ")  # length, serial number
@@ -141,16 +141,22 @@ def receive(pipe: IO[bytes]) -> tuple[int, bytes] | None:
 
 def serve(directory: Path) -> None:
     """The life of a party's process: answer what is asked until the pipe closes."""
+    from tertulia.federation.codec import encode
     from tertulia.federation.house import House
+    from tertulia.federation.question import Answer
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
     # Whatever a library prints must not end up among the frames.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    house = House(directory)
+    try:
+        answer = House(directory).answer
+    except TertuliaError as error:  # a broken policy, say: told in answer to whatever is asked
+        failure = encode(Answer("failed", f"{type(error).__name__}: {error}", None))
+        answer = lambda frame: failure  # noqa: E731
     while (received := receive(sys.stdin.buffer)) is not None:
         serial, frame = received
-        send(replies, serial, house.answer(frame))
+        send(replies, serial, answer(frame))
 
 
 if __name__ == "__main__":
