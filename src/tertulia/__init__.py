@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tertulia.api import FTM, Centralised, NonCollaborative, federate
+    from tertulia.api import FTM, Centralised, Consensus, NonCollaborative, federate
     from tertulia.corpus import Corpus, TextOptions, Vocabulary, read
     from tertulia.errors import TertuliaError
     from tertulia.models import Topics
@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 _HOME = {
     "FTM": "tertulia.api",
     "Centralised": "tertulia.api",
+    "Consensus": "tertulia.api",
     "NonCollaborative": "tertulia.api",
     "federate": "tertulia.api",
     "Corpus": "tertulia.corpus",
@@ -31,6 +32,7 @@ _HOME = {
 __all__ = [
     "FTM",
     "Centralised",
+    "Consensus",
     "Corpus",
     "FederatedTopics",
     "NonCollaborative",

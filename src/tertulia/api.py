@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tertulia.config import AloneSettings, CustomSettings, Explained, FTMSettings, RunSettings
+from tertulia.config import AloneSettings, ConsensusSettings, CustomSettings, Explained, FTMSettings, RunSettings
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import ConfigError, InputError
 from tertulia.results import FederatedTopics
@@ -29,6 +29,14 @@ class FTM(Explained, FTMSettings):
     def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
         """Train one model over all parties' documents; see `federate` for the options."""
         return _topics(federate(FTMSettings(**self.model_dump()), parties, **options))
+
+
+class Consensus(Explained, ConsensusSettings):
+    """Consensus rounds: as good as pooling the documents, with one set of topics for all."""
+
+    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
+        """Train one model over all parties' documents; see `federate` for the options."""
+        return _topics(federate(ConsensusSettings(**self.model_dump()), parties, **options))
 
 
 class NonCollaborative(Explained, AloneSettings):
@@ -48,7 +56,7 @@ class Centralised(Explained, AloneSettings):
 
 
 def federate(
-    method: FTMSettings | AloneSettings | Callable[..., Any],
+    method: FTMSettings | ConsensusSettings | AloneSettings | Callable[..., Any],
     parties: Mapping[str, Documents],
     *,
     config: Mapping[str, Any] | None = None,
@@ -117,7 +125,7 @@ def _one_way_of_reading(corpora: Mapping[str, Corpus]) -> TextOptions:
 
 
 def _as_settings(method: Any, config: Mapping[str, Any] | None) -> Any:
-    if isinstance(method, FTMSettings | AloneSettings):
+    if isinstance(method, FTMSettings | ConsensusSettings | AloneSettings):
         return method
     if method.__module__ == "__main__":
         raise ConfigError("put your method's steps and `train` into a module of their own: parties find steps by name")

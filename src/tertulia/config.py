@@ -124,6 +124,16 @@ class FTMSettings(LDASettings):
         return value
 
 
+class ConsensusSettings(LDASettings):
+    """Consensus rounds: merge once, then count together."""
+
+    name: Literal["consensus"] = "consensus"
+    rounds: Positive = 8
+    start_sweeps: Positive = 20  # alone, before topics are merged
+    sweeps: Positive = 5  # in each round
+    evaluate: bool = True
+
+
 class AloneSettings(LDASettings):
     """Baselines: each party alone, or all documents pooled. `sweeps` is the total."""
 
@@ -203,7 +213,9 @@ class RunSettings(Explained):
     engine: Literal["local", "processes"] = "local"
     workers: Positive = 1
     heldout: float = Field(default=0.1, ge=0, lt=1)
-    method: Annotated[FTMSettings | AloneSettings | CustomSettings, Field(discriminator="name")] = FTMSettings()
+    method: Annotated[FTMSettings | ConsensusSettings | AloneSettings | CustomSettings, Field(discriminator="name")] = (
+        FTMSettings()
+    )
     text: dict[str, Any] = {}  # the fields of TextOptions
     parties: dict[PartyName, PartySettings] = {}
     data: DataSettings | None = None

@@ -24,6 +24,7 @@ from tertulia.sources import POOLED, pooled, sources_of
 Observer = Callable[[str, Mapping[str, Any]], None]  # told of each "round" and each "warning"
 METHODS = {
     "ftm": "tertulia.methods.ftm",
+    "consensus": "tertulia.methods.consensus",
     "alone": "tertulia.methods.baselines",
     "centralised": "tertulia.methods.baselines",
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
 
 from tertulia.arrays import F64, Array
 from tertulia.metrics.similarity import top_words_sparse, weighted_jaccard
@@ -72,3 +73,18 @@ def compose(M: Array, M_p: Array, xi: float, top: int, *, literal: bool = False)
         if similar or literal:
             rho[:, z] = -1.0
     return composed
+
+
+def cluster(M: Array, weights: F64, K: int) -> tuple[Array, F64]:
+    """Merge topics into K of them: Ward's clustering of their square roots, that is, by Hellinger distance.
+
+    Union-find chains unlike topics together as xi falls, and leaves their number open; this does neither. Each cluster
+    becomes its weighted mean.
+    """
+    if len(M) <= K:
+        return M, weights
+    roots = np.sqrt(M, dtype=np.float32)
+    squared = np.maximum(2.0 - 2.0 * (roots @ roots.T).astype(np.float64), 0.0)  # |a - b|^2 of unit vectors
+    distances = np.sqrt(squared[np.triu_indices(len(M), 1)])
+    sets = fcluster(linkage(distances, "ward"), K, "maxclust")
+    return merge_sets(M, weights, np.unique(sets, return_inverse=True)[1])
