@@ -111,7 +111,7 @@ class FTMSettings(LDASettings):
     name: Literal["ftm"] = "ftm"
     mode: Literal["clear", "paper", "sound"] = "clear"
     rounds: Positive = 5
-    min_similarity: Share = 0.3  # xi
+    min_similarity: float = Field(default=0.3, gt=0, le=1)  # xi
     top_words: Positive = 50  # L
     literal_compose: bool = False  # Algorithm 4 line 7 as printed
     evaluate: bool = True

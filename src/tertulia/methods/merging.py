@@ -5,55 +5,82 @@ Topics are alike when the weighted Jaccard similarity (29) of their top-L words 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse.csgraph import connected_components
 
 from tertulia.arrays import F64, Array
-from tertulia.metrics.similarity import top_words_sparse, weighted_jaccard
+from tertulia.metrics.similarity import Tops, similar_pairs, top_words_sparse, weighted_jaccard
+
+Rows = Any  # topics [K, V], a numpy array or a SciPy sparse one
 
 
-def integrate(models: Iterable[tuple[Array, int]], xi: float, top: int) -> tuple[Array, F64]:
-    """Algorithm 3: merge local models (topic-word matrix, number of documents), one after the other.
+def integrate(models: Sequence[tuple[Rows, int]], xi: float, top: int) -> tuple[Rows, F64]:
+    """Algorithm 3: merge local models (topic-word rows, number of documents), one after the other.
 
     The result depends on the order, which is the caller's. It starts from an empty global model: carrying the last
     round's over would count data twice. Each set of similar topics becomes its data-weighted mean; its weight is the
-    sum of theirs.
+    sum of theirs. Rows may be dense or sparse.
+
+    Two sets that are not similar stay so until one of them grows, so only new and just grown ones are compared. And a
+    mean of means, weighted by data, is the mean of all members, so the rows are added up once, at the end.
     """
-    M, weights = None, np.empty(0)
-    for M_p, documents in models:
-        M_B = M_p if M is None else np.concatenate([M, M_p])  # line 2
-        weights = np.concatenate([weights, np.full(len(M_p), float(documents))])
-        tops = top_words_sparse(M_B, top)
-        M, weights = merge_sets(M_B, weights, union_find(weighted_jaccard(tops, tops) >= xi))
-    if M is None:
+    if not models:
         raise ValueError("integrate needs at least one model")
-    return M, weights
+    rows = _stacked([M_p for M_p, _ in models])
+    weights = np.repeat([float(documents) for _, documents in models], [M_p.shape[0] for M_p, _ in models])
+    bounds = np.cumsum([0, *(M_p.shape[0] for M_p, _ in models)])
+    leader = np.arange(rows.shape[0])  # the first topic of the set that each topic belongs to
+    size = (len(leader), min(top, rows.shape[1]))
+    tops = Tops(np.empty(size, np.int32), np.empty(size))
+    grown = np.empty(0, np.int64)
+    for start, stop in pairwise(bounds):  # line 2: concatenate
+        fresh = np.concatenate([grown, np.arange(start, stop)])
+        means = merge_sets(rows, weights, leader, fresh)
+        tops.indices[fresh], tops.values[fresh] = top_words_sparse(means, top)
+        sets = np.unique(leader[:stop])
+        similar = similar_pairs(_some(tops, sets), _some(tops, fresh), xi)  # lines 3-11; the fewer are indexed
+        joined = union_find(stop, sets[similar.rows], fresh[similar.columns])[leader[:stop]]
+        grown = np.unique(joined[joined != leader[:stop]])
+        leader[:stop] = joined
+    sets = np.unique(leader)
+    return merge_sets(rows, weights, leader, sets), _totals(leader, weights, sets)
 
 
-def union_find(redundant: Array) -> Array:
-    """The set of each topic: topics linked by a chain of redundant pairs share one, numbered by first appearance."""
-    parent = np.arange(len(redundant))
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    for i, j in np.argwhere(np.triu(redundant, 1)):
-        a, b = sorted((root(i), root(j)))
-        parent[b] = a  # the smaller index leads, so that sets keep the topics' order
-    return np.unique([root(i) for i in range(len(parent))], return_inverse=True)[1]
+def union_find(n: int, left: Array, right: Array) -> Array:
+    """For each of n topics the first one that a chain of redundant pairs links it to."""
+    links = sparse.coo_array((np.ones(len(left)), (left, right)), (n, n))
+    component = connected_components(links, directed=False)[1]
+    first = np.unique(component, return_index=True)[1]
+    return np.asarray(first[component])
 
 
-def merge_sets(M: Array, weights: F64, sets: Array) -> tuple[Array, F64]:
-    """Lines 12-17: each set's data-weighted mean distribution."""
-    total: F64 = np.bincount(sets, weights).astype(np.float64)  # [T]
-    merged = np.zeros((len(total), M.shape[1]))
-    np.add.at(merged, sets, M * weights[:, None])
-    return (merged / total[:, None]).astype(M.dtype), total
+def merge_sets(rows: Rows, weights: F64, leader: Array, sets: Array) -> Rows:
+    """Lines 12-17: the data-weighted mean distribution of each of some sets, which are named by their leaders."""
+    member = np.flatnonzero(np.isin(leader, sets))
+    place = np.searchsorted(sets, leader[member])
+    share = weights[member] / np.bincount(place, weights[member], len(sets))[place]
+    average = sparse.csr_array((share, (place, np.arange(len(member)))), (len(sets), len(member)))
+    return (average @ rows[member]).astype(rows.dtype)
+
+
+def _totals(leader: Array, weights: F64, sets: Array) -> F64:
+    return np.bincount(leader, weights)[sets].astype(np.float64)
+
+
+def _stacked(models: list[Rows]) -> Rows:
+    if any(sparse.issparse(M_p) for M_p in models):
+        return sparse.csr_array(sparse.vstack([sparse.csr_array(M_p) for M_p in models]))
+    return np.concatenate(models)
+
+
+def _some(tops: Tops, which: Array) -> Tops:
+    return Tops(tops.indices[which], tops.values[which])
 
 
 def compose(M: Array, M_p: Array, xi: float, top: int, *, literal: bool = False) -> Array:
@@ -87,4 +114,7 @@ def cluster(M: Array, weights: F64, K: int) -> tuple[Array, F64]:
     squared = np.maximum(2.0 - 2.0 * (roots @ roots.T).astype(np.float64), 0.0)  # |a - b|^2 of unit vectors
     distances = np.sqrt(squared[np.triu_indices(len(M), 1)])
     sets = fcluster(linkage(distances, "ward"), K, "maxclust")
-    return merge_sets(M, weights, np.unique(sets, return_inverse=True)[1])
+    _, first, number = np.unique(sets, return_index=True, return_inverse=True)
+    leader = first[number]
+    kept = np.sort(first)
+    return merge_sets(M, weights, leader, kept), _totals(leader, weights, kept)
