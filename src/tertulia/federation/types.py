@@ -72,6 +72,14 @@ class Nothing:
     """The empty message or reply."""
 
 
+class Randomness(NamedTuple):
+    """The right to regenerate a corpus's noisy reports, once they are charged."""
+
+    release_id: str  # the parent of everything that is computed from the reports
+    key: bytes  # 32 secret bytes; they never leave
+    corpus: str  # whose tokens
+
+
 class Party(Protocol):
     """What a step sees of the house it runs in."""
 
@@ -91,6 +99,12 @@ class Party(Protocol):
 
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """The only door out: charge the ledger, then return what may be put into a reply."""
+
+    def randomise(self, corpus: Corpus, mechanism: Mechanism) -> Randomness:
+        """Charge for noisy reports of a corpus's tokens, once for ever: the same reports cost nothing in later rounds.
+
+        What is computed from them alone leaves as `Derived(what, parents=(randomness.release_id,))`.
+        """
 
     def keep(self, name: str, **arrays: Array) -> None:
         """Store what is the party's own; it is never encoded into a message."""

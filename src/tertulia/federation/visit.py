@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from tertulia.errors import FormatError, Unreleased
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.journal import seal, unseal
 from tertulia.federation.question import Ask, Question
-from tertulia.federation.types import PartyId
+from tertulia.federation.types import PartyId, Randomness
 from tertulia.privacy.ledger import Release
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public
 
@@ -79,6 +81,21 @@ class Visit:
         released.release_id = release_id
         released.flags.writeable = False
         return released
+
+    def randomise(self, corpus: Corpus, mechanism: Mechanism) -> Randomness:
+        """Charge for noisy reports of tokens, once for ever, and give the key that regenerates them."""
+        house = self._house
+        # Public facts only: with one word changed, the noise of all other tokens stays what it was.
+        facts = (*corpus.table["id"], corpus.lengths.tobytes().hex(), corpus.vocabulary.fingerprint)
+        corpus_id = hashlib.blake2b("\x1f".join(facts).encode(), digest_size=16).hexdigest()
+        release_id = f"reports/{self.id}/{corpus_id}/{mechanism.name}/{json.dumps(mechanism.params(), sort_keys=True)}"
+        release = Release.of(
+            mechanism, id=release_id, party=self.id, round=0, step="reports", verb="reports", message_hash="",
+            x=corpus.words,
+        )  # fmt: skip
+        house.ledger.record(release, house.policy)
+        key = hashlib.blake2b(release_id.encode(), key=house.noise_key.key, person=b"tertulia-report", digest_size=32)
+        return Randomness(release_id, key.digest(), corpus_id)
 
     def keep(self, name: str, **arrays: Array) -> None:
         """Store arrays in the party's own directory."""

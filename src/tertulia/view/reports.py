@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Rows = list[dict[str, Any]]
+_SEEN = {"each": "the server, singly", "reports": "nobody: noise for what follows"}
 
 
 def disclosure_rows(run: Run) -> Rows:
@@ -37,13 +38,13 @@ def disclosure_rows(run: Run) -> Rows:
             "what": release.what,
             "shape": "x".join(map(str, release.shape)) or "1",
             "bytes": release.nbytes,
-            "seen": "the server, singly" if release.verb == "each" else f"in a {release.verb}",
+            "seen": _SEEN.get(release.verb, f"in a {release.verb}"),
             "mechanism": release.name,
             "step": release.step.split(":")[-1],
         }
         for party in run.parties
         for release in ledger_of(run, party).releases()
-        if release.run == run.id
+        if release.run in ("", run.id)  # reports of tokens are charged once for all runs
     ]
 
 
