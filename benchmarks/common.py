@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import platform
@@ -12,17 +13,26 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+import polars as pl
+
+from tertulia.arrays import Bool
 from tertulia.corpus import Corpus, Vocabulary, propose, read
 
 _T = TypeVar("_T")
 _SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
+def parser(description: str) -> argparse.ArgumentParser:
+    """Begin the command line that all benchmarks have: `--quick` ends within five minutes on two cores."""
+    found = argparse.ArgumentParser(description=description)
+    found.add_argument("--quick", action="store_true", help="a smaller run, within 5 minutes on 2 cores")
+    return found
+
+
 def arguments(description: str) -> argparse.Namespace:
-    """Read the command line that all benchmarks have: `--quick` ends within five minutes on two cores."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--quick", action="store_true", help="a smaller run, within 5 minutes on 2 cores")
-    return parser.parse_args()
+    """Read the command line of a benchmark that needs no more than that."""
+    return parser(description).parse_args()
 
 
 def data(name: str) -> Path:
@@ -46,6 +56,41 @@ def newsgroups(min_documents: int = 19, max_share: float = 0.5, label: str = "la
     corpus = corpus.encode(Vocabulary(tuple(propose(corpus, min_documents, max_share).words)))
     say(f"{corpus}")
     return corpus
+
+
+def imdb(training: int | None = None, heldout: int = 1000, min_documents: int = 5) -> tuple[Corpus, Corpus]:
+    """Read IMDB reviews, each text once: documents to train on (all, or the first so many) and held-out ones.
+
+    The first are always the same: reviews stand in the order of a hash of their id. The words are the training
+    documents' own, of at least `min_documents` of them.
+    """
+    say("reading IMDB")
+    table = pl.read_parquet(data("imdb50k.parquet")).filter(~pl.col("dup")).cast({"id": pl.String})
+    order = sorted(table["id"], key=lambda name: hashlib.blake2b(name.encode()).digest())
+    chosen = pl.DataFrame({"id": order[: training and training + heldout]}).join(table, "id", maintain_order="left")
+    corpus = Corpus.from_texts(chosen["text"].to_list(), chosen["id"].to_list())
+    return parted(corpus, np.arange(corpus.n_documents) < heldout, min_documents)
+
+
+def parted(corpus: Corpus, heldout: Bool, min_documents: int) -> tuple[Corpus, Corpus]:
+    """Part a corpus in two, both over the words of the training documents."""
+    train = corpus.select(~heldout)
+    train = train.encode(Vocabulary(tuple(propose(train, min_documents, 0.5).words)))
+    return train, corpus.select(heldout).encode(train.vocabulary)
+
+
+def reset_peak() -> None:
+    """Let `peak_mb` begin anew (Linux)."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_mb() -> float:
+    """The most memory that this process held since the last reset, mapped files included (Linux).
+
+    `getrusage` would count the parent's memory too.
+    """
+    fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(fields["VmHWM"].split()[0]) / 1024
 
 
 def cpu_timed(function: Callable[[], _T]) -> tuple[float, _T]:

@@ -101,37 +101,47 @@ class LDASettings(Settings):
     alpha: float = Field(default=5.0, gt=0)  # the sum of theta's Dirichlet prior over all topics
     beta: float = Field(default=0.01, gt=0)
     learn_alpha: bool = False
-    sampler: Literal["dense", "gibbs"] = "dense"
+    sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = "auto"
+    model: Literal["lda", "sentence"] = "lda"
     vocabulary: VocabularySettings = VocabularySettings()
 
 
-class FTMSettings(LDASettings):
+class PrivateSettings(LDASettings):
+    """Settings of methods that can keep tokens private."""
+
+    mode: Literal["clear", "paper", "sound"] = "clear"
+    channel: Literal["laplace", "krr", "subset"] = "krr"  # of `sound`; `paper` is Laplace
+    epsilon: float | None = Field(default=None, gt=0)  # of one token; for `sound` by substitution
+    tau: float = Field(default=0.2, ge=0, lt=1)  # the threshold of Laplace reports
+    evaluate: bool | None = None  # None: unless the mode is sound, where scores would leave in clear
+
+    @model_validator(mode="after")
+    def _private_modes(self) -> PrivateSettings:
+        if (self.mode == "clear") == (self.epsilon is not None):
+            raise ValueError("an epsilon goes with mode 'paper' or 'sound', and these need one")
+        if self.mode == "sound" and self.vocabulary.mode != "public":
+            raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals tell words")
+        return self
+
+
+class FTMSettings(PrivateSettings):
     """Federated Topic Modelling."""
 
     name: Literal["ftm"] = "ftm"
-    mode: Literal["clear", "paper", "sound"] = "clear"
     rounds: Positive = 5
     min_similarity: float = Field(default=0.3, gt=0, le=1)  # xi
     top_words: Positive = 50  # L
     literal_compose: bool = False  # Algorithm 4 line 7 as printed
-    evaluate: bool = True
-
-    @field_validator("mode")
-    @classmethod
-    def _offered(cls, value: str) -> str:
-        if value != "clear":
-            raise ValueError("only 'clear' exists yet: the private modes come with the next release")
-        return value
 
 
-class ConsensusSettings(LDASettings):
+class ConsensusSettings(PrivateSettings):
     """Consensus rounds: merge once, then count together."""
 
     name: Literal["consensus"] = "consensus"
+    mode: Literal["clear", "sound"] = "clear"
     rounds: Positive = 8
     start_sweeps: Positive = 20  # alone, before topics are merged
     sweeps: Positive = 5  # in each round
-    evaluate: bool = True
 
 
 class AloneSettings(LDASettings):
@@ -169,6 +179,8 @@ class PartySettings(SourceSettings):
 
     topics: Positive | None = None
     threads: Positive | None = None
+    model: Literal["lda", "sentence"] | None = None
+    epsilon: float | None = Field(default=None, gt=0)  # its own, if stricter than the method's
     policy: str | None = None
     home: str | None = None  # where its ledger and noise key live from run to run
     joins: int = Field(default=0, ge=0)
@@ -176,7 +188,11 @@ class PartySettings(SourceSettings):
 
     def choices(self) -> dict[str, Any]:
         """The method's settings that this party sets itself."""
-        return {name: value for name in ("topics", "threads") if (value := getattr(self, name)) is not None}
+        return {
+            name: value
+            for name in ("topics", "threads", "model", "epsilon")
+            if (value := getattr(self, name)) is not None
+        }
 
 
 class DataSettings(SourceSettings):

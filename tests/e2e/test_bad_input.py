@@ -94,7 +94,7 @@ def test_a_party_of_another_language(worded):
         ("seed = ", "not valid TOML"),
         ("[method]\nname = 'ftm'\ntopics = 0", r"method\.topics = 0: input should be greater than or equal to 1"),
         ("[method]\nname = 'ftm'\nrunds = 3", r"unknown key 'method\.runds'"),
-        ("[method]\nname = 'ftm'\nmode = 'sound'", "only 'clear' exists yet"),
+        ("[method]\nname = 'ftm'\nmode = 'sound'", "these need one"),
         ("[method]\nname = 'lsa'", "lsa"),
         ("[text]\nlanguage = 'xx'", "no stop words are known"),
         ("[method.vocabulary]\nmode = 'public'", "go together"),

@@ -146,7 +146,7 @@ def test_bad_starts_are_named(change, message):
 
 def test_bad_runs_are_named(corpus, state):
     for change, message in (
-        ({"sampler": "warp"}, "sampler = 'warp': choose one of dense, gibbs"),
+        ({"sampler": "magic"}, "sampler = 'magic'"),
         ({"phi": "mode"}, "phi = 'mode'"),
         ({"sweeps": -1}, "sweeps = -1"),
         ({"threads": 0}, "threads = 0"),

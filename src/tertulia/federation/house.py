@@ -142,8 +142,9 @@ class House:
             except TertuliaError as error:
                 return encode(Answer("failed", f"{type(error).__name__}: {error}", None))
             except Exception as error:  # the text may quote documents, so only its kind leaves
-                self._log().exception("a step failed")
-                text = f"{type(error).__name__} in a step; the details are in {self.directory / 'party.log'}"
+                self._log().exception("a step of party '%s' failed", self.rules.id)
+                where = self.directory / "party.log" if self.rules.durable else "the log"
+                text = f"{type(error).__name__} in a step; the details are in {where}"
                 return encode(Answer("failed", text, None))
 
     def _answer(self, question: Question) -> bytes:
@@ -174,7 +175,7 @@ class House:
 
     def _log(self) -> logging.Logger:
         logger = logging.getLogger(f"tertulia.party.{self.rules.run}.{self.rules.id}")
-        if not logger.handlers:
+        if self.rules.durable and not logger.handlers:  # a throw-away directory would take its log with it
             logger.addHandler(logging.FileHandler(self.directory / "party.log", delay=True))
             logger.propagate = False
         return logger

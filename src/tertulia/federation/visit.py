@@ -33,6 +33,14 @@ class Released(np.ndarray[Any, np.dtype[Any]]):
         self.release_id = None
 
 
+def fingerprint(corpus: Corpus) -> str:
+    """A name for these very tokens: were one of them changed under the same noise, the two reports would tell."""
+    digest = hashlib.blake2b(corpus.vocabulary.fingerprint.encode(), digest_size=16)
+    for array in (corpus.words, corpus.documents):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
 class Visit:
     """The `Party` that a step sees."""
 
@@ -85,9 +93,7 @@ class Visit:
     def randomise(self, corpus: Corpus, mechanism: Mechanism) -> Randomness:
         """Charge for noisy reports of tokens, once for ever, and give the key that regenerates them."""
         house = self._house
-        # Public facts only: with one word changed, the noise of all other tokens stays what it was.
-        facts = (*corpus.table["id"], corpus.lengths.tobytes().hex(), corpus.vocabulary.fingerprint)
-        corpus_id = hashlib.blake2b("\x1f".join(facts).encode(), digest_size=16).hexdigest()
+        corpus_id = fingerprint(corpus)
         release_id = f"reports/{self.id}/{corpus_id}/{mechanism.name}/{json.dumps(mechanism.params(), sort_keys=True)}"
         release = Release.of(
             mechanism, id=release_id, party=self.id, round=0, step="reports", verb="reports", message_hash="",

@@ -63,3 +63,21 @@ def sweep_block(
             cdk[z[i]] = 0
             weight[z[i]] = alpha[z[i]]
     return changed
+
+
+@kernel
+def counts(words: I32, z: I32, V: int, K: int) -> I32:
+    """Tokens of word w in topic k, [V, K]."""
+    cwk = np.zeros((V, K), dtype=np.int32)
+    for i in range(words.shape[0]):
+        cwk[words[i], z[i]] += 1
+    return cwk
+
+
+@kernel
+def frequency(x: I32, n: int) -> I64:
+    """How often each of 0..n-1 occurs in x: numpy's `bincount` would make a copy of twice the size."""
+    seen = np.zeros(n, dtype=np.int64)
+    for i in range(x.shape[0]):
+        seen[x[i]] += 1
+    return seen

@@ -1,4 +1,4 @@
-"""The inner loop of the dense sampler as explicit vector code: a draw from K unnormalised float32 weights.
+"""Inner loops as explicit vector code: a draw from K unnormalised float32 weights, and the sums of EM.
 
 Topics lie in rows of 16 lanes. Sums run down the lanes, all 16 at once; then one prefix sum across them finds the lane,
 and a walk down its running sums the row: any order of the topics will do to draw one of them. Written as LLVM vectors,
@@ -18,10 +18,11 @@ from llvmlite import ir
 from numba import extending, types
 from numba.core import cgutils
 
-from tertulia.arrays import F32
-from tertulia.kernels.compiled import kernel
+from tertulia.arrays import F32, Array
+from tertulia.kernels.compiled import frozen, kernel
 
 LANES = 16
+_CHAINS = 4  # sums of `dot` that run side by side: an addition takes four cycles, and two can start in each
 intrinsic: Any = extending.intrinsic
 _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 _INDEX = ir.IntType(32)
@@ -31,6 +32,13 @@ _ZEROS = ir.Constant(_FLOATS, [0.0] * LANES)
 def padded(K: int) -> int:
     """K rounded up to whole rows of lanes."""
     return -(-K // LANES) * LANES
+
+
+def padded_with_zeros(x: Array) -> F32:
+    """Numbers [K] as float32, in whole rows of lanes."""
+    lanes = np.zeros(padded(len(x)), dtype=np.float32)
+    lanes[: len(x)] = x
+    return frozen(lanes, np.float32)
 
 
 @kernel
@@ -50,14 +58,63 @@ def draw(weight: F32, phi: F32, w: int, running: F32, u: np.float32, otherwise: 
     return k
 
 
+@kernel
+def total(x: F32) -> np.float32:
+    """The sum of x [K]."""
+    whole: np.float32 = dot(x, np.ones((1, x.shape[0]), dtype=np.float32), 0)
+    return whole
+
+
+@intrinsic
+def dot(typing: Any, x: Any, rows: Any, r: Any) -> Any:
+    """The float32 sum over k of x[k] * rows[r, k], with x [K] and rows [n, K] padded to whole rows of lanes."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        K, xs, row = _row(context, builder, signature, args, 0, 1, args[2])
+        sums = [cgutils.alloca_once_value(builder, _ZEROS) for _ in range(_CHAINS)]
+        wide = builder.and_(K, ir.Constant(K.type, -LANES * _CHAINS))
+        for first, last, chains in ((ir.Constant(K.type, 0), wide, sums), (wide, K, sums[:1])):
+            step = ir.Constant(K.type, LANES * len(chains))
+            with cgutils.for_range_slice(builder, first, last, step, K.type) as (k, _):
+                for c, chain in enumerate(chains):
+                    at = builder.add(k, ir.Constant(K.type, LANES * c))
+                    product = builder.fmul(_load(builder, xs, at), _load(builder, row, at))
+                    builder.store(builder.fadd(builder.load(chain), product), chain)
+        whole = _ZEROS
+        for chain in sums:
+            whole = builder.fadd(whole, builder.load(chain))
+        for step in (8, 4, 2, 1):
+            whole = builder.fadd(
+                whole, builder.shuffle_vector(whole, _ZEROS, _mask([(j + step) % LANES for j in range(LANES)]))
+            )
+        return builder.extract_element(whole, ir.Constant(_INDEX, 0))
+
+    return types.float32(x, rows, types.intp), build
+
+
+@intrinsic
+def add(typing: Any, x: Any, scale: Any, rows: Any, r: Any) -> Any:
+    """x[k] += scale * rows[r, k] for all k, padded as for `dot`."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        K, xs, row = _row(context, builder, signature, args, 0, 2, args[3])
+        scales = _everywhere(builder, args[1])
+        start, step = ir.Constant(K.type, 0), ir.Constant(K.type, LANES)
+        with cgutils.for_range_slice(builder, start, K, step, K.type) as (k, _):
+            value = builder.fadd(_load(builder, xs, k), builder.fmul(scales, _load(builder, row, k)))
+            builder.store(value, _vector(builder, xs, k), align=4)
+        return context.get_dummy_value()
+
+    return types.void(x, types.float32, rows, types.intp), build
+
+
 @intrinsic
 def _sum_down(typing: Any, weight: Any, phi: Any, w: Any, running: Any) -> Any:
     """running[r, :] = sum over rows q <= r of weight[q, :] * phi[w, q, :]."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        weights, phis, sums = (_data(context, builder, signature, args, a) for a in (0, 1, 3))
-        K = builder.extract_value(_array(context, builder, signature, args, 0).shape, 0)
-        row = builder.gep(phis, [builder.mul(args[2], K)])
+        K, weights, row = _row(context, builder, signature, args, 0, 1, args[2])
+        sums = _data(context, builder, signature, args, 3)
         total = cgutils.alloca_once_value(builder, _ZEROS)
         start, step = ir.Constant(K.type, 0), ir.Constant(K.type, LANES)
         with cgutils.for_range_slice(builder, start, K, step, K.type) as (k, _):
@@ -82,9 +139,7 @@ def _find_lane(typing: Any, running: Any, u: Any) -> Any:
         for step in (1, 2, 4, 8):  # Hillis and Steele's prefix sum
             upto = builder.fadd(upto, _shifted(builder, upto, step))
         goal = builder.fmul(args[1], builder.extract_element(upto, ir.Constant(_INDEX, LANES - 1)))
-        goals = builder.insert_element(_ZEROS, goal, ir.Constant(_INDEX, 0))
-        goals = builder.shuffle_vector(goals, _ZEROS, _mask([0] * LANES))
-        above = builder.and_(real, builder.fcmp_ordered(">", upto, goals))
+        above = builder.and_(real, builder.fcmp_ordered(">", upto, _everywhere(builder, goal)))
         above = builder.bitcast(above, ir.IntType(LANES))
         above = builder.or_(builder.zext(above, _INDEX), ir.Constant(_INDEX, 1 << LANES))
         zero = ir.Constant(ir.FloatType(), 0.0)
@@ -103,6 +158,19 @@ def _array(context: Any, builder: Any, signature: Any, args: Any, a: int) -> Any
 
 def _data(context: Any, builder: Any, signature: Any, args: Any, a: int) -> Any:
     return _array(context, builder, signature, args, a).data
+
+
+def _row(context: Any, builder: Any, signature: Any, args: Any, x: int, rows: int, r: Any) -> Any:
+    """The length of argument `x`, its data, and where row r of argument `rows` begins, a matrix just as wide."""
+    K = builder.extract_value(_array(context, builder, signature, args, x).shape, 0)
+    first = builder.gep(_data(context, builder, signature, args, rows), [builder.mul(r, K)])
+    return K, _data(context, builder, signature, args, x), first
+
+
+def _everywhere(builder: Any, value: Any) -> Any:
+    """The same number in all lanes."""
+    first = builder.insert_element(_ZEROS, value, ir.Constant(_INDEX, 0))
+    return builder.shuffle_vector(first, _ZEROS, _mask([0] * LANES))
 
 
 def _vector(builder: Any, data: Any, k: Any) -> Any:

@@ -12,22 +12,17 @@ import numpy as np
 
 from tertulia.corpus import Vocabulary
 from tertulia.federation.types import Federation, PartyId, Planned, message
-from tertulia.kernels.lda import Sampler
-from tertulia.methods.ftm import DOCUMENTS, PUSHED, LocalModel, Task, train_local
+from tertulia.methods.ftm import DOCUMENTS, LocalModel, Task, train_local
+from tertulia.methods.local import WHAT, TrainingTerms, in_clear
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
 from tertulia.models import Topics
+from tertulia.privacy.mechanisms import Clear
 
 
-class AloneTerms(Protocol):
+class AloneTerms(TrainingTerms, Protocol):
     """What a run's settings say about the method."""
 
-    topics: int
-    sweeps: int
-    alpha: float
-    beta: float
-    learn_alpha: bool
-    sampler: Sampler
     vocabulary: VocabularyTerms
 
 
@@ -41,7 +36,7 @@ class State:
 
 def plan(config: AloneTerms) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
-    pushed = [Planned(train_local, "each", mechanism, 1) for mechanism in (PUSHED, DOCUMENTS)]
+    pushed = [Planned(train_local, "each", mechanism, 1) for mechanism in (Clear(WHAT), DOCUMENTS)]
     return [*plan_vocabulary(config.vocabulary), *pushed]
 
 
@@ -50,16 +45,7 @@ def train(fed: Federation, config: AloneTerms, state: State | None = None) -> Tr
     if state is None:
         state = fed.commit(State(agree(fed, config.vocabulary).words, {}))
     if not state.models:
-        task = Task(
-            state.words,
-            config.topics,
-            config.sweeps,
-            config.alpha,
-            config.beta,
-            config.learn_alpha,
-            config.sampler,
-            None,
-        )
+        task = Task(state.words, in_clear(config, config.sweeps), None)
         state = fed.commit(State(state.words, fed.each(train_local, task)))
     local = {
         party: Topics(

@@ -4,6 +4,9 @@ FTM leaves parties whose data are alike in different local optima. Here they sta
 server merges all local topics, into exactly K clusters. From then on everybody samples with the same topics: a round
 broadcasts the summed counts, each party sweeps over its documents beside the counts of all others (AD-LDA, Newman et
 al., JMLR 2009), and only the *sum* of the new counts goes back, so that secure aggregation can hide single parties.
+
+In mode `sound` parties see their documents only through reports, charged once; counts are of the words that the
+noise-aware sampler takes tokens for, so that every round after the first is free.
 """
 
 from __future__ import annotations
@@ -12,35 +15,28 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tertulia.arrays import F64, Array
-from tertulia.corpus import Vocabulary
+from tertulia.arrays import F64, I32, Array
+from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Party, Planned, message, step
-from tertulia.kernels import lda, together
-from tertulia.kernels.lda import Sampler
+from tertulia.kernels import aware, lda, together
 from tertulia.methods.evaluation import SCORE, perplexity, score
-from tertulia.methods.ftm import DOCUMENTS, PUSHED, Task, train_local
+from tertulia.methods.ftm import DOCUMENTS, Task, train_local
+from tertulia.methods.local import PrivacyTerms, Training, as_asked, evaluates, planned_reports, reported
 from tertulia.methods.merging import cluster
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
 from tertulia.models import Topics
-from tertulia.privacy.mechanisms import Clear
+from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 
-COUNTS = Clear("topic-word counts")
+COUNTS = "topic-word counts"
 
 
-class ConsensusTerms(Protocol):
+class ConsensusTerms(PrivacyTerms, Protocol):
     """What a run's settings say about the method."""
 
-    topics: int
     rounds: int  # of counting together
     start_sweeps: int  # alone, before topics are merged
-    sweeps: int  # in each round
-    alpha: float
-    beta: float
-    learn_alpha: bool
-    sampler: Sampler
-    evaluate: bool
     vocabulary: VocabularyTerms
 
 
@@ -49,9 +45,7 @@ class Shared:
     """What all parties get in a round: the merged topics at first, then the summed counts."""
 
     words: tuple[str, ...]
-    sweeps: int
-    alpha: float
-    beta: float
+    training: Training
     counts: Array  # [K, V]; in the first round pseudo-counts of the merged topics
     round: int  # in which these counts were summed
 
@@ -67,7 +61,8 @@ class Counts:
 class Counting:
     """What a party keeps: its tokens' topics, and in which round it last told their counts."""
 
-    z: Array
+    z: Array  # [N] topic of each token; -1: none, as its report told nothing
+    taken_for: Array  # [N] the word that each token counts for
     round: int
 
 
@@ -84,22 +79,51 @@ class State:
 def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Counts]:
     """Sweep beside everybody else's counts, and give one's own."""
     corpus = party.documents(Vocabulary(ask.words))
-    K = len(ask.counts)
-    shared = np.ascontiguousarray(ask.counts.T, dtype=np.int32)  # [V, K]
-    alpha = np.full(K, ask.alpha / K)
-    told = isinstance(state, Counting) and state.round == ask.round
-    if isinstance(state, Counting):
-        z = state.z
-    else:  # new here, or still with topics of its own
-        topics = _topic_word(ask.counts, ask.beta)
-        z = lda.init_from_topics(corpus.words, corpus.documents, topics, alpha, ask.beta, party.seed).z
-    if told:  # the sum holds this party's own counts: take them out
-        np.subtract.at(shared, (corpus.words, z), 1)
-    z, own = together.run(
-        corpus.words, corpus.documents, z, shared, alpha, ask.beta, ask.sweeps, party.seed ^ 1,
-        party.setting("threads", 1),
+    others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)  # [V, K]
+    before = state if isinstance(state, Counting) else None  # None: new here, or still with topics of its own
+    if before is not None and before.round == ask.round:  # the sum holds this party's own counts: take them out
+        counted = before.z >= 0
+        np.subtract.at(others, (before.taken_for[counted], before.z[counted]), 1)
+    if ask.training.mode == "sound":
+        z, taken_for, own, way_out = _from_reports(party, corpus, before, others, ask)
+    else:
+        z, own = _from_words(party, corpus, before, others, ask)
+        taken_for, way_out = corpus.words, Clear(COUNTS)
+    return Counting(z, taken_for, ask.round + 1), Counts(party.release(np.ascontiguousarray(own.T), way_out))
+
+
+def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> tuple[I32, I32]:
+    alpha, beta, threads = _alpha(ask), ask.training.beta, party.setting("threads", 1)
+    if before is None:
+        topics = _topic_word(ask.counts, beta)
+        z = lda.init_from_topics(corpus.words, corpus.documents, topics, alpha, beta, party.seed).z
+    else:
+        z = before.z
+    sweeps, key = ask.training.sweeps, party.seed ^ 1
+    return together.run(corpus.words, corpus.documents, z, others, alpha, beta, sweeps, key, threads)
+
+
+def _from_reports(
+    party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared
+) -> tuple[I32, I32, I32, Mechanism]:
+    source, channel, release_id = reported(party, corpus, ask.training)
+    told = source if channel.kind == "laplace" else source()
+    alpha, beta = _alpha(ask), ask.training.beta
+    if before is None:
+        topics = _topic_word(ask.counts, beta)
+        state = aware.init_from_topics(told, corpus.documents, topics, alpha, beta, party.seed)
+    else:
+        empty = np.zeros_like(others)  # `run` counts for itself
+        state = aware.AwareState(before.z, before.taken_for, empty, empty.sum(axis=0, dtype=np.int64), alpha, beta)
+    state, _ = aware.run(
+        told, corpus.documents, state, ask.training.sweeps, party.seed ^ 1,
+        phi="mean", others=others, threads=party.setting("threads", 1),
     )  # fmt: skip
-    return Counting(z, ask.round + 1), Counts(party.release(np.ascontiguousarray(own.T), COUNTS))
+    return state.z, state.word, state.cwk, Derived(COUNTS, parents=(release_id,))
+
+
+def _alpha(ask: Shared) -> F64:
+    return np.full(len(ask.counts), ask.training.alpha / len(ask.counts))
 
 
 def train(fed: Federation, config: ConsensusTerms, state: State | None = None) -> Trained:
@@ -107,10 +131,10 @@ def train(fed: Federation, config: ConsensusTerms, state: State | None = None) -
     if state is None:
         state = fed.commit(_start(fed, config))
     while state.round < config.rounds:
-        ask = Shared(state.words, config.sweeps, config.alpha, config.beta, state.counts, state.round)
+        ask = Shared(state.words, as_asked(config, config.sweeps), state.counts, state.round)
         counts = fed.sum(count_together, ask).counts
         scores: dict[str, Any] = {"topics": len(counts)}
-        if config.evaluate:
+        if evaluates(config):
             phi = _topic_word(counts, config.beta)
             scores["perplexity"] = perplexity(fed, state.words, phi, np.full(len(phi), config.alpha / len(phi)))
         state = fed.commit(State(state.round + 1, state.words, counts), **scores)
@@ -120,9 +144,7 @@ def train(fed: Federation, config: ConsensusTerms, state: State | None = None) -
 def _start(fed: Federation, config: ConsensusTerms) -> State:
     """Merge what parties learned alone, as pseudo-counts."""
     words = agree(fed, config.vocabulary).words
-    task = Task(
-        words, config.topics, config.start_sweeps, config.alpha, config.beta, config.learn_alpha, config.sampler, None
-    )
+    task = Task(words, as_asked(config, config.start_sweeps), None)
     models = fed.each(train_local, task).values()
     if not models:
         raise InputError("no party trained a model to start from")
@@ -141,10 +163,13 @@ def _topic_word(counts: Array, beta: float) -> F64:
 
 def plan(config: ConsensusTerms) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
-    pushed = [Planned(train_local, "each", mechanism, 1) for mechanism in (PUSHED, DOCUMENTS)]
-    scores = [Planned(score, "sum", SCORE, config.rounds)] if config.evaluate else []
-    counts = [Planned(count_together, "sum", COUNTS, config.rounds)]
-    return [*plan_vocabulary(config.vocabulary), *pushed, *counts, *scores]
+    charge, pushed = planned_reports(config, len(config.vocabulary.words))
+    counts = Derived(COUNTS, parents=("reports",)) if charge else Clear(COUNTS)
+    reports = [Planned(train_local, "reports", charge, 1)] if charge else []
+    models = [Planned(train_local, "each", mechanism, 1) for mechanism in (pushed, DOCUMENTS)]
+    scores = [Planned(score, "sum", SCORE, config.rounds)] if evaluates(config) else []
+    together = [Planned(count_together, "sum", counts, config.rounds)]
+    return [*plan_vocabulary(config.vocabulary), *reports, *models, *together, *scores]
 
 
 def _result(config: ConsensusTerms, state: State) -> Trained:

@@ -2,7 +2,7 @@
 
 Each party trains LDA on its own documents and pushes the topic-wise normalised model; the server merges similar topics
 into a global model and composes from it a new start for each party. Parties may have different numbers of topics.
-Equation and algorithm numbers are iFTM's. Here is `mode = clear`: no noise, and the ledger says so. Topic-wise
+Equation and algorithm numbers are iFTM's; what a party computes, in each privacy mode, is in `local`. Topic-wise
 normalisation hides nothing but the row totals; the papers call it an encryption, which it is not.
 """
 
@@ -16,33 +16,25 @@ from tertulia.arrays import F64, Array
 from tertulia.corpus import Vocabulary
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
-from tertulia.kernels import lda
-from tertulia.kernels.lda import Sampler
 from tertulia.methods.evaluation import SCORE, perplexity, score
+from tertulia.methods.local import PrivacyTerms, Training, as_asked, evaluates, planned_reports
+from tertulia.methods.local import train as train_party
 from tertulia.methods.merging import compose, integrate
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
 from tertulia.models import Topics
-from tertulia.privacy.mechanisms import Clear, Public
+from tertulia.privacy.mechanisms import Public
 
-PUSHED = Clear("topic-word distributions")
 DOCUMENTS = Public("number of documents")
 
 
-class FTMTerms(Protocol):
+class FTMTerms(PrivacyTerms, Protocol):
     """What a run's settings say about the method."""
 
-    topics: int  # K of a party that does not choose its own
     rounds: int  # global iterations
-    sweeps: int  # local iterations in each
-    alpha: float  # sum of the Dirichlet prior of theta
-    beta: float
-    learn_alpha: bool
-    sampler: Sampler
     min_similarity: float  # xi
     top_words: int  # L
     literal_compose: bool
-    evaluate: bool
     vocabulary: VocabularyTerms
 
 
@@ -51,12 +43,7 @@ class Task:
     """What the server asks of a party in a global iteration."""
 
     words: tuple[str, ...]
-    topics: int
-    sweeps: int
-    alpha: float
-    beta: float
-    learn_alpha: bool
-    sampler: Sampler
+    training: Training
     model: Array | None  # [K_p, V] the composed local model; None in a party's first round
 
 
@@ -96,26 +83,16 @@ class State:
 
 @step
 def train_local(party: Party, state: Chain | None, ask: Task) -> tuple[Chain, LocalModel]:
-    """Algorithm 1: local sweeps, then push the normalised model."""
+    """Algorithms 1 and 2: local sweeps, then push the normalised model."""
     corpus = party.documents(Vocabulary(ask.words))
     if corpus.n_tokens == 0:
         raise InputError(
             f"no word of party '{party.id}' is in the agreed vocabulary: check its language, or use 'union'"
         )
-    K, V = party.setting("topics", ask.topics), len(ask.words)
-    alpha = np.full(K, ask.alpha / K)
-    start, sweeps = party.seed, party.seed ^ 1  # two keys: the draws of the start and those of the sweeps
-    if state is None or ask.model is None:  # a party without state is new, whatever the round: lines 1-7
-        chain = lda.init(corpus.words, corpus.documents, V, K, alpha, ask.beta, start)
-    else:  # lines 8-10
-        chain = lda.init_from_topics(corpus.words, corpus.documents, ask.model, alpha, ask.beta, start)
-    chain, _ = lda.run(  # lines 11-23
-        corpus.words, corpus.documents, chain, ask.sweeps, sweeps,
-        sampler=ask.sampler, learn_alpha=ask.learn_alpha, threads=party.setting("threads", 1),
-    )  # fmt: skip
-    pushed = lda.topic_word(chain).astype(np.float32)  # line 24 and topic-wise normalisation
-    return Chain(chain.z), LocalModel(
-        party.release(pushed, PUSHED),
+    # A party without state is new, whatever the round.
+    local = train_party(party, corpus, None if state is None else ask.model, ask.training)
+    return Chain(local.z), LocalModel(
+        party.release(local.topic_word.astype(np.float32), local.way_out),  # line 24 and topic-wise normalisation
         party.release(np.array(corpus.n_documents), DOCUMENTS),
     )
 
@@ -146,7 +123,7 @@ def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trai
             for party, model in models.items()
         }
         scores: dict[str, Any] = {"topics": len(M)}
-        if config.evaluate:
+        if evaluates(config):
             scores["perplexity"] = perplexity(fed, state.words, M, _alpha(config, len(M)))
         state = fed.commit(State(state.round + 1, state.words, models, composed, M, weights), **scores)
     fed.each(keep_composed, {p: ComposedModel(state.composed[p]) for p in fed.parties if p in state.composed})
@@ -155,17 +132,15 @@ def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trai
 
 def plan(config: FTMTerms) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
-    rounds = config.rounds
-    pushed = [Planned(train_local, "each", mechanism, rounds) for mechanism in (PUSHED, DOCUMENTS)]
-    scores = [Planned(score, "sum", SCORE, rounds)] if config.evaluate else []
-    return [*plan_vocabulary(config.vocabulary), *pushed, *scores]
+    charge, pushed = planned_reports(config, len(config.vocabulary.words))
+    reports = [Planned(train_local, "reports", charge, 1)] if charge else []
+    models = [Planned(train_local, "each", mechanism, config.rounds) for mechanism in (pushed, DOCUMENTS)]
+    scores = [Planned(score, "sum", SCORE, config.rounds)] if evaluates(config) else []
+    return [*plan_vocabulary(config.vocabulary), *reports, *models, *scores]
 
 
 def _task(config: FTMTerms, state: State, party: PartyId) -> Task:
-    return Task(
-        state.words, config.topics, config.sweeps, config.alpha, config.beta, config.learn_alpha, config.sampler,
-        state.composed.get(party),
-    )  # fmt: skip
+    return Task(state.words, as_asked(config, config.sweeps), state.composed.get(party))
 
 
 def _alpha(config: FTMTerms, topics: int) -> F64:

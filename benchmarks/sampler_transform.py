@@ -1,0 +1,135 @@
+"""The race of inference: topic shares of unseen documents, in CPU seconds and in how well they complete them.
+
+Everybody sees the first half of each held-out document; the shares are scored on the second. scikit-learn and gensim
+infer under our topics; tomotopy and topica cannot be given any, so they infer under their own, trained before.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import cpu_timed
+from benchmarks.sampler_trainers import ALPHA, BETA, Task, aligned, matrix, tokens, tomotopy_model, topica_fit
+from tertulia.arrays import Array
+from tertulia.corpus import Corpus
+from tertulia.kernels import lda
+from tertulia.metrics import perplexity_plugin
+from tertulia.models import Topics
+
+Infer = Callable[[], Array]  # -> theta [D, K]
+ITERATIONS = 20  # of our EM; the peers' samplers get as many sweeps, their variational methods stop by themselves
+
+
+def ours(task: Task, corpus: Corpus) -> Topics:
+    """The topics under which most infer."""
+    K = task.topics
+    state = lda.train(
+        corpus.words, corpus.documents, len(corpus.vocabulary), K, ALPHA / K, BETA, task.sweeps, task.seed
+    )
+    return Topics(lda.topic_word(state), corpus.vocabulary, state.alpha, BETA, state.ck.astype(np.float64))
+
+
+def halves(corpus: Corpus) -> tuple[Corpus, Corpus]:
+    """First and second halves of the documents that have both."""
+    corpus = corpus.select(corpus.lengths >= 2)
+    middle = corpus.documents[:-1] + corpus.lengths // 2
+    return _only(corpus, corpus.documents[:-1], middle), _only(corpus, middle, corpus.documents[1:])
+
+
+def _only(corpus: Corpus, starts: Array, ends: Array) -> Corpus:
+    documents = np.concatenate(([0], np.cumsum(ends - starts)))
+    words = np.concatenate([corpus.words[start:end] for start, end in zip(starts, ends, strict=True)])
+    return Corpus(words, documents, documents, documents, corpus.vocabulary, corpus.table)
+
+
+def sklearn(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
+    """scikit-learn's `transform`."""
+    from scipy.special import digamma
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    K = task.topics
+    peer = LatentDirichletAllocation(K, doc_topic_prior=ALPHA / K, topic_word_prior=BETA, max_iter=1, random_state=1)
+    peer.fit(matrix(train.select(np.arange(50))))
+    peer.components_ = model.topic_word * model.weights[:, None] * train.n_tokens + BETA
+    peer.exp_dirichlet_component_ = np.exp(
+        digamma(peer.components_) - digamma(peer.components_.sum(axis=1, keepdims=True))
+    )
+    counts = matrix(seen)
+    return model.topic_word, lambda: np.asarray(peer.transform(counts))
+
+
+def gensim(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
+    """Gensim's `inference`."""
+    from gensim.matutils import Sparse2Corpus
+
+    peer = model.to_gensim()
+    bags = list(Sparse2Corpus(matrix(seen), documents_columns=False))
+
+    def infer() -> Array:
+        gamma = peer.inference(bags)[0]
+        return np.asarray(gamma / gamma.sum(axis=1, keepdims=True), np.float64)
+
+    return model.topic_word, infer
+
+
+def tomotopy(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
+    """Tomotopy's `infer`, all documents together."""
+    peer = tomotopy_model(task, train)
+    peer.train(task.sweeps, workers=1)
+    phi = np.array([peer.get_topic_word_dist(k) for k in range(task.topics)])
+    texts = tokens(seen)
+
+    def infer() -> Array:
+        documents = [peer.make_doc(text) for text in texts]
+        return np.array(peer.infer(documents, iterations=ITERATIONS, workers=1, together=True)[0], np.float64)
+
+    return aligned(phi, list(peer.used_vocabs), train), infer
+
+
+def topica(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
+    """Topica's `transform`."""
+    import topica as package
+
+    documents = package.Corpus.from_documents(tokens(train), vocabulary=list(train.vocabulary.words))
+    peer = topica_fit(package, documents, task, "warp", task.sweeps)
+    unseen = documents.transform(tokens(seen))
+    schedule = {"iters": ITERATIONS, "burn_in": ITERATIONS // 2, "num_samples": 2, "sample_interval": 5}
+    return aligned(peer.topic_word, peer.vocabulary, train), lambda: np.asarray(peer.transform(unseen, **schedule))
+
+
+PEERS = {"tomotopy": tomotopy, "topica": topica, "gensim": gensim, "sklearn": sklearn}
+
+
+def race(task: Task, peers: list[str], rounds: int) -> dict[str, dict[str, float]]:
+    """Seconds and perplexity of everybody; rounds are interleaved."""
+    train, heldout = (Corpus.load(Path(task.directory) / part) for part in ("train", "heldout"))
+    seen, unseen = halves(heldout)
+    model = ours(task, train)
+    runners: dict[str, tuple[Array, Infer]] = {
+        "tertulia": (model.topic_word, lambda: model.transform(seen, iterations=ITERATIONS))
+    }
+    runners |= {name: PEERS[name](task, model, train, seen) for name in peers}
+    found: dict[str, list[float]] = {name: [] for name in runners}
+    scores = {name: perplexity_plugin(phi, infer(), unseen) for name, (phi, infer) in runners.items()}
+    for _ in range(rounds):
+        for name, (_phi, infer) in runners.items():
+            repeats = 5 if name == "tertulia" else 1  # short times are noisy
+            found[name] += [cpu_timed(infer)[0] for _ in range(repeats)]
+    return {name: {"cpu_s": statistics.median(found[name]), "perplexity": scores[name]} for name in runners}
+
+
+def main() -> None:
+    """Race what the command line says."""
+    wanted: dict[str, Any] = json.loads(sys.argv[1])
+    print(json.dumps(race(Task(**wanted["task"]), wanted["peers"], wanted["rounds"])))
+
+
+if __name__ == "__main__":
+    main()

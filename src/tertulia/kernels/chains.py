@@ -1,0 +1,109 @@
+"""Stretches of sweeps, one function a sampler: topics z [N] are redrawn in place, once for each random stream.
+
+What a sampler keeps between sweeps (counts, tokens sorted by word) it makes at the start of a stretch, from z alone.
+Each function returns how many topics the last sweep changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tertulia.arrays import F64, I32, I64
+from tertulia.errors import InputError
+from tertulia.kernels import dense, gibbs, sparse, warp
+from tertulia.kernels.columns import columns
+from tertulia.kernels.dense import counts, frequency
+from tertulia.kernels.phi import draw_phi, mean_phi
+from tertulia.kernels.rng import derive
+from tertulia.kernels.rows import mean_rows, phi_rows
+
+DENSE_CELLS = 2**27  # V x K up to which counts are a plain array: half a gigabyte
+_SWEEP, _PHI = 0, 1  # labels of the random streams within a sweep
+Stretch = Callable[[I32, I64, int, I32, F64, float, list[np.uint64], str, int], int]
+
+
+def _gibbs(
+    words: I32,
+    documents: I64,
+    V: int,
+    z: I32,
+    alpha: F64,
+    beta: float,
+    streams: list[np.uint64],
+    phi: str,
+    threads: int,
+) -> int:
+    cwk = counts(words, z, V, len(alpha))
+    ck, changed = cwk.sum(axis=0, dtype=np.int64), 0
+    for stream in streams:
+        changed = gibbs.sweep(words, documents, z, cwk, ck, alpha, beta, derive(stream, _SWEEP))
+    return changed
+
+
+def _dense(
+    words: I32,
+    documents: I64,
+    V: int,
+    z: I32,
+    alpha: F64,
+    beta: float,
+    streams: list[np.uint64],
+    phi: str,
+    threads: int,
+) -> int:
+    cwk, changed = counts(words, z, V, len(alpha)), 0
+    for stream in streams:
+        ck = cwk.sum(axis=0, dtype=np.int64)
+        fixed = draw_phi(cwk, ck, beta, derive(stream, _PHI), threads) if phi == "draw" else mean_phi(cwk, ck, beta)
+        cwk, changed = dense.sweep(words, documents, z, fixed, alpha, derive(stream, _SWEEP), threads)
+    return changed
+
+
+def _sparse(
+    words: I32,
+    documents: I64,
+    V: int,
+    z: I32,
+    alpha: F64,
+    beta: float,
+    streams: list[np.uint64],
+    phi: str,
+    threads: int,
+) -> int:
+    by_word, changed = columns(words, V), 0
+    if phi == "draw" and V * len(alpha) > DENSE_CELLS:
+        raise InputError(f"phi = 'draw' fills {V} words x {len(alpha)} topics: too many, use phi = 'mean' or 'warp'")
+    for stream in streams:
+        if phi == "draw":
+            cwk = counts(words, z, V, len(alpha))
+            drawn = draw_phi(cwk, cwk.sum(axis=0, dtype=np.int64), beta, derive(stream, _PHI), threads)
+            rows = phi_rows(drawn, alpha, threads)
+        else:
+            rows = mean_rows(by_word, z, alpha, beta, threads)
+        changed = sparse.sweep(words, documents, z, rows, derive(stream, _SWEEP), threads)
+    return changed
+
+
+def _warp(
+    words: I32,
+    documents: I64,
+    V: int,
+    z: I32,
+    alpha: F64,
+    beta: float,
+    streams: list[np.uint64],
+    phi: str,
+    threads: int,
+) -> int:
+    by_word = columns(words, V)
+    packed = warp.pack(by_word.places, z)
+    ck, changed = frequency(z, len(alpha)), 0
+    for stream in streams:
+        ck, changed = warp.sweep(documents, by_word, packed, ck, alpha, beta, derive(stream, _SWEEP), threads)
+    z[:] = warp.unpack(by_word.places, packed)
+    return changed
+
+
+SAMPLERS: dict[str, Stretch] = {"gibbs": _gibbs, "dense": _dense, "sparse": _sparse, "warp": _warp}

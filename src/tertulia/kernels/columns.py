@@ -1,0 +1,77 @@
+"""Tokens sorted by word, without moving them: where each token lies in its word's column, in the order of documents.
+
+Four bytes a token, made once a corpus. Samplers for many topics need it to see all tokens of a word at once.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tertulia.arrays import I32, I64
+from tertulia.errors import InputError
+from tertulia.kernels import blocks
+from tertulia.kernels.compiled import frozen, kernel
+
+U16 = NDArray[np.uint16]
+U32 = NDArray[np.uint32]
+MOST_TOPICS = 2**16  # a topic has two bytes here
+_MOST_TOKENS = 2**32
+
+
+class Columns(NamedTuple):
+    """The columns of the words: column w is places starts[w]..starts[w + 1] - 1."""
+
+    starts: I64  # [V+1]
+    places: U32  # [N] the place of token i
+
+
+def columns(words: I32, V: int) -> Columns:
+    """Sort tokens [N] by word, those of one word in their old order.
+
+    >>> columns(np.array([1, 0, 1], dtype=np.int32), V=2)
+    Columns(starts=array([0, 1, 3]), places=array([1, 0, 2], dtype=uint32))
+    """
+    if len(words) >= _MOST_TOKENS:
+        raise InputError(f"{len(words)} tokens: the samplers 'sparse' and 'warp' take fewer than {_MOST_TOKENS}")
+    starts = np.concatenate(([0], np.cumsum(np.bincount(words, minlength=V))))
+    return Columns(frozen(starts, np.int64), frozen(_places(frozen(words, np.int32), starts), np.uint32))
+
+
+def sort(places: U32, z: I32, threads: int) -> U16:
+    """The topics of tokens, moved to their places."""
+    by_word = np.empty(len(z), dtype=np.uint16)
+    edges = [len(z) * part // threads for part in range(threads + 1)]
+    blocks.run(_sort_block, [(places, z, by_word, first, last) for first, last in pairwise(edges)], threads)
+    return by_word
+
+
+def shares(offsets: I64, threads: int) -> list[tuple[int, int]]:
+    """Ranges of words or documents, several a thread: equal in tokens they are not equal in work."""
+    return blocks.cuts(offsets, threads if threads == 1 else 8 * threads)
+
+
+def checked_topics(K: int) -> int:
+    """Refuse more topics than two bytes can name."""
+    if K > MOST_TOPICS:
+        raise InputError(f"K = {K}: the samplers 'sparse' and 'warp' take at most {MOST_TOPICS} topics")
+    return K
+
+
+@kernel
+def _places(words: I32, starts: I64) -> U32:
+    free = starts[:-1].copy()
+    places = np.empty(words.shape[0], dtype=np.uint32)
+    for i in range(words.shape[0]):
+        places[i] = free[words[i]]
+        free[words[i]] += 1
+    return places
+
+
+@kernel
+def _sort_block(places: U32, z: I32, by_word: U16, first: int, last: int) -> None:
+    for i in range(first, last):
+        by_word[places[i]] = z[i]

@@ -1,0 +1,220 @@
+"""A party's side of FTM: one global iteration of local training (iFTM, Algorithms 1 and 2), in each mode.
+
+| mode | the sampler sees | the pushed counts are of | what leaves |
+|---|---|---|---|
+| `clear` | the words | the words | counts, normalised, in clear |
+| `paper` | Laplace reports, through the plug-in exponent (8) | **the words** | as in `clear`: the claim does not hold |
+| `sound` | reports alone | words inferred from the reports | nothing that is not computed from the reports |
+
+In `sound` mode LDA is noise-aware: a report is a likelihood ratio, and the sampler weighs it as such. SentenceLDA takes
+each token for the word that its report speaks for most, and samples as if that were true.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from tertulia.arrays import F64, I32, Array
+from tertulia.corpus import Corpus
+from tertulia.errors import ConfigError
+from tertulia.federation.types import Party, message
+from tertulia.kernels import aware, lda, private, sentence
+from tertulia.kernels.channel import Channel, Kind
+from tertulia.kernels.lda import Sampler
+from tertulia.kernels.reports import reports
+from tertulia.privacy.channels import TokenReports, paper_claim
+from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
+
+Mode = Literal["clear", "paper", "sound"]
+Model = Literal["lda", "sentence"]
+WHAT = "topic-word distributions"
+REPORTS = "reports of tokens"
+
+
+@message
+class Training:
+    """How a party is to train; it may have its own number of topics, and an epsilon no larger than this one."""
+
+    mode: Mode
+    model: Model
+    topics: int
+    sweeps: int
+    alpha: float  # sum of theta's prior
+    beta: float
+    learn_alpha: bool
+    sampler: Sampler
+    channel: str
+    epsilon: float | None
+    tau: float
+
+
+class Reported(NamedTuple):
+    """A party's tokens as their reports tell them."""
+
+    source: Any  # a function of (first, last), as the samplers take it
+    channel: Channel
+    release_id: str
+
+
+class TrainingTerms(Protocol):
+    """What all methods that sample at parties have in their settings."""
+
+    model: Model
+    topics: int  # K of a party that does not choose its own
+    sweeps: int  # local iterations in a round
+    alpha: float  # sum of theta's prior
+    beta: float
+    learn_alpha: bool
+    sampler: Sampler
+
+
+class PrivacyTerms(TrainingTerms, Protocol):
+    """The same, and how private it is to be."""
+
+    mode: Mode
+    channel: Kind
+    epsilon: float | None
+    tau: float
+    evaluate: bool | None  # None: unless the mode is sound, where scores would leave in clear
+
+
+def in_clear(terms: TrainingTerms, sweeps: int) -> Training:
+    """Training without noise."""
+    return Training(
+        "clear", terms.model, terms.topics, sweeps, terms.alpha, terms.beta, terms.learn_alpha, terms.sampler,
+        "krr", None, 0.0,
+    )  # fmt: skip
+
+
+def as_asked(terms: PrivacyTerms, sweeps: int) -> Training:
+    """Training as private as the settings say."""
+    return dataclasses.replace(
+        in_clear(terms, sweeps), mode=terms.mode, channel=terms.channel, epsilon=terms.epsilon, tau=terms.tau
+    )
+
+
+def evaluates(terms: PrivacyTerms) -> bool:
+    """Whether held-out documents are scored each round."""
+    return terms.mode != "sound" if terms.evaluate is None else terms.evaluate
+
+
+def planned_reports(terms: PrivacyTerms, words: int) -> tuple[Mechanism | None, Mechanism]:
+    """What private training will charge for reports, if it makes any, and how results computed by it leave."""
+    if terms.mode == "clear" or terms.epsilon is None:
+        return None, Clear(WHAT)
+    channel = Channel("laplace" if terms.mode == "paper" else terms.channel, terms.epsilon, max(2, words))
+    claim = paper_claim(channel) if terms.mode == "paper" else None
+    charge = TokenReports(REPORTS, channel=channel, claimed=claim)
+    return charge, Clear(WHAT, claimed=claim) if claim else Derived(WHAT, parents=("reports",))
+
+
+class Local(NamedTuple):
+    """What training gives: topics of tokens or sentences, the normalised model, and the way out for it."""
+
+    z: I32
+    topic_word: F64  # [K_p, V]
+    way_out: Mechanism
+
+
+class _Chain(NamedTuple):
+    """The arguments that all samplers share."""
+
+    corpus: Corpus
+    start: Array | None  # [K_p, V] topics to go on from; None in a party's first round
+    alpha: F64
+    training: Training
+    keys: tuple[int, int]  # of the start and of the sweeps
+    threads: int
+
+
+def train(party: Party, corpus: Corpus, start: Array | None, training: Training) -> Local:
+    """One global iteration at a party."""
+    K, model = party.setting("topics", training.topics), party.setting("model", training.model)
+    alpha = np.full(K, training.alpha / K)
+    chain = _Chain(corpus, start, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
+    if training.mode == "clear":
+        state = _plain_lda(chain) if model == "lda" else _sentences(chain, corpus.words, None)
+        return Local(state.z, lda.topic_word(state), Clear(WHAT))
+    source, channel, release_id = reported(party, corpus, training)
+    if training.mode == "paper":
+        state = _literal_lda(chain, source) if model == "lda" else _sentences(chain, corpus.words, source)
+        return Local(state.z, lda.topic_word(state), Clear(WHAT, claimed=paper_claim(channel)))
+    way_out = Derived(WHAT, parents=(release_id,))
+    if model == "lda":
+        z, topic_word = _noise_aware(chain, source if channel.kind == "laplace" else source())
+        return Local(z, topic_word, way_out)
+    guessed = private.loudest(source, corpus.n_tokens, channel.V, chain.keys[0])
+    state = _sentences(chain, guessed, None)
+    return Local(state.z, lda.topic_word(state), way_out)
+
+
+def reported(party: Party, corpus: Corpus, training: Training) -> Reported:
+    """Charge for the reports of a party's tokens, the first time, and give access to them."""
+    channel = _channel(party, training, len(corpus.vocabulary))
+    claim = paper_claim(channel) if training.mode == "paper" else None
+    randomness = party.randomise(corpus, TokenReports(REPORTS, channel=channel, claimed=claim))
+    source = partial(reports, corpus.words, channel, randomness.key, randomness.corpus)
+    return Reported(source, channel, randomness.release_id)
+
+
+def _channel(party: Party, training: Training, V: int) -> Channel:
+    """How this party's tokens become reports; its own epsilon can only be stricter than what the server asks."""
+    if training.epsilon is None:
+        raise ConfigError(f"mode '{training.mode}' needs an epsilon: set method.epsilon")
+    epsilon = min(training.epsilon, party.setting("epsilon", training.epsilon))
+    kind: Any = "laplace" if training.mode == "paper" else training.channel
+    return Channel(kind, epsilon, V, training.tau)
+
+
+def _plain_lda(chain: _Chain) -> lda.LDAState:
+    """LDA without noise, by our fastest trainer.
+
+    Where a party goes on from composed topics, it looks at the document too; the paper redraws each token from its
+    word's topics alone (Algorithm 1, line 10), which takes longer to the same place.
+    """
+    corpus, start, alpha, training, keys, threads = chain
+    return lda.train(
+        corpus.words, corpus.documents, len(corpus.vocabulary), len(alpha), alpha, training.beta, training.sweeps,
+        keys[0], start="warm" if start is None else start, sampler=training.sampler,
+        learn_alpha=training.learn_alpha, threads=threads,
+    )  # fmt: skip
+
+
+def _literal_lda(chain: _Chain, source: Any) -> lda.LDAState:
+    """Algorithm 1: private Metropolis-Hastings (or private Gibbs) over reports, counts over raw words."""
+    corpus, start, alpha, training, keys, threads = chain
+    words, documents, beta = corpus.words, corpus.documents, training.beta
+    if start is None:  # lines 1-7
+        state = lda.init(words, documents, len(corpus.vocabulary), len(alpha), alpha, beta, keys[0])
+    else:  # lines 8-10
+        state = lda.init_from_topics(words, documents, start, alpha, beta, keys[0])
+    sampler: private.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"
+    return private.run(words, documents, state, training.sweeps, keys[1], sampler, source, threads=threads)[0]
+
+
+def _sentences(chain: _Chain, words: I32, source: Any) -> lda.LDAState:
+    """Algorithm 2, with or without reports."""
+    corpus, start, alpha, training, keys, threads = chain
+    V, beta, units = len(corpus.vocabulary), training.beta, (words, corpus.sentences, corpus.documents)
+    if start is None:
+        state = sentence.init(*units, V, len(alpha), alpha, beta, keys[0])
+    else:
+        state = sentence.init_from_topics(*units, start, alpha, beta, keys[0])
+    sampler: private.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"
+    return sentence.run(*units, state, training.sweeps, keys[1], sampler, source, threads=threads)[0]
+
+
+def _noise_aware(chain: _Chain, source: Any) -> tuple[I32, F64]:
+    """LDA from reports alone, each weighed as the likelihood ratio that it is; phi is its mean, as in `_plain_lda`."""
+    corpus, start, alpha, training, keys, threads = chain
+    V, beta = len(corpus.vocabulary), training.beta
+    if start is None:
+        state = aware.init(source, corpus.documents, V, len(alpha), alpha, beta, keys[0])
+    else:
+        state = aware.init_from_topics(source, corpus.documents, start, alpha, beta, keys[0])
+    state, _ = aware.run(source, corpus.documents, state, training.sweeps, keys[1], threads=threads, phi="mean")
+    return state.z, aware.topic_word(state)

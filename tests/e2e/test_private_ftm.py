@@ -1,0 +1,149 @@
+"""FTM's private modes: what the ledger says of them, and that the sound one sees documents only through reports."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tertulia as tt
+from tertulia.errors import QuorumError
+from tertulia.federation.run import Run
+from tertulia.methods import local
+from tertulia.view.reports import disclosure_rows, privacy_rows
+
+STEMS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
+PUBLIC = {"mode": "public", "words": STEMS}
+SMALL = {"topics": 3, "rounds": 2, "sweeps": 4}
+
+
+def texts(seed: int, n: int = 25) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(STEMS, 12)) + ". " + " ".join(rng.choice(STEMS, 5)) + "." for _ in range(n)]
+
+
+PARTIES = {"north": texts(1), "south": texts(2)}
+
+
+def method(mode: str, **settings) -> tt.FTM:
+    return tt.FTM(**{**SMALL, "mode": mode, "epsilon": 4.0, "vocabulary": PUBLIC, **settings})
+
+
+def honest(directory) -> dict[str, str]:
+    return {row["what"]: row["honest epsilon"] for row in privacy_rows(Run.open(directory), 1e-6)}
+
+
+@pytest.mark.parametrize(
+    ("channel", "epsilon"), [("krr", "4"), ("subset", "4"), ("laplace", "8")]
+)  # Laplace noise on one-hot vectors costs twice its epsilon when a word is replaced
+@pytest.mark.parametrize("model", ["lda", "sentence"])
+def test_sound_costs_its_epsilon_once_however_many_rounds(tmp_path, channel, epsilon, model):
+    method("sound", channel=channel, model=model).fit(PARTIES, directory=tmp_path / "run")
+    found = honest(tmp_path / "run")
+    assert found["reports of tokens"] == epsilon
+    assert found["topic-word distributions"] == found["number of documents"] == "0"
+    pushed = [row for row in disclosure_rows(Run.open(tmp_path / "run")) if row["what"] == "topic-word distributions"]
+    assert {row["mechanism"] for row in pushed} == {"derived"}
+    assert "held-out log likelihood" not in found
+
+
+@pytest.mark.parametrize("model", ["lda", "sentence"])
+def test_paper_mode_prints_the_claim_beside_infinity(tmp_path, model):
+    method("paper", epsilon=8.0, model=model, evaluate=False).fit(PARTIES, directory=tmp_path / "run")
+    rows = {row["what"]: row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)}
+    assert rows["topic-word distributions"]["claimed epsilon"] == "8 (FTM sec. 3.1.1)"
+    assert rows["topic-word distributions"]["honest epsilon"] == "infinite (non-private)"
+
+
+def pushed_bytes(directory) -> bytes:
+    commit, _ = Run.open(directory).journal().last()
+    return b"".join(model.topic_word.tobytes() for model in commit.state.models.values())
+
+
+@pytest.mark.parametrize("model", ["lda", "sentence"])
+@pytest.mark.parametrize(("mode", "leaks"), [("sound", False), ("paper", True)])
+def test_a_changed_word_shows_only_through_its_report(tmp_path, monkeypatch, mode, leaks, model):
+    """Change one word, and give both runs the reports of the first: in sound mode no outgoing byte may differ."""
+    before = PARTIES["north"]
+    after = [before[0].replace(before[0].split()[0], "copper", 1), *before[1:]]
+    if before[0].split()[0] == "copper":
+        after[0] = before[0].replace("copper", "meadow", 1)
+    first_words: dict[int, np.ndarray] = {}
+    real = local.reports
+
+    def reports_of_the_first_run(words, *rest):
+        return real(first_words.setdefault(len(words), np.array(words)), *rest)
+
+    monkeypatch.setattr(local, "reports", reports_of_the_first_run)
+    monkeypatch.setattr("tertulia.federation.visit.fingerprint", lambda corpus: "the same")
+    sent = []
+    for name, own in (("before", before), ("after", after)):
+        directory = tmp_path / name
+        monkeypatch.setattr("secrets.token_hex", lambda n: "run")  # the same run, so that all keys are equal
+        monkeypatch.setattr("secrets.token_bytes", lambda n: b"k" * n)
+        ids = [str(i) for i in range(len(own))]
+        parties = {"north": tt.Corpus.from_texts(own, ids=ids)}
+        method(mode, model=model, channel="krr", evaluate=False).fit(parties, directory=directory, heldout=0.0)
+        sent.append(pushed_bytes(directory))
+    assert (sent[0] != sent[1]) == leaks
+
+
+def test_a_token_budget_allows_what_fits_and_refuses_what_does_not(tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        'allow_clear = false\n[[budget]]\nunit = "token"\nadjacency = "substitute"\nepsilon = 4.0\ndelta = 0\n'
+    )
+    own = {"north": {"policy": str(policy), "home": str(tmp_path / "home")}, "south": {"policy": str(policy)}}
+    model = method("sound").fit(PARTIES, directory=tmp_path / "fits", party_settings=own)
+    assert set(model.local) == {"north", "south"}
+    with pytest.raises(QuorumError, match=r"budget\.token\.substitute"):
+        method("sound", epsilon=4.5).fit(PARTIES, directory=tmp_path / "too-much", party_settings=own)
+    model = method("sound").fit(PARTIES, directory=tmp_path / "again", party_settings=own)
+    assert set(model.local) == {"north", "south"}  # the same reports again: nothing new to pay
+
+
+def test_a_party_may_be_stricter_but_not_laxer(tmp_path):
+    own = {"north": {"epsilon": 2.0}, "south": {"epsilon": 9.0, "model": "sentence", "topics": 2}}
+    method("sound").fit(PARTIES, directory=tmp_path / "run", party_settings=own)
+    spent = {row["party"]: row["honest epsilon"] for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)
+             if row["what"] == "reports of tokens"}  # fmt: skip
+    assert spent == {"north": "2", "south": "4"}
+
+
+def test_reports_are_the_same_for_ever(tmp_path):
+    own = {name: {"home": str(tmp_path / name)} for name in PARTIES}
+    for run in ("one", "two"):
+        method("sound").fit(PARTIES, directory=tmp_path / run, party_settings=own, seed=len(run))
+    facts = [json.loads(line) for line in _exported(tmp_path)]
+    assert sum("reports/north" in fact["id"] for fact in facts) == 1
+
+
+def _exported(tmp_path) -> list[str]:
+    from tertulia.privacy.ledger import Ledger
+
+    Ledger(tmp_path / "north" / "ledger.sqlite").export(tmp_path / "ledger.jsonl")
+    return (tmp_path / "ledger.jsonl").read_text().splitlines()
+
+
+def test_consensus_counts_reports_and_pays_once(tmp_path):
+    sound = tt.Consensus(topics=3, rounds=4, start_sweeps=4, sweeps=2, mode="sound", epsilon=4.0, vocabulary=PUBLIC)
+    model = sound.fit(PARTIES, directory=tmp_path / "run")
+    found = honest(tmp_path / "run")
+    assert found["reports of tokens"] == "4"
+    assert found["topic-word counts"] == found["topic-word distributions"] == "0"
+    assert model.n_topics == 3
+    with pytest.raises(tt.TertuliaError, match="mode"):
+        tt.Consensus(mode="paper", epsilon=4.0)
+
+
+def test_a_dry_run_names_reports_and_what_is_derived_from_them(tmp_path):
+    from tertulia.config import RunSettings
+    from tertulia.view.reports import check_report
+
+    (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts(1)))
+    settings = RunSettings(
+        method={"name": "ftm", "mode": "sound", "epsilon": 8.0, "vocabulary": PUBLIC},
+        parties={"north": {"path": str(tmp_path / "north.jsonl")}},
+    )
+    mechanisms = {row["what"]: row["mechanism"] for row in check_report(settings)["disclosed"]}
+    assert mechanisms["reports of tokens"] == "token-reports"
+    assert mechanisms["topic-word distributions"] == "derived"

@@ -1,0 +1,113 @@
+"""Geweke's joint distribution test for the noise-aware samplers, through the real channels.
+
+One simulator draws topics, words and reports from the prior. The other alternates the sampler under test with new words
+and new reports, given its topics. Both must have the same joint distribution of (z, told words): a z-score beyond 4 in
+any statistic is a failure. A sampler that takes nearly every told word for true must fail.
+"""
+
+import numpy as np
+import pytest
+
+from tertulia.kernels import aware
+from tertulia.kernels.reports import Channel, reports
+
+BAR = 4.0
+D, LENGTH, V, K = 3, 4, 4, 2
+N = D * LENGTH
+DOCUMENTS = np.arange(0, N + 1, LENGTH)
+ALPHA, BETA = np.array([0.5, 1.0]), 0.5
+STEPS, BATCHES = 8_000, 40
+CHANNELS = {
+    "laplace": Channel("laplace", 2.0, V, tau=0.2),
+    "krr": Channel("krr", 2.0, V),
+    "subset": Channel("subset", 0.5, V),
+}
+
+
+def statistics(told, z):
+    """Of each of n data sets, told words [n, N, V] and topics [n, N]."""
+    first = (z == 0).reshape(-1, D, LENGTH).sum(axis=2)
+    cells = np.stack([(told[:, :, w] & (z == k)).sum(axis=1) for w in range(V) for k in range(K)], axis=1)
+    columns = [
+        first.sum(axis=1),
+        (first**2).sum(axis=1),
+        first[:, 0] * first[:, 1],
+        (cells**2).sum(axis=1),
+        cells[:, 0],
+        cells[:, 0] * cells[:, 3],
+        (told[:, :, 0].sum(axis=1)) ** 2,
+        (told[:, 0] & told[:, 1]).sum(axis=1),
+    ]
+    return np.column_stack(columns).astype(float)
+
+
+def picked(p, generator):
+    """A draw from each row of unnormalised p [..., n]."""
+    upto = p.cumsum(axis=-1)
+    return (upto <= generator.random((*p.shape[:-1], 1)) * upto[..., -1:]).sum(axis=-1).clip(max=p.shape[-1] - 1)
+
+
+def dense(r, n):
+    """Told words [n, V] and what they add to the likelihood [n, V]."""
+    told, a = np.zeros((n, V), dtype=bool), np.zeros((n, V))
+    rows = np.repeat(np.arange(n), np.diff(r.indptr))
+    told[rows, r.idx], a[rows, r.idx] = True, r.a
+    return told, a
+
+
+def from_prior(channel, n, generator):
+    theta = generator.dirichlet(ALPHA, size=(n, D)).repeat(LENGTH, axis=1)
+    z = picked(theta, generator)
+    phi = generator.dirichlet(np.full(V, BETA), size=(n, K))
+    words = picked(phi[np.arange(n)[:, None], z], generator)
+    r = reports(words.ravel().astype(np.int32), channel, bytes(32), f"prior {n}")
+    return dense(r, n * N)[0].reshape(n, N, V), z
+
+
+def full_topics(z, generator):
+    """Topics for background tokens, too, by Polya's urn."""
+    z = z.copy()
+    for d in range(D):
+        mine = z[d * LENGTH : (d + 1) * LENGTH]
+        for i in np.flatnonzero(mine < 0):
+            mine[i] = picked(np.array([(mine == k).sum() + ALPHA[k] for k in range(K)]), generator)
+    return z
+
+
+def from_sampler(channel, sampler, phi, belief, generator):
+    z = from_prior(channel, 1, generator)[1][0]
+    topics = generator.dirichlet(np.full(V, BETA), size=K)
+    told, kept = np.empty((STEPS, N, V), dtype=bool), np.empty((STEPS, N), dtype=np.int64)
+    for t in range(STEPS):
+        words = picked(topics[z], generator).astype(np.int32)
+        r = reports(words, channel, bytes(32), f"{t} {sampler}")
+        told[t], a = dense(r, N)
+        options = np.column_stack([np.full(N, r.r0), a * topics[z]])
+        word = (picked(options, generator) - 1).astype(np.int32)
+        start = np.where(word >= 0, z, -1).astype(np.int32)
+        state = aware.AwareState(start, word, np.zeros((V, K), np.int32), np.zeros(K, np.int64), ALPHA, BETA)
+        state, _ = aware.run(r._replace(r0=r.r0 * belief), DOCUMENTS, state, 1, t, sampler, phi=phi)
+        z = kept[t] = full_topics(state.z, generator)
+        topics = np.stack([generator.dirichlet(c + BETA) for c in state.cwk.T])
+    return told, kept
+
+
+def worst(name, sampler, phi="draw", belief=1.0):
+    """The largest z-score of a statistic."""
+    channel = CHANNELS[name]
+    truth = statistics(*from_prior(channel, 100_000, np.random.default_rng(1)))
+    chain = statistics(*from_sampler(channel, sampler, phi, belief, np.random.default_rng(2)))
+    batches = chain.reshape(BATCHES, -1, chain.shape[1]).mean(axis=1)
+    error = batches.var(axis=0, ddof=1) / BATCHES + truth.var(axis=0) / len(truth)
+    return np.abs((chain.mean(axis=0) - truth.mean(axis=0)) / np.sqrt(error)).max()
+
+
+@pytest.mark.parametrize(
+    ("name", "sampler"), [("laplace", "gibbs"), ("laplace", "dense"), ("subset", "dense"), ("krr", "mh")]
+)
+def test_samplers_pass(name, sampler):
+    assert worst(name, sampler) < BAR
+
+
+def test_wrong_beliefs_are_caught():
+    assert worst("krr", "gibbs", belief=0.02) > BAR
