@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from tertulia.api import FTM, as_corpus
 from tertulia.kernels.warm import compile_all
@@ -14,7 +15,12 @@ def main() -> None:
     started = time.monotonic()
     compile_all()
     texts = {"north": ["rain falls on rivers", "rivers rise"] * 10, "south": ["rain fills lakes", "lakes rise"] * 10}
-    model = FTM(topics=2, rounds=2, sweeps=2, vocabulary={"max_share": 1.0}).fit(texts, heldout=0.3)
+    small: dict[str, Any] = {"topics": 2, "rounds": 2, "sweeps": 2}
+    model = FTM(**small, vocabulary={"max_share": 1.0}).fit(texts, heldout=0.3)
+    public = {"mode": "public", "words": model.vocabulary.words}
+    for kind in ("lda", "sentence"):
+        for mode in ("paper", "sound"):
+            FTM(**small, mode=mode, model=kind, epsilon=8.0, vocabulary=public).fit(texts)
     corpus = as_corpus("north", texts["north"]).encode(model.vocabulary)
     for measure in ("npmi", "umass", "c_v"):
         topic_coherence(model, corpus, measure, top=2)
