@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tertulia.errors import TertuliaError
     from tertulia.models import Topics
     from tertulia.results import FederatedTopics
+    from tertulia.trainer import LDA
 
 __version__ = "0.1.0"
 _HOME = {
@@ -28,9 +29,11 @@ _HOME = {
     "TertuliaError": "tertulia.errors",
     "Topics": "tertulia.models",
     "FederatedTopics": "tertulia.results",
+    "LDA": "tertulia.trainer",
 }
 __all__ = [
     "FTM",
+    "LDA",
     "Centralised",
     "Consensus",
     "Corpus",
