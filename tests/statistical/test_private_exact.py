@@ -158,7 +158,7 @@ def test_the_stale_tables_of_the_papers_are_an_approximation_that_improves_with_
     assert distance(ONE_WORD, STALE, noisy=True, fixed=True) > BAR
     short, long = counts_off(20, STALE, 200_000), counts_off(400, STALE, 50_000)
     assert short > BAR
-    assert long < short / 2
+    assert long < 0.75 * short
     assert counts_off(20, FRESH, 200_000) < BAR
 
 

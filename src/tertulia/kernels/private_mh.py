@@ -6,9 +6,9 @@ and in the expanded forms (19, 22, 27, 28). The hats take the unit out of C^DK.
 
 With `fresh` off, proposals are the papers': alias tables built once a sweep from the counts, and q is what a table was
 built from, never the live counts. Such a table remembers the very topic that is to be redrawn, so that the chain is off
-the posterior by an amount that falls as one over a document's length and a word's count. With `fresh` on, a document
+the posterior: by 0.02 to 0.07 in total variation on toys, less in long documents (tests). With `fresh` on, a document
 proposal is the live topic of another unit of the document, or one drawn from alpha, and the tables of words are built
-from the Phi drawn for the sweep: neither knows the unit's own topic, and the chain is exact at the same cost.
+from the Phi drawn for the sweep: neither knows the unit's own topic, and the chain is exact, for a fifth more time.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tertulia.arrays import F32, F64, I32, I64, Bool
+from tertulia.arrays import F32, F64, I32, Bool
 from tertulia.kernels import alias, blocks
 from tertulia.kernels.compiled import kernel
-from tertulia.kernels.private_ahead import Block, block_of, log_likelihood, look_ahead, place
+from tertulia.kernels.private_ahead import added_up, find, look_ahead
 from tertulia.kernels.private_gibbs import Entries, Units
 from tertulia.kernels.rng import bits, uniform
 
@@ -81,106 +81,135 @@ def sweep_block(
     key: np.uint64,
 ) -> int:
     """Move the topics of documents start..stop-1 in place given log phi [K, V]; return how many changed."""
-    block = block_of(units, units.documents[start], units.documents[stop], entries, log_phi)
+    first, last = units.documents[start], units.documents[stop]
+    places = 2 * (last - first) + units.tokens[last] - units.tokens[first]  # see private_ahead
+    topic, known = np.empty(places, dtype=np.int32), np.empty(places)
     keep, other = np.empty(alpha.shape[0], dtype=np.float32), np.empty(alpha.shape[0], dtype=np.int32)
     alias.build(alpha.copy(), keep, other, np.empty(alpha.shape[0], dtype=np.int32))
     prior = Prior(alpha, alpha.sum(), keep, other)
-    _propose(block, start, stop, z, tables, prior, fresh, key)
-    look_ahead(block)
-    cdk = np.zeros(alpha.shape[0], dtype=np.int64)
-    changed = 0
-    for d in range(start, stop):
-        first, last = units.documents[d], units.documents[d + 1]
-        cdk[:] = 0
-        for u in range(first, last):
-            cdk[z[u]] += 1
-        stale = cdk.copy()
-        for u in range(first, last):
-            old = z[u]
-            cdk[old] -= 1
-            if fresh:
-                new = _by_document_fresh(block, u, first, last, z, prior, bits(key, _DOCUMENT))
-            else:
-                new = _by_document(block, u, cdk, stale, alpha, bits(key, _DOCUMENT))
-            z[u] = _by_words(block, u, new, tables, cdk, alpha, bits(key, _WORD))
-            cdk[z[u]] += 1
-            changed += z[u] != old
-    return changed
+    _propose(units, start, stop, z, tables, prior, fresh, key, topic)
+    look_ahead(units, first, last, entries, log_phi, topic, known)
+    return _accept(units, start, stop, z, entries, log_phi, tables, prior, fresh, key, topic, known)
 
 
 @kernel
 def _propose(
-    block: Block, start: int, stop: int, z: I32, tables: Tables, prior: Prior, fresh: bool, key: np.uint64
+    units: Units,
+    start: int,
+    stop: int,
+    z: I32,
+    tables: Tables,
+    prior: Prior,
+    fresh: bool,
+    key: np.uint64,
+    topic: I32,
 ) -> None:
-    """Fill the places of all units: (17), (23) and (20), (25). A fresh document proposal is but a guess as yet."""
-    units, K = block.units, prior.alpha.shape[0]
-    keep, other, stack = np.empty(K, dtype=np.float32), np.empty(K, dtype=np.int32), np.empty(K, dtype=np.int32)
+    """Fill the places: (17), (23) and (20), (25). A fresh document proposal is but a guess as yet."""
+    words, tokens, documents = units.words, units.tokens, units.documents
+    word_keep, word_other, alpha, K = tables.keep, tables.other, prior.alpha, prior.alpha.shape[0]
+    keep, other, stack = prior.keep.copy(), prior.other.copy(), np.empty(K, dtype=np.int32)
+    by_document, by_word = bits(key, _DOCUMENT), bits(key, _WORD)
+    at = 0
     for d in range(start, stop):
-        first, last = units.documents[d], units.documents[d + 1]
+        first, last = documents[d], documents[d + 1]
         if not fresh and first < last:
-            weight = prior.alpha.copy()
+            weight = alpha.copy()
             for u in range(first, last):
                 weight[z[u]] += 1.0
             alias.build(weight, keep, other, stack)
         for u in range(first, last):
-            at, chance = place(block, u), uniform(bits(key, _DOCUMENT), _TWO * np.uint64(u))
-            block.topic[at] = z[u]
-            block.topic[at + 1] = (
-                _another(z, u, first, last, prior, chance) if fresh else alias.draw(keep, other, chance)
-            )
-            for t in range(units.tokens[u], units.tokens[u + 1]):
-                w, chance = units.words[t], uniform(bits(key, _WORD), _TWO * np.uint64(t))
-                block.topic[at + 2 + t - units.tokens[u]] = alias.draw(tables.keep[w], tables.other[w], chance)
+            topic[at], chance = z[u], uniform(by_document, _TWO * np.uint64(u))
+            if fresh:
+                topic[at + 1] = _another(z, u, first, last, prior.mass, keep, other, chance)
+            else:
+                topic[at + 1] = alias.draw(keep, other, chance)
+            at += 2
+            for t in range(tokens[u], tokens[u + 1]):
+                topic[at] = alias.draw(word_keep[words[t]], word_other[words[t]], uniform(by_word, _TWO * np.uint64(t)))
+                at += 1
 
 
 @kernel
-def _by_document(block: Block, u: int, cdk: I64, stale: I64, alpha: F64, key: np.uint64) -> int:
-    """The topic of unit u after the document proposal: (18), (19), (24), (27)."""
-    at = place(block, u)
-    old, new = block.topic[at], block.topic[at + 1]
-    p = (cdk[new] + alpha[new]) / (cdk[old] + alpha[old])
-    q = (stale[old] + alpha[old]) / (stale[new] + alpha[new])
-    return _moved(block, u, old, new, math.log(p * q), uniform(key, _TWO * np.uint64(u) + _ONE))
+def _accept(
+    units: Units,
+    start: int,
+    stop: int,
+    z: I32,
+    entries: Entries,
+    log_phi: F32,
+    tables: Tables,
+    prior: Prior,
+    fresh: bool,
+    key: np.uint64,
+    topic: I32,
+    known: F64,
+) -> int:
+    """Let every unit accept or refuse what its places propose, in turn; return how many have moved."""
+    words, tokens, documents, log_q = units.words, units.tokens, units.documents, tables.log_weight
+    alpha, mass, keep, other = prior.alpha, prior.mass, prior.keep, prior.other
+    indptr, idx, value = entries.indptr, entries.idx, entries.value
+    by_document, by_word = bits(key, _DOCUMENT), bits(key, _WORD)
+    cdk, stale = np.empty(alpha.shape[0]), np.empty(alpha.shape[0])  # units of the document in each topic, + alpha
+    at = moved = 0
+    for d in range(start, stop):
+        cdk[:] = alpha
+        for u in range(documents[d], documents[d + 1]):
+            cdk[z[u]] += 1.0
+        stale[:] = cdk
+        for u in range(documents[d], documents[d + 1]):
+            old, now, t = z[u], z[u], tokens[u]
+            first, last = indptr[t - entries.first], indptr[tokens[u + 1] - entries.first]
+            cdk[old] -= 1.0
+            if fresh:
+                chance = uniform(by_document, _TWO * np.uint64(u))
+                new = _another(z, u, documents[d], documents[d + 1], mass, keep, other, chance)
+                if topic[at + 1] != new:  # the other unit has moved since
+                    topic[at + 1], known[at + 1] = new, np.nan
+            for j in range(at + 1, at + 2 + tokens[u + 1] - t):
+                new = topic[j]
+                if new != now:
+                    w, by, i = (t + j - at - 2, by_word, t + j - at - 2) if j > at + 1 else (t, by_document, u)
+                    log_ratio = _log_ratio(j - at - 1, cdk, stale, log_q, words[w], now, new, fresh)
+                    log_ratio += _log_likelihood(topic, known, at, new, idx, value, first, last, log_phi)
+                    log_ratio -= _log_likelihood(topic, known, at, now, idx, value, first, last, log_phi)
+                    if math.log(uniform(by, _TWO * np.uint64(i) + _ONE)) < log_ratio:
+                        now = new
+            at += 2 + tokens[u + 1] - t
+            cdk[now] += 1.0
+            z[u] = now
+            moved += now != old
+    return moved
 
 
 @kernel
-def _by_document_fresh(block: Block, u: int, first: int, last: int, z: I32, prior: Prior, key: np.uint64) -> int:
-    """The same with a fresh proposal: q is the prior's part of p, and the two cancel."""
-    at = place(block, u)
-    new = _another(z, u, first, last, prior, uniform(key, _TWO * np.uint64(u)))
-    if block.topic[at + 1] != new:  # the other unit has moved since
-        block.topic[at + 1], block.known[at + 1] = new, np.nan
-    return _moved(block, u, block.topic[at], new, 0.0, uniform(key, _TWO * np.uint64(u) + _ONE))
+def _log_ratio(word: int, cdk: F64, stale: F64, log_q: F32, w: int, now: int, new: int, fresh: bool) -> float:
+    """Of priors and proposals in (22), (28), or, where no word proposes, in (19), (27)."""
+    if word:
+        return math.log(cdk[new] / cdk[now]) + np.float64(log_q[w, now]) - np.float64(log_q[w, new])
+    if fresh:
+        return 0.0  # q is the prior's part of p
+    return math.log(cdk[new] / cdk[now] * stale[now] / stale[new])
 
 
 @kernel
-def _by_words(block: Block, u: int, old: int, tables: Tables, cdk: I64, alpha: F64, key: np.uint64) -> int:
-    """The topic of unit u, now `old`, after a proposal from each of its words: (22), (28)."""
-    at, first = place(block, u) + 2, block.units.tokens[u]
-    for t in range(first, block.units.tokens[u + 1]):
-        w, new = block.units.words[t], block.topic[at + t - first]
-        log_q = np.float64(tables.log_weight[w, old]) - np.float64(tables.log_weight[w, new])
-        log_p = math.log((cdk[new] + alpha[new]) / (cdk[old] + alpha[old]))
-        old = _moved(block, u, old, new, log_p + log_q, uniform(key, _TWO * np.uint64(t) + _ONE))
-    return old
+def _log_likelihood(
+    topic: I32, known: F64, at: int, k: int, idx: I32, value: F32, first: int, last: int, log_phi: F32
+) -> float:
+    """That of the whole unit in topic k, added up if it was not foreseen."""
+    j = find(topic, at, k)
+    if math.isnan(known[j]):
+        known[j] = added_up(idx, value, first, last, log_phi, k)
+    total: float = known[j]
+    return total
 
 
 @kernel
-def _moved(block: Block, u: int, old: int, new: int, log_ratio: float, chance: float) -> int:
-    """New or old, where log_ratio is that of the priors and proposals, and the whole unit's likelihood is to come."""
-    if new == old:
-        return old
-    log_ratio += log_likelihood(block, u, new) - log_likelihood(block, u, old)
-    return new if math.log(chance) < log_ratio else old
-
-
-@kernel
-def _another(z: I32, u: int, first: int, last: int, prior: Prior, chance: float) -> int:
+def _another(z: I32, u: int, first: int, last: int, mass: float, keep: F32, other: I32, chance: float) -> int:
     """A topic with probability ∝ C_dk + alpha_k, unit u left out: that of another unit, or one drawn from alpha."""
     others = last - first - 1
-    at = chance * (others + prior.mass)
+    at = chance * (others + mass)
     if at < others:
-        other = first + int(at)
-        k: int = z[other + (other >= u)]
+        j = first + int(at)
+        k: int = z[j + (j >= u)]
         return k
-    return alias.draw(prior.keep, prior.other, (at - others) / prior.mass)
+    return alias.draw(keep, other, (at - others) / mass)

@@ -197,7 +197,11 @@ def _literal_lda(chain: _Chain, source: Any) -> lda.LDAState:
 
 
 def _sentences(chain: _Chain, words: I32, source: Any) -> lda.LDAState:
-    """Algorithm 2, with or without reports."""
+    """Algorithm 2, with or without reports.
+
+    The papers' proposals come from tables that are a sweep old and hold the very topic that is redrawn, which biases
+    the chain; without reports, where nothing has to be reproduced, they are fresh and exact.
+    """
     corpus, start, alpha, training, keys, threads = chain
     V, beta, units = len(corpus.vocabulary), training.beta, (words, corpus.sentences, corpus.documents)
     if start is None:
@@ -205,7 +209,8 @@ def _sentences(chain: _Chain, words: I32, source: Any) -> lda.LDAState:
     else:
         state = sentence.init_from_topics(*units, start, alpha, beta, keys[0])
     sampler: private.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"
-    return sentence.run(*units, state, training.sweeps, keys[1], sampler, source, threads=threads)[0]
+    proposals: private.Proposals = "fresh" if source is None else "stale"
+    return sentence.run(*units, state, training.sweeps, keys[1], sampler, source, proposals, threads=threads)[0]
 
 
 def _noise_aware(chain: _Chain, source: Any) -> tuple[I32, F64]:
