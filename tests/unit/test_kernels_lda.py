@@ -4,13 +4,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 from scipy.special import gammaln
 
 from tertulia.errors import InputError
-from tertulia.kernels import blocks, dense, gibbs, lda
+from tertulia.kernels import blocks, chains, dense, gibbs, lda
 
 V, K = 40, 5
-SAMPLERS = [("gibbs", "draw"), ("dense", "draw"), ("dense", "mean")]
+SAMPLERS = [
+    *(("gibbs", "draw"), ("dense", "draw"), ("dense", "mean")),
+    *(("sparse", "draw"), ("sparse", "mean"), ("warp", "draw"), ("auto", "mean")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +117,33 @@ def test_edges(sampler, phi):
         assert equal(after, state._replace(alpha=after.alpha))
     many = lda.init(np.array([0, 1]), [0, 2], V=2, K=50, alpha=0.1, beta=0.01, key=1)  # more topics than tokens
     assert lda.run(np.array([0, 1]), [0, 2], many, 20, 1, sampler, phi=phi)[0].ck.sum() == 2
+
+
+def test_a_run_is_the_same_in_one_piece_or_from_its_own_topics(corpus, state):
+    """Between sweeps nothing is kept but the topics: what run returns is all there is."""
+    for sampler in ("gibbs", "dense", "sparse"):
+        settings = {"sampler": sampler, "learn_every": 2}
+        assert equal(lda.run(*corpus, state, 5, 3, **settings)[0], lda.run(*corpus, state, 5, 3, **settings)[0])
+        emptied = state._replace(cwk=np.zeros_like(state.cwk), ck=np.zeros_like(state.ck))
+        assert equal(lda.run(*corpus, state, 5, 3, **settings)[0], lda.run(*corpus, emptied, 5, 3, **settings)[0])
+
+
+@pytest.mark.parametrize("sampler", ["gibbs", "dense", "sparse", "warp"])
+def test_counts_of_large_models_are_sparse(corpus, state, sampler, monkeypatch):
+    plain, _ = lda.run(*corpus, state, 4, 3, sampler, phi="mean", learn_beta=True, learn_every=2)
+    monkeypatch.setattr(chains, "DENSE_CELLS", V * K - 1)
+    compact, _ = lda.run(*corpus, state, 4, 3, sampler, phi="mean", learn_beta=True, learn_every=2, threads=2)
+    assert issparse(compact.cwk)
+    assert np.array_equal(compact.cwk.toarray(), plain.cwk)
+    assert np.array_equal(lda.topic_word(compact), lda.topic_word(plain))
+    one, other = (lda.run(*corpus, start, 2, 5, sampler, phi="mean")[0] for start in (compact, plain))
+    assert np.array_equal(one.z, other.z)
+
+
+def test_large_models_cannot_draw_phi(corpus, state, monkeypatch):
+    monkeypatch.setattr(chains, "DENSE_CELLS", V * K - 1)
+    with pytest.raises(InputError, match="use phi = 'mean'"):
+        lda.run(*corpus, state, 1, 1, "sparse", phi="draw")
 
 
 def test_cuts_cover_every_item_once_and_balance_the_weight():

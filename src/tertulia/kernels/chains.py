@@ -55,8 +55,9 @@ def _dense(
 ) -> int:
     cwk, changed = counts(words, z, V, len(alpha)), 0
     for stream in streams:
-        ck = cwk.sum(axis=0, dtype=np.int64)
-        fixed = draw_phi(cwk, ck, beta, derive(stream, _PHI), threads) if phi == "draw" else mean_phi(cwk, ck, beta)
+        ck = frequency(z, len(alpha))
+        exact = phi == "draw"
+        fixed = draw_phi(cwk, ck, beta, derive(stream, _PHI), threads) if exact else mean_phi(cwk, ck, beta, threads)
         cwk, changed = dense.sweep(words, documents, z, fixed, alpha, derive(stream, _SWEEP), threads)
     return changed
 
@@ -78,7 +79,7 @@ def _sparse(
     for stream in streams:
         if phi == "draw":
             cwk = counts(words, z, V, len(alpha))
-            drawn = draw_phi(cwk, cwk.sum(axis=0, dtype=np.int64), beta, derive(stream, _PHI), threads)
+            drawn = draw_phi(cwk, frequency(z, len(alpha)), beta, derive(stream, _PHI), threads)
             rows = phi_rows(drawn, alpha, threads)
         else:
             rows = mean_rows(by_word, z, alpha, beta, threads)

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from tertulia.arrays import Array
+from tertulia.kernels.progress import announce
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _SOURCES = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
 _DIGEST = hashlib.blake2b(_SOURCES, digest_size=6).hexdigest()
+announce()
 
 
 def kernel(function: _F) -> _F:

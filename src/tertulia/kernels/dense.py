@@ -7,6 +7,8 @@ the same whatever their order. Arithmetic is in float32: a conditional probabili
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from tertulia.arrays import F32, F64, I32, I64
@@ -22,15 +24,21 @@ def sweep(words: I32, documents: I64, z: I32, phi: F32, alpha: F64, key: np.uint
     lanes = np.zeros(phi.shape[1], dtype=np.float32)
     lanes[:K] = alpha
     ranges = blocks.cuts(documents, threads) or [(0, 0)]
-    counts = [np.zeros((V, K), dtype=np.int32) for _ in ranges]
+    tallies = [np.zeros((V, K), dtype=np.int32) for _ in ranges]
     jobs = [
         (words, documents, first, last, z, phi, frozen(lanes, np.float32), cwk, key)
-        for (first, last), cwk in zip(ranges, counts, strict=True)
+        for (first, last), cwk in zip(ranges, tallies, strict=True)
     ]
     changed = sum(blocks.run(sweep_block, jobs, threads))
-    for other in counts[1:]:
-        counts[0] += other
-    return counts[0], changed
+    edges = np.linspace(0, V, threads + 1).astype(int)
+    blocks.run(_add_up, [(tallies, first, last) for first, last in pairwise(edges)], threads)
+    return tallies[0], changed
+
+
+def _add_up(tallies: list[I32], first: int, last: int) -> None:
+    """Add all the counts of words first..last-1 to those of the first tally."""
+    for other in tallies[1:]:
+        tallies[0][first:last] += other[first:last]
 
 
 @kernel

@@ -11,9 +11,11 @@ from tertulia.arrays import F32, F64, I32, I64, Array
 from tertulia.errors import InputError
 from tertulia.kernels import blocks
 from tertulia.kernels.check import checked_alpha, checked_documents, checked_topics
-from tertulia.kernels.compiled import frozen, kernel, reduction
+from tertulia.kernels.compiled import frozen, kernel
+from tertulia.kernels.dense import frequency
+from tertulia.kernels.lanes import add, dot, padded, padded_with_zeros, total
 
-_WORDS = 4096  # words at a time when phi is turned from topic-major to word-major: bounds the memory
+_WORDS = 64  # words at a time when phi is turned from topic-major to word-major: their rows fit the cache
 _FAINT = 1e-20  # a share of a word that cannot matter; numbers near the end of float32 cost a hundred others
 
 
@@ -27,74 +29,88 @@ def theta(
     topic_word = checked_topics(topic_word)
     K, V = topic_word.shape
     words, documents = checked_documents(words, documents, V)
-    alpha = frozen(checked_alpha(alpha, K), np.float32)
+    alpha = padded_with_zeros(checked_alpha(alpha, K))
     if iterations < 1 or threads < 1:
         raise InputError(f"iterations = {iterations}, threads = {threads}: fold-in needs at least 1 of each")
-    phi, words = _phi_by_word(topic_word, words)
+    phi, rows = _phi_by_word(topic_word, words, threads)
     shares = np.empty((len(documents) - 1, K))
     jobs = [
-        (words, documents, first, last, phi, alpha, iterations, shares)
+        (words, documents, first, last, rows, phi, alpha, iterations, shares)
         for first, last in blocks.cuts(documents, threads)
     ]
     blocks.run(_fold_block, jobs, threads)
     return shares
 
 
-def _phi_by_word(topic_word: Array, words: I32) -> tuple[F32, I32]:
-    """The rows [words in use, K] of phi, each scaled to a maximum of 1 (EM ignores the scale), and tokens over them.
+def _phi_by_word(topic_word: Array, words: I32, threads: int) -> tuple[F32, I32]:
+    """The rows [words in use, padded K] of phi, each scaled to a maximum of 1 (EM ignores the scale), and each word's.
 
     The scale keeps words of tiny mass within float32; a word without any mass keeps a row of zeros.
     """
-    used = np.zeros(topic_word.shape[1], dtype=np.bool_)
-    used[words] = True
-    rank = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    columns = np.flatnonzero(used)
-    phi = np.empty((len(columns), topic_word.shape[0]), dtype=np.float32)
-    for start in range(0, len(columns), _WORDS):
-        rows = topic_word[:, columns[start : start + _WORDS]].T.astype(np.float64)
-        rows /= np.maximum(rows.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        phi[start : start + _WORDS] = np.where(rows < _FAINT, 0.0, rows)
-    return frozen(phi, np.float32), frozen(rank[words], np.int32)
+    K, V = topic_word.shape
+    used = np.flatnonzero(frequency(words, V))
+    row = np.zeros(V, dtype=np.int32)
+    row[used] = np.arange(len(used))
+    phi = np.zeros((len(used), padded(K)), dtype=np.float32)
+    source = frozen(topic_word, topic_word.dtype if topic_word.dtype in (np.float32, np.float64) else np.float64)
+    jobs = [(source, used, start, min(start + _WORDS, len(used)), phi) for start in range(0, len(used), _WORDS)]
+    blocks.run(_turn_block, jobs, threads)
+    return phi, row
+
+
+@kernel
+def _turn_block(topic_word: F64, used: I64, first: int, last: int, phi: F32) -> None:
+    """Rows first..last-1 of phi from the columns of topic_word [K, V]."""
+    K = topic_word.shape[0]
+    peak = np.zeros(last - first)
+    for k in range(K):
+        for j in range(first, last):
+            peak[j - first] = max(peak[j - first], topic_word[k, used[j]])
+    for k in range(K):
+        for j in range(first, last):
+            share = topic_word[k, used[j]] / peak[j - first] if peak[j - first] > 0.0 else 0.0
+            phi[j, k] = share if share >= _FAINT else 0.0
 
 
 @kernel
 def _fold_block(
-    words: I32, documents: I64, first: int, last: int, phi: F32, alpha: F32, iterations: int, shares: F64
+    words: I32, documents: I64, first: int, last: int, rows: I32, phi: F32, alpha: F32, iterations: int, shares: F64
 ) -> None:
+    K = shares.shape[1]
     theta = np.empty(alpha.shape[0], dtype=np.float32)
     pull = np.empty(alpha.shape[0], dtype=np.float32)
-    total = np.float32(0.0)
+    place = np.full(phi.shape[0], -1, dtype=np.int64)  # of a row among those of the document
+    longest = 0
     for d in range(first, last):
+        longest = max(longest, documents[d + 1] - documents[d])
+    mine, count = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.float32)
+    for d in range(first, last):
+        n = _distinct(words, documents[d], documents[d + 1], rows, place, mine, count)
         theta[:] = 1.0
+        theta[K:] = 0.0
         for _ in range(iterations):
             pull[:] = 0.0
-            for i in range(documents[d], documents[d + 1]):
-                mass = _dot(theta, phi, words[i])
+            for j in range(n):
+                mass = dot(theta, phi, mine[j])
                 if mass > 0.0:
-                    _add(pull, phi, words[i], np.float32(1.0) / mass)
-            total = _update(theta, alpha, pull)
-        for k in range(alpha.shape[0]):
-            shares[d, k] = theta[k] / total
+                    add(pull, count[j] / mass, phi, mine[j])
+            for k in range(alpha.shape[0]):
+                theta[k] = alpha[k] + theta[k] * pull[k]
+        whole = total(theta)
+        for k in range(K):
+            shares[d, k] = theta[k] / whole
 
 
-@reduction
-def _dot(theta: F32, phi: F32, w: int) -> np.float32:
-    mass = np.float32(0.0)
-    for k in range(theta.shape[0]):
-        mass += theta[np.uintp(k)] * phi[np.uintp(w), np.uintp(k)]  # unsigned: no check for negative indices
-    return mass
-
-
-@reduction
-def _update(theta: F32, alpha: F32, pull: F32) -> np.float32:
-    total = np.float32(0.0)
-    for k in range(theta.shape[0]):
-        theta[np.uintp(k)] = alpha[np.uintp(k)] + theta[np.uintp(k)] * pull[np.uintp(k)]
-        total += theta[np.uintp(k)]
-    return total
-
-
-@reduction
-def _add(pull: F32, phi: F32, w: int, scale: np.float32) -> None:
-    for k in range(pull.shape[0]):
-        pull[np.uintp(k)] += scale * phi[np.uintp(w), np.uintp(k)]
+@kernel
+def _distinct(words: I32, start: int, stop: int, rows: I32, place: I64, mine: I64, count: F32) -> int:
+    """The distinct rows of a document's words, and how often each occurs; return their number."""
+    n = 0
+    for i in range(start, stop):
+        r = rows[words[i]]
+        if place[r] < 0:
+            place[r], mine[n], count[n] = n, r, 0.0
+            n += 1
+        count[place[r]] += np.float32(1.0)
+    for j in range(n):
+        place[mine[j]] = -1
+    return n

@@ -35,7 +35,7 @@ def draw_phi(cwk: I32, ck: I64, beta: float, key: np.uint64, threads: int) -> F3
     return phi
 
 
-def mean_phi(cwk: I32, ck: I64, beta: float) -> F32:
+def mean_phi(cwk: I32, ck: I64, beta: float, threads: int = 1) -> F32:
     """The posterior mean of Phi: an approximation wherever it stands in for a draw.
 
     A token's own count then speaks for its old topic, so a sampler does not target the exact posterior; it settles in
@@ -43,9 +43,18 @@ def mean_phi(cwk: I32, ck: I64, beta: float) -> F32:
     """
     V, K = cwk.shape
     phi = np.zeros((V, padded(K)), dtype=np.float32)
-    np.add(cwk, np.float32(beta), out=phi[:, :K], dtype=np.float32, casting="same_kind")
-    phi[:, :K] *= (1.0 / (ck + V * beta)).astype(np.float32)
+    inverse = (1.0 / (ck + V * beta)).astype(np.float32)
+    jobs = [(cwk, np.float32(beta), inverse, start, min(start + _WORDS, V), phi) for start in range(0, V, _WORDS)]
+    blocks.run(mean_block, jobs, threads)
     return phi
+
+
+@kernel
+def mean_block(cwk: I32, beta: np.float32, inverse: F32, start: int, stop: int, phi: F32) -> None:
+    """The means of words start..stop-1."""
+    for w in range(start, stop):
+        for k in range(inverse.shape[0]):
+            phi[np.uintp(w), np.uintp(k)] = (np.float32(cwk[np.uintp(w), np.uintp(k)]) + beta) * inverse[np.uintp(k)]
 
 
 @kernel

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+from typing import Any, get_args
 
 import numpy as np
 
@@ -14,13 +16,15 @@ def compile_all() -> float:
     start = time.perf_counter()
     words, documents = np.array([0, 1, 1, 2], dtype=np.int32), np.array([0, 3, 4])
     state = lda.init(words, documents, V=3, K=4, alpha=0.1, beta=0.01, key=1)
-    for sampler in lda.SAMPLERS:
-        state, _ = lda.run(
-            words, documents, state, 1, 2, sampler, learn_alpha=True, learn_beta=True, learn_every=1, monitor=True
-        )
+    learn: dict[str, Any] = {"learn_alpha": True, "learn_beta": True, "learn_every": 1}
+    for sampler, phi in itertools.product(lda.SAMPLERS, get_args(lda.Phi)):
+        state, _ = lda.run(words, documents, state, 1, 2, sampler, phi=phi, monitor=True, **learn)
     topics = lda.topic_word(state)
     lda.init_from_topics(words, documents, topics, 0.1, 0.01, key=3)
-    foldin.theta(words, documents, topics, 0.1)
+    lda.train(words, documents, 3, 4, 0.1, 0.01, 0, 4, start=topics)
+    lda.train(words, documents, 3, 2_000, 0.1, 0.01, 0, 4)  # more topics than an epoch has
+    for dtype in (np.float32, np.float64):
+        foldin.theta(words, documents, topics.astype(dtype), 0.1)
     return time.perf_counter() - start
 
 
