@@ -56,6 +56,16 @@ def weigh(party, state, ask):
 
 
 @step
+def weigh_narrow(party, state, ask):
+    """As `weigh`, with many small numbers in half precision."""
+    n = party.documents().n_documents
+    values = np.full(10_000, n, dtype=np.float16)
+    return state, Weighted(
+        party.release(values, Clear("size")), party.release(np.float64(n), Public("number of documents"))
+    )
+
+
+@step
 def leak(party, state, ask):
     return state, Number(np.array(party.documents().n_documents))
 

@@ -55,6 +55,15 @@ def test_sum_reveals_the_total_and_mean_weighs(handle):
     assert mean.weight == 15
 
 
+def test_half_precision_travels_as_such_and_is_added_up_in_full(handle):
+    fed = handle()
+    mean = fed.mean(toys.weigh_narrow, Nothing())
+    assert mean.value.dtype == np.float64
+    assert np.all(mean.value == (3 * 3 + 5 * 5 + 7 * 7) / 15)
+    fed.commit(None)
+    assert 20_000 < fed.history[-1]["bytes"]["a"][1] < 25_000
+
+
 @pytest.mark.parametrize(("engine", "workers"), [("local", 1), ("local", 3), ("processes", 1)])
 def test_engines_and_worker_counts_agree_bit_for_bit(handle, engine, workers, tmp_path, worded):
     reference = drive(handle(), toys.train, {"rounds": 3})

@@ -50,6 +50,18 @@ def spent(ledger: Ledger, delta: float = 0.0, view: View | None = None) -> float
     return ledger.spent(Unit.DOCUMENT, Adjacency.ADD_REMOVE, delta, view).epsilon
 
 
+def test_two_ledgers_on_one_file_see_each_other_s_rows_at_once(ledger):
+    other = Ledger(ledger.path)
+    for name in "abc":  # unsynced rows too: they are only later on the disk, not later in the file
+        assert ledger.record(release(CLEAR, name), sync=False)
+        assert [r.id for r in other.releases()][-1] == name
+    assert other.record(release(LAPLACE, "d"))
+    assert ledger.releases() == other.releases()
+    ledger.sync()
+    ledger.verify(other.digest())
+    other.close()
+
+
 def test_a_repeated_release_is_charged_once(ledger):
     assert ledger.record(release(LAPLACE))
     digest = ledger.digest()

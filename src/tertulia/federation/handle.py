@@ -234,7 +234,7 @@ class Handle:
             wide = np.int64 if np.issubdtype(values[0].dtype, np.integer) else np.float64
             total = np.zeros(values[0].shape, dtype=wide)
             for value in values:
-                total = total + value
+                total += value
             return total
 
         return dataclasses.replace(replies[0], **{f.name: add(f.name) for f in dataclasses.fields(replies[0])})

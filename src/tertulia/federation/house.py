@@ -158,6 +158,7 @@ class House:
         if self.answers.latest < question.previous:
             return encode(Answer("behind", "", None))
         if not question.body:  # the server is about to commit
+            self.ledger.sync()
             self.answers.flush()
             return encode(Answer("ok", "", None))
         return self._run(question)

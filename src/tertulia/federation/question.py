@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from tertulia.errors import FormatError
@@ -49,9 +50,9 @@ class Question:
     durable: bool  # must the answer survive a crash before it is sent?
     body: bytes
 
-    @property
+    @cached_property
     def hash(self) -> str:
-        """What is asked, whatever the place."""
+        """What is asked, whatever the place. Bodies may be long, so it is computed once."""
         return hashlib.sha256(self.body).hexdigest()
 
     def to_bytes(self) -> bytes:

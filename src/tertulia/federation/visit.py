@@ -82,8 +82,9 @@ class Visit:
             mechanism, id=release_id, run=question.run, party=self.id, round=round_,
             step=self._ask.step, verb=self._ask.verb, message_hash=question.hash, x=x,
         )  # fmt: skip
-        house.ledger.record(release, house.policy)
-        self.charged = self.charged or not isinstance(mechanism, Clear | Public | Derived)
+        noisy = not isinstance(mechanism, Clear | Public | Derived)
+        house.ledger.record(release, house.policy, sync=noisy or question.durable)
+        self.charged = self.charged or noisy
         noise = house.noise_key.stream(question.run, release_id, question.hash)
         released = np.array(mechanism.apply(x, noise)).view(Released)
         released.release_id = release_id
@@ -125,6 +126,11 @@ class Visit:
             if "weight" not in fields:
                 raise FormatError(f"a reply to `mean` needs a field 'weight', {type(reply).__name__} has none")
             weight = float(fields["weight"])
-            scaled = {n: np.asarray(v, dtype=np.float64) * weight for n, v in fields.items() if n != "weight"}
+            scaled = {n: _scaled(v, weight) for n, v in fields.items() if n != "weight"}
             return dataclasses.replace(reply, **scaled, weight=np.float64(weight))
         return reply
+
+
+def _scaled(x: Array, weight: float) -> Array:
+    """Floating numbers keep their width: who sends half precision wants half the bytes."""
+    return np.multiply(x, x.dtype.type(weight) if np.issubdtype(x.dtype, np.floating) else np.float64(weight))
