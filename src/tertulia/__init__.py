@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tertulia.api import FTM, Centralised, Consensus, NonCollaborative, federate
+    from tertulia.api import FTM, PCTD, Centralised, Consensus, NonCollaborative, federate
     from tertulia.corpus import Corpus, TextOptions, Vocabulary, read
     from tertulia.errors import TertuliaError
     from tertulia.models import Topics
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 _HOME = {
     "FTM": "tertulia.api",
+    "PCTD": "tertulia.api",
     "Centralised": "tertulia.api",
     "Consensus": "tertulia.api",
     "NonCollaborative": "tertulia.api",
@@ -34,6 +35,7 @@ _HOME = {
 __all__ = [
     "FTM",
     "LDA",
+    "PCTD",
     "Centralised",
     "Consensus",
     "Corpus",

@@ -14,11 +14,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tertulia.config import AloneSettings, ConsensusSettings, CustomSettings, Explained, FTMSettings, RunSettings
+from tertulia.config import (
+    AloneSettings,
+    ConsensusSettings,
+    CustomSettings,
+    FTMSettings,
+    PCTDSettings,
+    RunSettings,
+)
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import ConfigError, InputError
 from tertulia.results import FederatedTopics
 from tertulia.runs import Observer, begin, finish
+from tertulia.settings import Explained
 
 Documents = Any  # a list of texts, a polars or pandas data frame, or a Corpus
 
@@ -39,6 +47,14 @@ class Consensus(Explained, ConsensusSettings):
         return _topics(federate(ConsensusSettings(**self.model_dump()), parties, **options))
 
 
+class PCTD(Explained, PCTDSettings):
+    """Private and consistent topic discovery: EM over n-grams, sentences or paragraphs, with word relations."""
+
+    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
+        """Train one model over all parties' documents; see `federate` for the options."""
+        return _topics(federate(PCTDSettings(**self.model_dump()), parties, **options))
+
+
 class NonCollaborative(Explained, AloneSettings):
     """The baseline in which each party trains alone: the result's `local` holds a model a party."""
 
@@ -56,7 +72,7 @@ class Centralised(Explained, AloneSettings):
 
 
 def federate(
-    method: FTMSettings | ConsensusSettings | AloneSettings | Callable[..., Any],
+    method: FTMSettings | ConsensusSettings | PCTDSettings | AloneSettings | Callable[..., Any],
     parties: Mapping[str, Documents],
     *,
     config: Mapping[str, Any] | None = None,
@@ -125,7 +141,7 @@ def _one_way_of_reading(corpora: Mapping[str, Corpus]) -> TextOptions:
 
 
 def _as_settings(method: Any, config: Mapping[str, Any] | None) -> Any:
-    if isinstance(method, FTMSettings | ConsensusSettings | AloneSettings):
+    if isinstance(method, FTMSettings | ConsensusSettings | PCTDSettings | AloneSettings):
         return method
     if method.__module__ == "__main__":
         raise ConfigError("put your method's steps and `train` into a module of their own: parties find steps by name")

@@ -23,74 +23,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, InputError
+from tertulia.settings import Explained, Positive, Settings, Share, VocabularySettings
 
-Share = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[int, Field(ge=1)]
 PartyName = Annotated[str, Field(min_length=1)]
-
-
-class Settings(BaseModel):
-    """Base of all sections: unknown keys are errors, values are fixed once read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Explained(Settings):
-    """Settings that users make themselves, with errors in our words."""
-
-    def __init__(self, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise ConfigError(explain(error)) from None
-
-
-def explain(error: ValidationError) -> str:
-    """Say which key is wrong, what it holds, and what it should."""
-    lines = []
-    for problem in error.errors():
-        path = problem["loc"]
-        if path[:1] == ("method",):  # its second part is the kind of method, no key
-            path = (path[0], *path[2:])
-        key = ".".join(str(part) for part in path) or "settings"
-        if problem["type"] == "extra_forbidden":
-            lines.append(f"unknown key '{key}': remove it, or check its spelling")
-        elif problem["type"] == "missing":
-            lines.append(f"'{key}' is missing: add it")
-        else:
-            reason = problem["msg"].removeprefix("Value error, ")
-            lines.append(f"{key} = {problem['input']!r}: {reason[0].lower()}{reason[1:]}")
-    return "; ".join(lines)
-
-
-class VocabularySettings(Settings):
-    """How parties agree on words."""
-
-    mode: Literal["union", "min_parties", "public"] = "union"
-    min_parties: Positive = 2
-    min_documents: Positive = 2
-    max_share: Share = 0.5
-    max_words: Positive | None = None
-    words: tuple[str, ...] = ()  # mode "public": the word list, or in TOML the path of a file with a word a line
-
-    @model_validator(mode="after")
-    def _public_needs_words(self) -> VocabularySettings:
-        if (self.mode == "public") != bool(self.words):
-            raise ValueError("mode 'public' and a word list `words` go together: give both or neither")
-        return self
-
-    @field_validator("words", mode="before")
-    @classmethod
-    def _words_from_file(cls, value: Any) -> Any:
-        if isinstance(value, str | Path):
-            from tertulia.corpus.vocabulary import public
-
-            return public(value).words
-        return value
 
 
 class LDASettings(Settings):
@@ -142,6 +81,51 @@ class ConsensusSettings(PrivateSettings):
     rounds: Positive = 8
     start_sweeps: Positive = 20  # alone, before topics are merged
     sweeps: Positive = 5  # in each round
+
+
+class PCTDSettings(Settings):
+    """Private and consistent topic discovery."""
+
+    name: Literal["pctd"] = "pctd"
+    mode: Literal["clear", "paper"] = "clear"
+    topics: Positive = 20
+    rounds: Positive = 35  # T: iterations of EM
+    unit: Literal["ngram", "sentence", "paragraph"] = "ngram"
+    unit_words: Positive = 3  # n, of n-grams
+    alpha: float = Field(default=5.0, gt=0)  # the sum of the prior with which new documents are folded in
+    beta: float = Field(default=0.01, gt=0)  # added to each expected count
+    sigma: float | None = Field(default=None, gt=0)  # of `paper`: the deviation of the noise; 0.25 if nothing is said
+    epsilon: float | None = Field(default=None, gt=0)  # of `paper`, instead of sigma: honest, of one token, all rounds
+    delta: float = Field(default=1e-6, gt=0, lt=1)
+    vectors: str | None = None  # a file of word vectors
+    relations: str | None = None  # or of pairs of words
+    neighbours: Positive = 10  # the nearest words that a word is related to
+    min_cosine: float = Field(default=0.5, ge=0, le=1)  # if they are at least so similar
+    tau: float = Field(default=0.3, ge=0)  # how hard related words pull
+    evaluate: bool = True
+    start_seed: int | None = None  # of the first topics; by default the run's seed
+    vocabulary: VocabularySettings = VocabularySettings()
+
+    @field_validator("mode", mode="before")
+    @classmethod
+    def _no_sound_mode(cls, value: Any) -> Any:
+        if value == "sound":
+            raise ValueError(
+                "PC-TD has no sound mode: its noise is drawn in floating point, and drowns all topics long before "
+                "epsilon is small; use 'consensus' or 'ftm' with mode 'sound', or mode 'paper', whose honest epsilon "
+                "`tertulia privacy` tells"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _settings_that_exclude_each_other(self) -> PCTDSettings:
+        if self.sigma is not None and self.epsilon is not None:
+            raise ValueError("sigma and epsilon both say how much noise there is: give one of them")
+        if self.mode == "clear" and (self.sigma is not None or self.epsilon is not None):
+            raise ValueError("sigma and epsilon go with mode 'paper': in mode 'clear' there is no noise")
+        if self.vectors is not None and self.relations is not None:
+            raise ValueError("vectors and relations both say how words relate: give one of them")
+        return self
 
 
 class AloneSettings(LDASettings):
@@ -229,9 +213,9 @@ class RunSettings(Explained):
     engine: Literal["local", "processes"] = "local"
     workers: Positive = 1
     heldout: float = Field(default=0.1, ge=0, lt=1)
-    method: Annotated[FTMSettings | ConsensusSettings | AloneSettings | CustomSettings, Field(discriminator="name")] = (
-        FTMSettings()
-    )
+    method: Annotated[
+        FTMSettings | ConsensusSettings | PCTDSettings | AloneSettings | CustomSettings, Field(discriminator="name")
+    ] = FTMSettings()
     text: dict[str, Any] = {}  # the fields of TextOptions
     parties: dict[PartyName, PartySettings] = {}
     data: DataSettings | None = None
@@ -248,6 +232,13 @@ class RunSettings(Explained):
     @classmethod
     def _ftm_unless_named(cls, value: Any) -> Any:
         return {"name": "ftm", **value} if isinstance(value, dict) else value
+
+    @field_validator("method")
+    @classmethod
+    def _start_from_the_seed(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, PCTDSettings) and value.start_seed is None:
+            return value.model_copy(update={"start_seed": info.data.get("seed")})
+        return value
 
     @field_validator("text")
     @classmethod
@@ -290,6 +281,7 @@ def _anchor(raw: dict[str, Any], base: Path) -> None:
     for section, keys in [(s, ("path", "policy")) for s in sections] + [
         (raw.get("data"), ("path",)),
         (raw.get("method", {}).get("vocabulary"), ("words",)),
+        (raw.get("method"), ("vectors", "relations")),
         (raw, ("directory",)),
     ]:
         for key in keys:
