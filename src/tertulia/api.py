@@ -14,7 +14,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tertulia.config import AloneSettings, ConsensusSettings, CustomSettings, Explained, FTMSettings, RunSettings
+from tertulia.config import (
+    AloneSettings,
+    ConsensusSettings,
+    CustomSettings,
+    Explained,
+    FedLDASettings,
+    FTMSettings,
+    RunSettings,
+)
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import ConfigError, InputError
 from tertulia.results import FederatedTopics
@@ -39,6 +47,14 @@ class Consensus(Explained, ConsensusSettings):
         return _topics(federate(ConsensusSettings(**self.model_dump()), parties, **options))
 
 
+class FedLDA(Explained, FedLDASettings):
+    """Topics from many users of one document each, who trust nobody; a party is a shard of them."""
+
+    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
+        """Train one model over all users' documents; see `federate` for the options."""
+        return _topics(federate(FedLDASettings(**self.model_dump()), parties, **options))
+
+
 class NonCollaborative(Explained, AloneSettings):
     """The baseline in which each party trains alone: the result's `local` holds a model a party."""
 
@@ -56,7 +72,7 @@ class Centralised(Explained, AloneSettings):
 
 
 def federate(
-    method: FTMSettings | ConsensusSettings | AloneSettings | Callable[..., Any],
+    method: FTMSettings | ConsensusSettings | FedLDASettings | AloneSettings | Callable[..., Any],
     parties: Mapping[str, Documents],
     *,
     config: Mapping[str, Any] | None = None,
@@ -125,7 +141,7 @@ def _one_way_of_reading(corpora: Mapping[str, Corpus]) -> TextOptions:
 
 
 def _as_settings(method: Any, config: Mapping[str, Any] | None) -> Any:
-    if isinstance(method, FTMSettings | ConsensusSettings | AloneSettings):
+    if isinstance(method, FTMSettings | ConsensusSettings | FedLDASettings | AloneSettings):
         return method
     if method.__module__ == "__main__":
         raise ConfigError("put your method's steps and `train` into a module of their own: parties find steps by name")

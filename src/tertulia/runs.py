@@ -25,6 +25,7 @@ Observer = Callable[[str, Mapping[str, Any]], None]  # told of each "round" and 
 METHODS = {
     "ftm": "tertulia.methods.ftm",
     "consensus": "tertulia.methods.consensus",
+    "fedlda": "tertulia.methods.fedlda",
     "alone": "tertulia.methods.baselines",
     "centralised": "tertulia.methods.baselines",
 }

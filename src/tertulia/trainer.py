@@ -16,10 +16,10 @@ from pydantic import Field
 
 from tertulia.api import Documents, as_corpus
 from tertulia.arrays import F64
-from tertulia.config import Explained, Positive, VocabularySettings
 from tertulia.corpus import Corpus, TextOptions, Vocabulary, propose
 from tertulia.errors import ConfigError, InputError
 from tertulia.models import Topics
+from tertulia.settings import Explained, Positive, VocabularySettings
 
 
 class LDA(Explained):
