@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tertulia.api import FTM, PCTD, Centralised, Consensus, NonCollaborative, federate
+    from tertulia.api import FTM, PCTD, Centralised, Consensus, FedLDA, NonCollaborative, federate
     from tertulia.corpus import Corpus, TextOptions, Vocabulary, read
     from tertulia.errors import TertuliaError
     from tertulia.models import Topics
@@ -21,6 +21,7 @@ _HOME = {
     "PCTD": "tertulia.api",
     "Centralised": "tertulia.api",
     "Consensus": "tertulia.api",
+    "FedLDA": "tertulia.api",
     "NonCollaborative": "tertulia.api",
     "federate": "tertulia.api",
     "Corpus": "tertulia.corpus",
@@ -39,6 +40,7 @@ __all__ = [
     "Centralised",
     "Consensus",
     "Corpus",
+    "FedLDA",
     "FederatedTopics",
     "NonCollaborative",
     "TertuliaError",

@@ -27,6 +27,7 @@ from tertulia.errors import ConfigError, InputError
 from tertulia.results import FederatedTopics
 from tertulia.runs import Observer, begin, finish
 from tertulia.settings import Explained
+from tertulia.user_settings import FedLDASettings
 
 Documents = Any  # a list of texts, a polars or pandas data frame, or a Corpus
 
@@ -55,6 +56,14 @@ class PCTD(Explained, PCTDSettings):
         return _topics(federate(PCTDSettings(**self.model_dump()), parties, **options))
 
 
+class FedLDA(Explained, FedLDASettings):
+    """Topics from many users of one document each, who trust nobody; a party is a shard of them."""
+
+    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
+        """Train one model over all users' documents; see `federate` for the options."""
+        return _topics(federate(FedLDASettings(**self.model_dump()), parties, **options))
+
+
 class NonCollaborative(Explained, AloneSettings):
     """The baseline in which each party trains alone: the result's `local` holds a model a party."""
 
@@ -72,7 +81,7 @@ class Centralised(Explained, AloneSettings):
 
 
 def federate(
-    method: FTMSettings | ConsensusSettings | PCTDSettings | AloneSettings | Callable[..., Any],
+    method: FTMSettings | ConsensusSettings | FedLDASettings | PCTDSettings | AloneSettings | Callable[..., Any],
     parties: Mapping[str, Documents],
     *,
     config: Mapping[str, Any] | None = None,
@@ -141,7 +150,7 @@ def _one_way_of_reading(corpora: Mapping[str, Corpus]) -> TextOptions:
 
 
 def _as_settings(method: Any, config: Mapping[str, Any] | None) -> Any:
-    if isinstance(method, FTMSettings | ConsensusSettings | PCTDSettings | AloneSettings):
+    if isinstance(method, FTMSettings | ConsensusSettings | FedLDASettings | PCTDSettings | AloneSettings):
         return method
     if method.__module__ == "__main__":
         raise ConfigError("put your method's steps and `train` into a module of their own: parties find steps by name")

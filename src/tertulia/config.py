@@ -28,6 +28,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, InputError
 from tertulia.settings import Explained, Positive, Settings, Share, VocabularySettings
+from tertulia.user_settings import FedLDASettings
 
 PartyName = Annotated[str, Field(min_length=1)]
 
@@ -214,7 +215,8 @@ class RunSettings(Explained):
     workers: Positive = 1
     heldout: float = Field(default=0.1, ge=0, lt=1)
     method: Annotated[
-        FTMSettings | ConsensusSettings | PCTDSettings | AloneSettings | CustomSettings, Field(discriminator="name")
+        FTMSettings | ConsensusSettings | FedLDASettings | PCTDSettings | AloneSettings | CustomSettings,
+        Field(discriminator="name"),
     ] = FTMSettings()
     text: dict[str, Any] = {}  # the fields of TextOptions
     parties: dict[PartyName, PartySettings] = {}

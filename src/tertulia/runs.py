@@ -26,6 +26,7 @@ METHODS = {
     "ftm": "tertulia.methods.ftm",
     "consensus": "tertulia.methods.consensus",
     "pctd": "tertulia.methods.pctd",
+    "fedlda": "tertulia.methods.fedlda",
     "alone": "tertulia.methods.baselines",
     "centralised": "tertulia.methods.baselines",
 }

@@ -51,6 +51,7 @@ class ClaimRow:
     claimed: Claim | None
     honest: Guarantee
     vacuous: str | None  # why the honest value means nothing, if so
+    finding: str | None = None  # what a mechanism found out about itself, with the data at hand, when it was last used
 
 
 class Ledger:
@@ -151,7 +152,8 @@ class Ledger:
             honest = self._guarantee(group, unit, adjacency, delta, view, Bounds())
             vacuous = accounting.vacuous(honest, adjacency, population, words)
             nbytes = sum(r.nbytes for r in group)
-            rows.append(ClaimRow(what, name, unit, adjacency, len(group), nbytes, claimed, honest, vacuous))
+            finding = group[-1].params.get("finding")
+            rows.append(ClaimRow(what, name, unit, adjacency, len(group), nbytes, claimed, honest, vacuous, finding))
         return rows
 
     def digest(self) -> str:

@@ -60,7 +60,7 @@ def privacy_rows(run: Run, delta: float) -> Rows:
             "releases": row.releases,
             "claimed epsilon": f"{row.claimed.epsilon:g} ({row.claimed.source})" if row.claimed else "none",
             "honest epsilon": _epsilon(row.honest.epsilon),
-            "remarks": "; ".join([*row.honest.assumptions, *([row.vacuous] if row.vacuous else [])]),
+            "remarks": "; ".join([*row.honest.assumptions, *filter(None, (row.vacuous, row.finding))]),
         }
         for party in run.parties
         for row in ledger_of(run, party).table(delta)
