@@ -9,9 +9,6 @@ topics = 50
 
 [parties.north]
 path = "north.jsonl"
-
-[parties.south]
-path = "south.csv"
 topics = 30            # its own choice
 """
 
@@ -78,6 +75,7 @@ class ConsensusSettings(PrivateSettings):
     """Consensus rounds: merge once, then count together."""
 
     name: Literal["consensus"] = "consensus"
+    model: Literal["lda"] = "lda"  # counting together is by tokens
     mode: Literal["clear", "sound"] = "clear"
     rounds: Positive = 8
     start_sweeps: Positive = 20  # alone, before topics are merged
@@ -166,6 +164,12 @@ class PartySettings(SourceSettings):
     threads: Positive | None = None
     model: Literal["lda", "sentence"] | None = None
     epsilon: float | None = Field(default=None, gt=0)  # its own, if stricter than the method's
+    tau: float | None = Field(default=None, ge=0, lt=1)
+    sweeps: Positive | None = None
+    alpha: float | None = Field(default=None, gt=0)
+    beta: float | None = Field(default=None, gt=0)
+    min_similarity: float | None = Field(default=None, gt=0, le=1)  # of what it takes over; with its own top_words
+    top_words: Positive | None = None
     policy: str | None = None
     home: str | None = None  # where its ledger and noise key live from run to run
     joins: int = Field(default=0, ge=0)
@@ -173,11 +177,8 @@ class PartySettings(SourceSettings):
 
     def choices(self) -> dict[str, Any]:
         """The method's settings that this party sets itself."""
-        return {
-            name: value
-            for name in ("topics", "threads", "model", "epsilon")
-            if (value := getattr(self, name)) is not None
-        }
+        others = {*SourceSettings.model_fields, "policy", "home", "joins", "leaves"}
+        return {name: value for name, value in self if name not in others and value is not None}
 
 
 class DataSettings(SourceSettings):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tertulia.kernels import aware, lda
+from tertulia.kernels.aware_unigram import unigram
 from tertulia.kernels.reports import Channel, reports
 
 D, LENGTH, V, K = 600, 100, 1000, 8
@@ -64,7 +65,7 @@ def test_randomised_response_is_seen_through(world, plain, sampler):
 def test_subsets_at_a_small_epsilon_with_a_prior_from_the_reports(world):
     words, held, documents = world
     told = reports(words, Channel("subset", 4.5, V), bytes(32), "world")
-    share = aware.unigram(told, documents, V)
+    share = unigram(told, documents, V)
     truth = np.bincount(words, minlength=V) / len(words)
     assert 0.5 * np.abs(share - truth).sum() < 0.25
     ours = aware_perplexity(told, documents, held, "dense", beta=300 * share, sweeps=200)

@@ -32,10 +32,10 @@ from tertulia.kernels.rng import bits, derive, gamma
 Source = Reports | Callable[[int, int], Reports]
 Sampler = Literal["dense", "gibbs", "mh"]
 SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)
-_SWEEP, _PHI = 0, 1  # labels of the random streams within a sweep
-_INIT = 2**63  # no sweep has this number
+SWEEP, PHI = 0, 1  # labels of the random streams within a sweep
+INIT = 2**63  # no sweep has this number
 _BLOCK = 4096  # tokens whose reports are regenerated at a time
-_FLAT = 1e6  # an alpha so large that topics are uniform
+FLAT = 1e6  # an alpha so large that topics are uniform
 
 
 class AwareState(NamedTuple):
@@ -56,7 +56,7 @@ def init(
     checked_size(V, K)
     uniform = np.zeros((V, padded(K)), dtype=np.float32)
     uniform[:, :K] = 1 / V
-    return _drawn(source, documents, uniform, np.full(K, _FLAT), checked_alpha(alpha, K), _prior(beta, V), key)
+    return _drawn(source, documents, uniform, np.full(K, FLAT), checked_alpha(alpha, K), checked_prior(beta, V), key)
 
 
 def init_from_topics(
@@ -65,10 +65,16 @@ def init_from_topics(
     """A state drawn from given topics [K, V], token after token (after FTM, algorithm 1, lines 9-10)."""
     topic_word = checked_topics(topic_word)
     K, V = topic_word.shape
+    alpha = checked_alpha(alpha, K)
+    return _drawn(source, documents, spread(topic_word), alpha, alpha, checked_prior(beta, V), key)
+
+
+def spread(topic_word: Array) -> F32:
+    """Topics [K, V] as samplers want them, [V, padded K], every topic of mass 1."""
+    K, V = topic_word.shape
     phi = np.zeros((V, padded(K)), dtype=np.float32)
     phi[:, :K] = (topic_word / np.maximum(topic_word.sum(axis=1, keepdims=True), np.finfo(float).tiny)).T
-    alpha = checked_alpha(alpha, K)
-    return _drawn(source, documents, phi, alpha, alpha, _prior(beta, V), key)
+    return phi
 
 
 def run(
@@ -97,18 +103,18 @@ def run(
         raise InputError(f"sampler = {sampler!r}, phi = {phi!r}: choose {', '.join(SAMPLERS)}, and draw or mean")
     if sweeps < 0 or min(threads, learn_every, refresh) < 1:
         raise InputError(f"{sweeps=}, {threads=}, {learn_every=}, {refresh=}: too small")
-    documents = _checked_documents(source, documents)
-    state = _counted(*_checked_assignment(state, int(documents[-1])), state)
+    documents = checked_documents(source, documents)
+    state = counted(*_checked_assignment(state, int(documents[-1])), state)
     changed, tables, whole = 0, None, _whole(source, documents) if sampler == "mh" else None
     for s in range(sweeps):
         stream = derive(key, s)
         if sampler == "gibbs":
-            changed = _gibbs_sweep(source, documents, state, derive(stream, _SWEEP))
+            changed = _gibbs_sweep(source, documents, state, derive(stream, SWEEP))
         else:
-            fixed = _phi(state, others, phi, derive(stream, _PHI), threads)
+            fixed = phi_given(state, others, phi, derive(stream, PHI), threads)
             if whole is not None and (tables is None or s % refresh == 0):
                 tables = aware_mh.build_tables(fixed, state.ck.shape[0], threads)
-            state, changed = _sweep(whole or source, documents, state, fixed, tables, derive(stream, _SWEEP), threads)
+            state, changed = _sweep(whole or source, documents, state, fixed, tables, derive(stream, SWEEP), threads)
         if (s + 1) % learn_every == 0:
             state = _learned(documents, state, learn_alpha, learn_beta)
     return state, SweepInfo(changed, math.nan)
@@ -120,32 +126,16 @@ def topic_word(state: AwareState) -> F64:
     return np.ascontiguousarray((state.cwk.T + beta) / (state.ck[:, None] + beta.sum()))
 
 
-def unigram(source: Source, documents: Array, V: int, iterations: int = 50) -> F64:
-    """The words' shares [V] that make the reports most likely, by expectation maximisation.
-
-    `beta = c * share` with c about 300 is a good prior at small epsilon: topics are then near the unigram until the
-    reports say otherwise. Shares are kept above 1e-3 / V.
-    """
-    documents, share = _checked_documents(source, documents), np.full(V, 1 / V)
-    for _ in range(iterations):
-        counts = np.zeros(V)
-        for base, r, first, last in _pieces(source, documents, 0, len(documents) - 1):
-            _expect(r.indptr, r.idx, r.a, r.r0, documents[first] - base, documents[last] - base, share, counts)
-        share = np.maximum(counts / max(counts.sum(), 1e-300), 1e-3 / V)
-        share /= share.sum()
-    return share
-
-
 def _drawn(
     source: Source, documents: Array, phi: F32, alpha: F64, prior: F64, beta: float | F64, key: int
 ) -> AwareState:
-    documents = _checked_documents(source, documents)
+    documents = checked_documents(source, documents)
     nothing = np.full(int(documents[-1]), -1, dtype=np.int32)
     V, K = phi.shape[0], len(alpha)
     empty = AwareState(
         nothing, nothing.copy(), np.zeros((V, K), dtype=np.int32), np.zeros(K, dtype=np.int64), alpha, beta
     )
-    state, _ = _sweep(source, documents, empty, phi, None, derive(key, _INIT), 1)
+    state, _ = _sweep(source, documents, empty, phi, None, derive(key, INIT), 1)
     return state._replace(alpha=prior)
 
 
@@ -154,7 +144,7 @@ def _gibbs_sweep(source: Source, documents: I64, state: AwareState, key: np.uint
     beta = np.array(np.broadcast_to(beta, cwk.shape[:1]))
     return sum(
         collapsed(r.indptr, r.idx, r.a, r.r0, base, documents, first, last, z, word, cwk, ck, alpha, beta, key)
-        for base, r, first, last in _pieces(source, documents, 0, len(documents) - 1)
+        for base, r, first, last in pieces(source, documents, 0, len(documents) - 1)
     )
 
 
@@ -163,28 +153,36 @@ def _sweep(
     threads: int,
 ) -> tuple[AwareState, int]:  # fmt: skip
     """All tokens given phi: by Metropolis-Hastings if there are tables, else by Gibbs."""
-    z, word, _, _, alpha, beta = state
+    z, word, alpha = state.z, state.word, state.alpha
+
+    def redraw(r: Reports, base: int, first: int, last: int, cwk: I32) -> int:
+        if tables is not None:
+            return aware_mh.sweep(r, base, documents, first, last, z, word, phi, tables, alpha, cwk, key)
+        return given_phi(r.indptr, r.idx, r.a, r.r0, base, documents, first, last, z, word, phi, alpha, cwk, key)
+
+    return swept(source, documents, state, redraw, threads)
+
+
+def swept(
+    source: Source, documents: I64, state: AwareState, redraw: Callable[[Reports, int, int, int, I32], int],
+    threads: int,
+) -> tuple[AwareState, int]:  # fmt: skip
+    """Let `redraw` change the topics and words of some documents in place and count them, until all are done."""
     ranges = blocks.cuts(documents, threads) or [(0, 0)]
     counts = [np.zeros(state.cwk.shape, dtype=np.int32) for _ in ranges]
 
     def work(first: int, last: int, cwk: I32) -> int:
-        changed = 0
-        for base, r, a, b in _pieces(source, documents, first, last):
-            if tables is None:
-                changed += given_phi(r.indptr, r.idx, r.a, r.r0, base, documents, a, b, z, word, phi, alpha, cwk, key)
-            else:
-                changed += aware_mh.sweep(r, base, documents, a, b, z, word, phi, tables, alpha, cwk, key)
-        return changed
+        return sum(redraw(r, base, a, b, cwk) for base, r, a, b in pieces(source, documents, first, last))
 
     jobs = [(first, last, cwk) for (first, last), cwk in zip(ranges, counts, strict=True)]
     changed = sum(blocks.run(work, jobs, threads))
     cwk = counts[0]
     for other in counts[1:]:
         cwk += other
-    return AwareState(z, word, cwk, cwk.sum(axis=0, dtype=np.int64), alpha, beta), changed
+    return state._replace(cwk=cwk, ck=cwk.sum(axis=0, dtype=np.int64)), changed
 
 
-def _pieces(source: Source, documents: I64, first: int, last: int) -> Iterator[tuple[int, Reports, int, int]]:
+def pieces(source: Source, documents: I64, first: int, last: int) -> Iterator[tuple[int, Reports, int, int]]:
     """The reports of documents first..last-1 in manageable parts: (their first token, reports, first, last)."""
     if isinstance(source, Reports):
         yield 0, source, first, last
@@ -202,7 +200,8 @@ def _whole(source: Source, documents: I64) -> Reports:
     return told
 
 
-def _phi(state: AwareState, others: I32 | None, how: Phi, key: np.uint64, threads: int) -> F32:
+def phi_given(state: AwareState, others: I32 | None, how: Phi, key: np.uint64, threads: int) -> F32:
+    """Phi [V, padded K] for a sweep: drawn from its posterior, or the mean of it."""
     _, _, cwk, ck, _, beta = state
     if others is not None:
         cwk = cwk + others
@@ -229,7 +228,7 @@ def _learned(documents: I64, state: AwareState, alpha: LearnAlpha, beta: bool) -
     return state
 
 
-def _prior(beta: float | Array, V: int) -> float | F64:
+def checked_prior(beta: float | Array, V: int) -> float | F64:
     """The prior of words, one number or [V]; of the latter the sum must be 1 at least, or draws could all be 0."""
     if np.ndim(beta) == 0:
         return checked_beta(float(beta))
@@ -239,7 +238,8 @@ def _prior(beta: float | Array, V: int) -> float | F64:
     return prior
 
 
-def _checked_documents(source: Source, documents: Array) -> I64:
+def checked_documents(source: Source, documents: Array) -> I64:
+    """Document offsets [D+1], frozen; they must fit the reports."""
     documents = np.asarray(documents)
     if documents.ndim != 1 or len(documents) == 0 or documents[0] != 0 or np.any(documents[1:] < documents[:-1]):
         raise InputError("documents must rise from 0 to the number of tokens, and never fall")
@@ -259,12 +259,13 @@ def _checked_assignment(state: AwareState, n: int) -> tuple[I32, I32]:
     return np.array(state.z, dtype=np.int32), np.array(state.word, dtype=np.int32)
 
 
-def _counted(z: I32, word: I32, state: AwareState) -> AwareState:
+def counted(z: I32, word: I32, state: AwareState) -> AwareState:
+    """The state with topics z [N] and words, and what they add up to."""
     V, K = state.cwk.shape
     cells = word[z >= 0].astype(np.int64) * K + z[z >= 0]
     cwk = np.bincount(cells, minlength=V * K).reshape(V, K).astype(np.int32)
     ck = cwk.sum(axis=0, dtype=np.int64)
-    return AwareState(z, word, cwk, ck, checked_alpha(state.alpha, K), _prior(state.beta, V))
+    return AwareState(z, word, cwk, ck, checked_alpha(state.alpha, K), checked_prior(state.beta, V))
 
 
 @kernel
@@ -274,14 +275,3 @@ def _draw_rows(cwk: I32, beta: F64, key: np.uint64, phi: F32) -> None:
     for w in range(cwk.shape[0]):
         for k in range(K):
             phi[w, k] = gamma(cwk[w, k] + beta[w], bits(key, np.uint64(w * K + k)))
-
-
-@kernel
-def _expect(indptr: I64, idx: I32, a: F32, r0: float, start: int, stop: int, share: F64, counts: F64) -> None:
-    """Add the expected words of tokens start..stop-1, background left out."""
-    for i in range(start, stop):
-        total = r0
-        for j in range(indptr[i], indptr[i + 1]):
-            total += a[j] * share[idx[j]]
-        for j in range(indptr[i], indptr[i + 1]):
-            counts[idx[j]] += a[j] * share[idx[j]] / total

@@ -110,13 +110,13 @@ def given_phi(
                 weight[old] = alpha[old] + cdk[old]
             weight[K] = signals + sum_alpha
             from_, to = indptr[i - base], indptr[i - base + 1]
-            _tell(idx, a, from_, to, phi, told)
+            tell(idx, a, from_, to, phi, told)
             told[0, K] = r0
             k = draw(weight, told, 0, running, uniform32(key, np.uint64(i)), old if old >= 0 else K)
             z[i], word[i] = -1, -1
             if k < K:
                 u = uniform(bits(key, np.uint64(i)), np.uint64(1)) if to - from_ > 1 else 0.0
-                z[i], word[i] = k, _which(idx, a, from_, to, phi, k, told[0, k] * u)
+                z[i], word[i] = k, which(idx, a, from_, to, phi, k, told[0, k] * u)
                 signals += 1
                 cdk[k] += 1
                 weight[k] = alpha[k] + cdk[k]
@@ -142,7 +142,8 @@ def _start_document(z: I32, start: int, stop: int, cdk: I32, weight: F32, alpha:
 
 
 @kernel
-def _tell(idx: I32, a: F32, from_: int, to: int, phi: F32, told: F32) -> None:
+def tell(idx: I32, a: F32, from_: int, to: int, phi: F32, told: F32) -> None:
+    """Set told [1, padded K] to sum_j a_j phi[idx_j, k]."""
     told[:] = 0.0
     row = told[0, : phi.shape[1]]
     for j in range(from_, to):
@@ -152,7 +153,7 @@ def _tell(idx: I32, a: F32, from_: int, to: int, phi: F32, told: F32) -> None:
 
 
 @kernel
-def _which(idx: I32, a: F32, from_: int, to: int, phi: F32, k: int, rest: float) -> int:
+def which(idx: I32, a: F32, from_: int, to: int, phi: F32, k: int, rest: float) -> int:
     """The word at `rest` of the masses a_j phi[idx_j, k]."""
     chosen = from_
     for j in range(from_, to):

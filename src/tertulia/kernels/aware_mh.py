@@ -77,6 +77,7 @@ def sweep_block(
     K, sum_alpha, changed = alpha.shape[0], alpha.sum(), 0
     cdk = np.zeros(K, dtype=np.int64)
     pool = np.empty(np.diff(documents[first : last + 1]).max() if last > first else 0, dtype=np.int32)
+    chance = np.empty(pool.shape[0])  # a phi[w, k] + r0 of each token: a row of phi is far away, read it once
     for d in range(first, last):
         start, stop = documents[d], documents[d + 1]
         n = stop - start
@@ -91,23 +92,28 @@ def sweep_block(
                 new = pool[j + (j >= i - start)]
             else:
                 new = _from_table(alpha_keep, alpha_other, (u - (n - 1)) / sum_alpha)
-            if uniform(key, at + np.uint64(3)) * likely < a * phi[w, new] + r0:
-                k, likely = new, a * phi[w, new] + r0
+            if new != k:
+                likely_new = a * phi[w, new] + r0
+                if uniform(key, at + np.uint64(3)) * likely < likely_new:
+                    k, likely = new, likely_new
             u = uniform(key, at + np.uint64(4)) * (a * total[w] + K * r0)
             if u < K * r0:
                 new = min(int(u / r0), K - 1)
             else:
                 new = _from_table(keep[w], other[w], (u - K * r0) / (a * total[w]))
-            likely_new = a * phi[w, new] + r0
-            ratio = (cdk[new] + alpha[new]) * likely_new * (a * mass[w, k] + r0)
-            if uniform(key, at + np.uint64(5)) * (cdk[k] + alpha[k]) * likely * (a * mass[w, new] + r0) < ratio:
-                k = new
+            if new != k:
+                likely_new = a * phi[w, new] + r0
+                ratio = (cdk[new] + alpha[new]) * likely_new * (a * mass[w, k] + r0)
+                if uniform(key, at + np.uint64(5)) * (cdk[k] + alpha[k]) * likely * (a * mass[w, new] + r0) < ratio:
+                    k, likely = new, likely_new
+            chance[i - start] = likely
             cdk[k] += 1
             pool[i - start] = k
         for i in range(start, stop):
             w, k = told[i - base], pool[i - start]
             cdk[k] = 0
-            signal = uniform(key, np.uint64(i * _DRAWS + 6)) * (a * phi[w, k] + r0) < a * phi[w, k]
+            likely = chance[i - start]
+            signal = uniform(key, np.uint64(i * _DRAWS + 6)) * likely < likely - r0
             changed += z[i] != (k if signal else -1)
             z[i], word[i] = (k, w) if signal else (-1, -1)
             if signal:

@@ -83,13 +83,18 @@ def run(
     return run_units(units, state, sweeps, key, reports, settings, threads)
 
 
+def offsets(sentences: Array, documents: Array, n_tokens: int) -> tuple[I64, I64]:
+    """Token offsets of the sentences that have words [S+1], and of documents in these [D+1]."""
+    tokens: I64 = np.unique(np.append(0, np.asarray(sentences, dtype=np.int64)))
+    if tokens[0] < 0 or tokens[-1] != n_tokens or not np.all(np.isin(documents, tokens)):
+        raise InputError("sentences must rise from 0 to the number of tokens, and documents end where a sentence ends")
+    return frozen(tokens, np.int64), frozen(np.searchsorted(tokens, documents), np.int64)
+
+
 def _units(words: Array, sentences: Array, documents: Array, V: int) -> Units:
     """Sentences as units, checked; those without words have no topic."""
     words, documents = checked_documents(words, documents, V)
-    tokens: I64 = np.unique(np.append(0, np.asarray(sentences, dtype=np.int64)))
-    if tokens[0] < 0 or tokens[-1] != len(words) or not np.all(np.isin(documents, tokens)):
-        raise InputError("sentences must rise from 0 to the number of tokens, and documents end where a sentence ends")
-    return Units(words, frozen(tokens, np.int64), frozen(np.searchsorted(tokens, documents), np.int64))
+    return Units(words, *offsets(sentences, documents, len(words)))
 
 
 def _start(units: Units, z: I32, V: int, alpha: F64, beta: float) -> LDAState:

@@ -5,6 +5,8 @@ server merges all local topics, into exactly K clusters. From then on everybody 
 broadcasts the summed counts, each party sweeps over its documents beside the counts of all others (AD-LDA, Newman et
 al., JMLR 2009), and only the *sum* of the new counts goes back, so that secure aggregation can hide single parties.
 
+The result is the mean over the last quarter of rounds, for single draws scatter, most of all where there is noise.
+
 In mode `sound` parties see their documents only through reports, charged once; counts are of the words that the
 noise-aware sampler takes tokens for, so that every round after the first is free.
 """
@@ -73,6 +75,7 @@ class State:
     round: int
     words: tuple[str, ...]
     counts: Array  # [K, V]
+    kept: Array  # [K, V] counts added up over the last rounds so far, a quarter of all
 
 
 @step
@@ -106,8 +109,8 @@ def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I
 def _from_reports(
     party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared
 ) -> tuple[I32, I32, I32, Mechanism]:
-    source, channel, release_id = reported(party, corpus, ask.training)
-    told = source if channel.kind == "laplace" else source()
+    tokens = reported(party, corpus, ask.training)
+    told = tokens.told(corpus.n_tokens)
     alpha, beta = _alpha(ask), ask.training.beta
     if before is None:
         topics = _topic_word(ask.counts, beta)
@@ -119,7 +122,7 @@ def _from_reports(
         told, corpus.documents, state, ask.training.sweeps, party.seed ^ 1,
         phi="mean", others=others, threads=party.setting("threads", 1),
     )  # fmt: skip
-    return state.z, state.word, state.cwk, Derived(COUNTS, parents=(release_id,))
+    return state.z, state.word, state.cwk, Derived(COUNTS, parents=(tokens.release_id,))
 
 
 def _alpha(ask: Shared) -> F64:
@@ -133,12 +136,24 @@ def train(fed: Federation, config: ConsensusTerms, state: State | None = None) -
     while state.round < config.rounds:
         ask = Shared(state.words, as_asked(config, config.sweeps), state.counts, state.round)
         counts = fed.sum(count_together, ask).counts
+        kept = state.kept + counts if state.round >= _first_kept(config) else state.kept
+        state = State(state.round + 1, state.words, counts, kept)
         scores: dict[str, Any] = {"topics": len(counts)}
         if evaluates(config):
-            phi = _topic_word(counts, config.beta)
+            phi = _topic_word(_mean(config, state), config.beta)
             scores["perplexity"] = perplexity(fed, state.words, phi, np.full(len(phi), config.alpha / len(phi)))
-        state = fed.commit(State(state.round + 1, state.words, counts), **scores)
+        state = fed.commit(state, **scores)
     return _result(config, state)
+
+
+def _first_kept(config: ConsensusTerms) -> int:
+    return config.rounds - -(-config.rounds // 4)
+
+
+def _mean(config: ConsensusTerms, state: State) -> Array:
+    """The counts as far as they are known by now: the last ones, then the mean of all that are kept."""
+    rounds = state.round - _first_kept(config)
+    return state.kept / rounds if rounds > 0 else state.counts
 
 
 def _start(fed: Federation, config: ConsensusTerms) -> State:
@@ -150,7 +165,8 @@ def _start(fed: Federation, config: ConsensusTerms) -> State:
         raise InputError("no party trained a model to start from")
     weights = np.concatenate([np.full(len(m.topic_word), float(m.documents)) for m in models])
     merged, weight = cluster(np.concatenate([m.topic_word for m in models]), weights, config.topics)
-    return State(0, words, np.rint(merged * weight[:, None] * _TOKENS).astype(np.int64))
+    counts = np.rint(merged * weight[:, None] * _TOKENS).astype(np.int64)
+    return State(0, words, counts, np.zeros_like(counts))
 
 
 _TOKENS = 100  # pseudo-tokens a document and topic: so many that the merged topics hardly move in the first round
@@ -173,11 +189,11 @@ def plan(config: ConsensusTerms) -> list[Planned]:
 
 
 def _result(config: ConsensusTerms, state: State) -> Trained:
-    K = len(state.counts)
-    weights = state.counts.sum(axis=1).astype(np.float64)
+    K, counts = len(state.counts), _mean(config, state)
+    weights = counts.sum(axis=1).astype(np.float64)
     return Trained(
         Topics(
-            _topic_word(state.counts, config.beta), Vocabulary(state.words), np.full(K, config.alpha / K), config.beta,
+            _topic_word(counts, config.beta), Vocabulary(state.words), np.full(K, config.alpha / K), config.beta,
             weights,
         ),
         {},

@@ -19,13 +19,14 @@ from tertulia.federation.types import Federation, Nothing, Party, PartyId, Plann
 from tertulia.methods.evaluation import SCORE, perplexity, score
 from tertulia.methods.local import PrivacyTerms, Training, as_asked, evaluates, planned_reports
 from tertulia.methods.local import train as train_party
-from tertulia.methods.merging import compose, integrate
+from tertulia.methods.merging import accepted, compose, integrate
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Public
 
 DOCUMENTS = Public("number of documents")
+TOP_WORDS = 50  # L of a party that has a xi of its own, but no L
 
 
 class FTMTerms(PrivacyTerms, Protocol):
@@ -59,7 +60,8 @@ class LocalModel:
 class Chain:
     """What a party keeps between rounds."""
 
-    z: Array  # [N_p] topic of each token
+    z: Array  # topics of tokens, or of sentences
+    topic_word: Array  # [K_p, V] what it pushed
 
 
 @message
@@ -90,9 +92,11 @@ def train_local(party: Party, state: Chain | None, ask: Task) -> tuple[Chain, Lo
             f"no word of party '{party.id}' is in the agreed vocabulary: check its language, or use 'union'"
         )
     # A party without state is new, whatever the round.
-    local = train_party(party, corpus, None if state is None else ask.model, ask.training)
-    return Chain(local.z), LocalModel(
-        party.release(local.topic_word.astype(np.float32), local.way_out),  # line 24 and topic-wise normalisation
+    start = None if state is None or ask.model is None else _taken_over(party, state, ask.model)
+    local = train_party(party, corpus, start, ask.training)
+    pushed = local.topic_word.astype(np.float32)  # line 24 and topic-wise normalisation
+    return Chain(local.z, pushed), LocalModel(
+        party.release(pushed, local.way_out),
         party.release(np.array(corpus.n_documents), DOCUMENTS),
     )
 
@@ -100,8 +104,14 @@ def train_local(party: Party, state: Chain | None, ask: Task) -> tuple[Chain, Lo
 @step
 def keep_composed(party: Party, state: Chain | None, ask: ComposedModel) -> tuple[Chain | None, Nothing]:
     """Store the composed local model at its party."""
-    party.keep("composed", topic_word=ask.topic_word)
+    party.keep("composed", topic_word=ask.topic_word if state is None else _taken_over(party, state, ask.topic_word))
     return state, Nothing()
+
+
+def _taken_over(party: Party, own: Chain, composed: Array) -> Array:
+    """The composed model, but for topics that the party's own xi and L, if it has any, do not find similar enough."""
+    xi, top = party.setting("min_similarity", 0.0), party.setting("top_words", TOP_WORDS)
+    return accepted(composed, own.topic_word, xi, top) if xi else composed
 
 
 def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trained:

@@ -6,8 +6,8 @@
 | `paper` | Laplace reports, through the plug-in exponent (8) | **the words** | as in `clear`: the claim does not hold |
 | `sound` | reports alone | words inferred from the reports | nothing that is not computed from the reports |
 
-In `sound` mode LDA is noise-aware: a report is a likelihood ratio, and the sampler weighs it as such. SentenceLDA takes
-each token for the word that its report speaks for most, and samples as if that were true.
+In `sound` mode the samplers of both models are noise-aware: a report is a likelihood ratio, and weighed as such. They
+push the mean over their last quarter of sweeps: single draws of what a noisy token may have been scatter widely.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from tertulia.arrays import F64, I32, Array
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError
 from tertulia.federation.types import Party, message
-from tertulia.kernels import aware, lda, private, sentence
+from tertulia.kernels import aware, aware_sentence, lda, private, sentence
 from tertulia.kernels.channel import Channel, Kind
+from tertulia.kernels.condensed import condensed
 from tertulia.kernels.lda import Sampler
 from tertulia.kernels.reports import reports
+from tertulia.kernels.rng import derive
 from tertulia.privacy.channels import TokenReports, paper_claim
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 
@@ -33,6 +35,7 @@ Mode = Literal["clear", "paper", "sound"]
 Model = Literal["lda", "sentence"]
 WHAT = "topic-word distributions"
 REPORTS = "reports of tokens"
+OWN = ("topics", "model", "sweeps", "alpha", "beta", "tau")  # what a party may choose for itself
 
 
 @message
@@ -55,9 +58,13 @@ class Training:
 class Reported(NamedTuple):
     """A party's tokens as their reports tell them."""
 
-    source: Any  # a function of (first, last), as the samplers take it
+    source: Any  # a function of (first, last): all entries of these tokens' reports
     channel: Channel
     release_id: str
+
+    def told(self, n_tokens: int) -> aware.Source:
+        """The reports as noise-aware samplers want them."""
+        return condensed(self.source, self.channel, n_tokens)
 
 
 class TrainingTerms(Protocol):
@@ -106,7 +113,7 @@ def planned_reports(terms: PrivacyTerms, words: int) -> tuple[Mechanism | None, 
     """What private training will charge for reports, if it makes any, and how results computed by it leave."""
     if terms.mode == "clear" or terms.epsilon is None:
         return None, Clear(WHAT)
-    channel = Channel("laplace" if terms.mode == "paper" else terms.channel, terms.epsilon, max(2, words))
+    channel = Channel("laplace" if terms.mode == "paper" else terms.channel, terms.epsilon, max(2, words), terms.tau)
     claim = paper_claim(channel) if terms.mode == "paper" else None
     charge = TokenReports(REPORTS, channel=channel, claimed=claim)
     return charge, Clear(WHAT, claimed=claim) if claim else Derived(WHAT, parents=("reports",))
@@ -132,24 +139,20 @@ class _Chain(NamedTuple):
 
 
 def train(party: Party, corpus: Corpus, start: Array | None, training: Training) -> Local:
-    """One global iteration at a party."""
-    K, model = party.setting("topics", training.topics), party.setting("model", training.model)
-    alpha = np.full(K, training.alpha / K)
+    """One global iteration at a party, which may have its own sampling settings."""
+    own = {name: party.setting(name, getattr(training, name)) for name in OWN}
+    training = dataclasses.replace(training, **own)
+    alpha = np.full(training.topics, training.alpha / training.topics)
     chain = _Chain(corpus, start, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
     if training.mode == "clear":
-        state = _plain_lda(chain) if model == "lda" else _sentences(chain, corpus.words, None)
+        state = _plain_lda(chain) if training.model == "lda" else _sentences(chain, None)
         return Local(state.z, lda.topic_word(state), Clear(WHAT))
-    source, channel, release_id = reported(party, corpus, training)
+    tokens = reported(party, corpus, training)
     if training.mode == "paper":
-        state = _literal_lda(chain, source) if model == "lda" else _sentences(chain, corpus.words, source)
-        return Local(state.z, lda.topic_word(state), Clear(WHAT, claimed=paper_claim(channel)))
-    way_out = Derived(WHAT, parents=(release_id,))
-    if model == "lda":
-        z, topic_word = _noise_aware(chain, source if channel.kind == "laplace" else source())
-        return Local(z, topic_word, way_out)
-    guessed = private.loudest(source, corpus.n_tokens, channel.V, chain.keys[0])
-    state = _sentences(chain, guessed, None)
-    return Local(state.z, lda.topic_word(state), way_out)
+        state = _literal_lda(chain, tokens.source) if training.model == "lda" else _sentences(chain, tokens.source)
+        return Local(state.z, lda.topic_word(state), Clear(WHAT, claimed=paper_claim(tokens.channel)))
+    z, topic_word = _noise_aware(chain, tokens.told(corpus.n_tokens))
+    return Local(z, topic_word, Derived(WHAT, parents=(tokens.release_id,)))
 
 
 def reported(party: Party, corpus: Corpus, training: Training) -> Reported:
@@ -193,33 +196,48 @@ def _literal_lda(chain: _Chain, source: Any) -> lda.LDAState:
     else:  # lines 8-10
         state = lda.init_from_topics(words, documents, start, alpha, beta, keys[0])
     sampler: private.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"
-    return private.run(words, documents, state, training.sweeps, keys[1], sampler, source, threads=threads)[0]
+    return private.run(
+        words, documents, state, training.sweeps, keys[1], sampler, source, learn_alpha=training.learn_alpha,
+        threads=threads,
+    )[0]  # fmt: skip
 
 
-def _sentences(chain: _Chain, words: I32, source: Any) -> lda.LDAState:
+def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
     """Algorithm 2, with or without reports.
 
     The papers' proposals come from tables that are a sweep old and hold the very topic that is redrawn, which biases
     the chain; without reports, where nothing has to be reproduced, they are fresh and exact.
     """
     corpus, start, alpha, training, keys, threads = chain
-    V, beta, units = len(corpus.vocabulary), training.beta, (words, corpus.sentences, corpus.documents)
+    V, beta, units = len(corpus.vocabulary), training.beta, (corpus.words, corpus.sentences, corpus.documents)
     if start is None:
         state = sentence.init(*units, V, len(alpha), alpha, beta, keys[0])
     else:
         state = sentence.init_from_topics(*units, start, alpha, beta, keys[0])
     sampler: private.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"
     proposals: private.Proposals = "fresh" if source is None else "stale"
-    return sentence.run(*units, state, training.sweeps, keys[1], sampler, source, proposals, threads=threads)[0]
+    return sentence.run(
+        *units, state, training.sweeps, keys[1], sampler, source, proposals, learn_alpha=training.learn_alpha,
+        threads=threads,
+    )[0]  # fmt: skip
 
 
-def _noise_aware(chain: _Chain, source: Any) -> tuple[I32, F64]:
-    """LDA from reports alone, each weighed as the likelihood ratio that it is; phi is its mean, as in `_plain_lda`."""
+def _noise_aware(chain: _Chain, told: aware.Source) -> tuple[I32, F64]:
+    """Both models from reports alone; phi is its mean, as in `_plain_lda`."""
     corpus, start, alpha, training, keys, threads = chain
     V, beta = len(corpus.vocabulary), training.beta
+    sentences = training.model == "sentence"
+    units = (told, corpus.sentences, corpus.documents) if sentences else (told, corpus.documents)
+    sampler: Any = aware_sentence if sentences else aware
     if start is None:
-        state = aware.init(source, corpus.documents, V, len(alpha), alpha, beta, keys[0])
+        state = sampler.init(*units, V, len(alpha), alpha, beta, keys[0])
     else:
-        state = aware.init_from_topics(source, corpus.documents, start, alpha, beta, keys[0])
-    state, _ = aware.run(source, corpus.documents, state, training.sweeps, keys[1], threads=threads, phi="mean")
-    return state.z, aware.topic_word(state)
+        state = sampler.init_from_topics(*units, start, alpha, beta, keys[0])
+    last = -(-training.sweeps // 4)
+    how = {"phi": "mean", "learn_alpha": training.learn_alpha, "threads": threads}
+    state, _ = sampler.run(*units, state, training.sweeps - last, keys[1], **how)
+    mean = np.zeros((len(alpha), V))
+    for s in range(last):
+        state, _ = sampler.run(*units, state, 1, int(derive(keys[1], s, last)), **how)
+        mean += sampler.topic_word(state) / last
+    return state.z, mean

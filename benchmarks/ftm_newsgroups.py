@@ -1,0 +1,163 @@
+"""FTM's figures on 20 Newsgroups: who is better than whom, what epsilon does, what rounds cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks import ftm_conventional as conventional
+from benchmarks.common import say
+from benchmarks.ftm_parties import FOUR, HELDOUT, SIX, THREE, World, at_random, cut, world
+from tertulia import FTM, Centralised, Consensus, Corpus, NonCollaborative, federate
+
+EPSILONS = (8, 9, 10, 11)
+MODELS = ("lda", "sentence")
+PRIORS = {"alpha": 5.0, "beta": 0.01}
+RUN: dict[str, Any] = {"workers": 2, "heldout": HELDOUT}
+Curve = list[dict[str, float]]  # round, ll, bytes
+
+
+def likelihoods(corpus: Corpus, quick: bool) -> dict[str, Any]:
+    """Test log likelihood of each party alone, of the federation in every mode, and of the pooled model."""
+    small = world(cut(corpus, THREE, 0.1 if quick else 0.4), max_words=1000 if quick else 2000)
+    topics, rounds, sweeps = (10, 2, 10) if quick else (20, 3, 20)
+    common = {"topics": topics, "vocabulary": small.words, **PRIORS}
+    method = {**common, "rounds": rounds, "sweeps": sweeps, "evaluate": False}
+    alone = NonCollaborative(**common, sweeps=rounds * sweeps).fit(small.parties, **RUN)
+    single = {party: small.score(model) for party, model in alone.local.items()}
+    clear, counts = {}, {}
+    for model in MODELS:
+        shared = FTM(**method, model=model).fit(small.parties, **RUN)
+        clear[model], counts[model] = small.score(shared), shared.n_topics
+    say(f"alone {rounded(single)}, federated {rounded(clear)}")
+    pooled = Centralised(**common | {"topics": counts["lda"]}, sweeps=rounds * sweeps).fit(
+        small.parties, heldout=HELDOUT
+    )
+    return {
+        "ll_unigram": small.unigram,
+        "ll_single": single,
+        "ll_single_best": max(single.values()),
+        "ll_federated": {str(eps): _private(small, method, eps) for eps in EPSILONS},
+        "ll_federated_clear": clear,
+        "ll_pooled": small.score(pooled),
+    }
+
+
+def _private(small: World, method: Mapping[str, Any], epsilon: int) -> dict[str, dict[str, float]]:
+    """Both modes and models at one epsilon: Laplace noise in `paper`, randomised response in `sound`.
+
+    Topics of noisy counts need a stronger prior than those of clean ones.
+    """
+    beta = {"paper": 0.01, "sound": 0.1}
+    found = {
+        mode: {
+            model: small.score(
+                FTM(**{**method, "beta": beta[mode]}, model=model, mode=mode, epsilon=epsilon).fit(small.parties, **RUN)
+            )
+            for model in MODELS
+        }
+        for mode in ("paper", "sound")
+    }
+    say(f"epsilon {epsilon}: { {mode: rounded(scores) for mode, scores in found.items()} }")
+    return found
+
+
+def rounds_needed(corpus: Corpus, quick: bool) -> dict[str, Any]:
+    """How many rounds it takes to go 95 % of the way from the unigram to the final likelihood."""
+    share, words = (0.25, 3000) if quick else (1.0, 8000)
+    topics, rounds, synchronisations = (15, 4, 200) if quick else (30, 15, 400)
+    three, four = (world(cut(corpus, plan, share), max_words=words) for plan in (THREE, FOUR))
+    curves: dict[str, Curve] = {}
+    T = 0
+    for name, parties in {"FTM, three parties": three, "FTM, four parties": four}.items():
+        method = FTM(topics=topics, rounds=rounds, sweeps=50, vocabulary=parties.words, evaluate=True, **PRIORS)
+        shared = method.fit(parties.parties, **RUN)
+        T = T or shared.n_topics
+        curves[name] = curve(shared.history)
+        say(f"{name}: {shared.n_topics} topics, {[round(p['ll'], 3) for p in curves[name]]}")
+    curves["conventional, three parties"] = synchronised(three, T, synchronisations)
+    ends = {name: points[-1]["ll"] for name, points in curves.items()}
+    goals = {name: _goal(three.unigram, ends[name]) for name in curves}
+    first, second, third = curves
+    return {
+        "rounds_to_95": reached(curves[first], goals[first]),
+        "sweeps_to_95": _sweeps(reached(curves[first], goals[first]), 50),
+        "conventional_rounds_to_95": reached(curves[third], goals[first]),  # the same likelihood
+        "conventional_rounds_to_95_of_its_own": reached(curves[third], goals[third]),
+        "rounds_to_95_four_parties": reached(curves[second], goals[second]),
+        "bytes_to_95": _bytes(curves[first], goals[first]),
+        "conventional_bytes_to_95": _bytes(curves[third], goals[first]),
+        "rounds_unigram": three.unigram,
+        "curves": curves,
+    }
+
+
+def synchronised(three: World, topics: int, rounds: int) -> Curve:
+    """The conventional method, scored every five rounds."""
+    facts: list[Mapping[str, Any]] = []
+    config = {"words": three.words["words"], "topics": topics, "rounds": rounds, "every": 5, "smoothing": 0.0, **PRIORS}
+    found = federate(
+        conventional.train, three.parties, config=config, **RUN,
+        observe=lambda kind, fact: facts.append(fact) if kind == "round" else None,
+    )  # fmt: skip
+    sent = _running_bytes(facts)
+    say(f"conventional, {topics} topics: {[round(p['ll'], 3) for p in found[:: max(1, len(found) // 10)]]}")
+    return [{**point, "bytes": sent[int(point["round"])]} for point in found]
+
+
+def consensus(corpus: Corpus, quick: bool) -> dict[str, Any]:
+    """Counting together against pooling, at the same number of topics and the same total of sweeps."""
+    parties = cut(corpus, SIX, 0.3 if quick else 1.0)
+    everything = Corpus.concatenate(list(parties.values()))
+    splits = {"natural": parties, "iid": at_random(everything, {f"p{i}": i for i in range(1, 7)})}
+    found = {}
+    for name, split in splits.items():
+        six = world(split, max_words=3000 if quick else 8000)
+        common = {"topics": 20 if quick else 40, "vocabulary": six.words, **PRIORS}
+        shared = Consensus(**common, start_sweeps=20, rounds=8, sweeps=5, evaluate=False).fit(split, **RUN)
+        pooled = Centralised(**common, sweeps=60).fit(split, heldout=HELDOUT)
+        ppl, ppl_pooled = six.perplexity(shared), six.perplexity(pooled)
+        found[name] = {"ppl": ppl, "ppl_pooled": ppl_pooled, "rounds": 8}
+        say(f"consensus, {name}: {ppl:.0f}, pooled {ppl_pooled:.0f}: {ppl / ppl_pooled:.3f}")
+    return {"consensus": found}
+
+
+def curve(history: Any) -> Curve:
+    """Log likelihood and bytes so far of each round that was scored."""
+    sent = _running_bytes(history)
+    return [
+        {"round": i, "ll": -math.log(facts["perplexity"]), "bytes": sent[i]}
+        for i, facts in enumerate(history)
+        if "perplexity" in facts
+    ]
+
+
+def reached(points: Curve, goal: float) -> int | None:
+    """The first round at or above the goal; none: never."""
+    return next((int(point["round"]) for point in points if point["ll"] >= goal), None)
+
+
+def rounded(scores: Mapping[str, float]) -> dict[str, float]:
+    """For humans."""
+    return {name: round(value, 3) for name, value in scores.items()}
+
+
+def _running_bytes(history: Any) -> list[float]:
+    sent, total = [], 0.0
+    for facts in history:
+        total += sum(down + up for down, up in facts["bytes"].values())
+        sent.append(total)
+    return sent
+
+
+def _goal(unigram: float, end: float) -> float:
+    return unigram + 0.95 * (end - unigram)
+
+
+def _bytes(points: Curve, goal: float) -> float | None:
+    return next((point["bytes"] for point in points if point["ll"] >= goal), None)
+
+
+def _sweeps(rounds: int | None, sweeps: int) -> int | None:
+    return None if rounds is None else rounds * sweeps

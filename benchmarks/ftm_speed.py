@@ -1,0 +1,147 @@
+"""How fast the private samplers are: against dense vectors of noise, and against sampling without noise."""
+
+from __future__ import annotations
+
+import functools
+import math
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import cpu_timed, say
+from benchmarks.generated import generate
+from tertulia import Corpus
+from tertulia.arrays import F32, F64, I32, I64
+from tertulia.kernels import aware, lda, private
+from tertulia.kernels.compiled import kernel
+from tertulia.kernels.private_phi import mean_log_phi
+from tertulia.kernels.reports import Channel, reports
+from tertulia.kernels.rng import bits, derive, uniform
+
+V, EPSILON, TAU, K = 20_000, 11.0, 0.2, 50
+REPEATS = 3
+
+
+def speeds(quick: bool) -> dict[str, Any]:
+    """Ratios of CPU seconds, each the best of three, one thread."""
+    with tempfile.TemporaryDirectory() as directory:
+        corpus = generate(Path(directory) / "corpus", 400_000 if quick else 2_000_000, V)
+        return {**against_dense(1000 if quick else 2000), **against_plain(corpus)}
+
+
+def against_dense(tokens: int) -> dict[str, float]:
+    """Private MH with sparse reports over the naive way: a vector of V entries a token.
+
+    Once with the reports at hand, once with their noise drawn in the sweep, as it must be where they do not fit.
+    """
+    words, documents = _zipf(tokens, length=100)
+    channel = Channel("laplace", EPSILON, V, TAU)
+    source = functools.partial(reports, words, channel, bytes(32), "speed")
+    told = source(0, tokens)
+    state = lda.init(words, documents, V, K, 0.1, 0.01, 1)
+    by_topic = np.ascontiguousarray(mean_log_phi(state.cwk, state.ck, 0.01).T).astype(np.float64)  # [K, V]
+    noisy = np.zeros((tokens, V), dtype=np.float32)
+    noisy[np.repeat(np.arange(tokens), np.diff(told.indptr)), told.idx] = told.value
+    mass, alpha = np.exp(by_topic.T), np.full(K, 0.1)
+
+    def naive(draw: bool) -> None:
+        dense_sweep(words, documents, state.z.copy(), noisy, by_topic, mass, alpha, EPSILON, TAU, draw, derive(3))
+
+    ours = _seconds(lambda: private.run(words, documents, state, 1, 2, "mh", told))
+    ours_drawn = _seconds(lambda: private.run(words, documents, state, 1, 2, "mh", source))
+    dense, dense_drawn = _seconds(lambda: naive(False)), _seconds(lambda: naive(True))
+    say(f"us a token: private MH {1e6 * ours / tokens:.1f}, dense {1e6 * dense / tokens:.1f}; drawing noise as well: ")
+    say(f"  {1e6 * ours_drawn / tokens:.1f}, dense {1e6 * dense_drawn / tokens:.1f}")
+    return {"speedup_private_mh": dense / ours, "speedup_private_mh_with_noise": dense_drawn / ours_drawn}
+
+
+def against_plain(corpus: Corpus) -> dict[str, float]:
+    """Noise-aware MH by randomised response over MH without noise: the papers' way, and our fastest (WarpLDA)."""
+    words, documents, topics = corpus.words, corpus.documents, 100
+    told = reports(words, Channel("krr", EPSILON, V), bytes(32), "speed")
+    settled, _ = lda.run(words, documents, lda.init(words, documents, V, topics, 0.1, 0.01, 1), 10, 2, phi="mean")
+    topic_word = lda.topic_word(settled)
+    state = aware.init_from_topics(told, documents, topic_word, 0.1, 0.01, 3)
+    seconds = {
+        "krr": _seconds(lambda: aware.run(told, documents, state, 4, 4, "mh", phi="mean")),
+        "mh": _seconds(lambda: private.run(words, documents, settled, 4, 4, "mh", phi="mean")),
+        "warp": _seconds(lambda: lda.run(words, documents, settled, 4, 4, "warp")),
+    }
+    say(f"ns a token: { {name: round(1e9 * s / 4 / len(words)) for name, s in seconds.items()} }")
+    return {"krr_over_mh": seconds["krr"] / seconds["mh"], "krr_over_warp": seconds["krr"] / seconds["warp"]}
+
+
+def _seconds(function: Callable[[], Any]) -> float:
+    function()  # compiled by now
+    return min(cpu_timed(function)[0] for _ in range(REPEATS))
+
+
+def _zipf(tokens: int, length: int) -> tuple[I32, I64]:
+    share = 1.0 / np.arange(1, V + 1)
+    words = np.random.default_rng(1).choice(V, size=tokens, p=share / share.sum()).astype(np.int32)
+    return words, np.arange(0, tokens + 1, length)
+
+
+@kernel
+def dense_sweep(
+    words: I32, documents: I64, z: I32, noisy: F32, log_phi: F64, mass: F64, alpha: F64, epsilon: float, tau: float,
+    draw: bool, key: np.uint64,
+) -> int:  # fmt: skip
+    """Algorithm 1 as one would write it down: noisy [N, V] vectors, a likelihood is a sum over all words (8)."""
+    K, V = log_phi.shape
+    row, moved = np.empty(V, dtype=np.float32), 0
+    for d in range(documents.shape[0] - 1):
+        cdk = alpha.copy()
+        for i in range(documents[d], documents[d + 1]):
+            cdk[z[i]] += 1.0
+        for i in range(documents[d], documents[d + 1]):
+            own, old = bits(key, np.uint64(i)), z[i]
+            row[:] = noisy[i]
+            if draw:
+                draw_vector(row, words[i], epsilon, tau, own)
+            cdk[old] -= 1.0
+            now, likely = old, likelihood(row, log_phi[old])
+            for j, weight in enumerate((cdk, mass[words[i]])):  # a document proposal, then a word proposal
+                new = choose(weight, uniform(own, np.uint64(2 * j)))
+                likely_new = likelihood(row, log_phi[new])
+                ratio = likely_new - likely
+                if j == 1:
+                    ratio += math.log(cdk[new] / cdk[now]) + log_phi[now, words[i]] - log_phi[new, words[i]]
+                if math.log(uniform(own, np.uint64(2 * j + 1))) < ratio:
+                    now, likely = new, likely_new
+            cdk[now] += 1.0
+            z[i] = now
+            moved += now != old
+    return moved
+
+
+@kernel
+def likelihood(row: F32, log_phi: F64) -> float:
+    """The plug-in exponent (8), noise and all."""
+    total = 0.0
+    for v in range(row.shape[0]):
+        total += row[v] * log_phi[v]
+    return total
+
+
+@kernel
+def draw_vector(row: F32, word: int, epsilon: float, tau: float, key: np.uint64) -> None:
+    """A one-hot vector under Laplace noise, clapped at tau."""
+    for v in range(row.shape[0]):
+        u = uniform(key, np.uint64(100 + v)) - 0.5
+        noise = -math.copysign(math.log(1.0 - 2.0 * abs(u)), u) / epsilon
+        entry = noise + (1.0 if v == word else 0.0)
+        row[v] = entry if entry > tau else 0.0
+
+
+@kernel
+def choose(weight: F64, u: float) -> int:
+    """A draw from weights [K], by walking through them."""
+    rest, k = u * weight.sum(), 0
+    while k < weight.shape[0] - 1 and rest >= weight[k]:
+        rest -= weight[k]
+        k += 1
+    return k
