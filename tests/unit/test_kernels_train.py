@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tertulia.errors import InputError
-from tertulia.kernels import lda, oem, start
+from tertulia.kernels import lda, mass, oem
+from tertulia.kernels.batch import batches
 from tertulia.kernels.compiled import frozen
 from tertulia.kernels.lanes import add, dot, padded_with_zeros, total
 from tertulia.kernels.rng import derive
@@ -42,16 +43,26 @@ def test_same_bits_at_any_number_of_threads(corpus, sampler, how):
     assert not np.array_equal(one.z, train(corpus, key=4, **settings).z)
 
 
+def test_an_epoch_of_few_topics_a_document_has_the_same_bits_at_any_number_of_threads(corpus, monkeypatch):
+    monkeypatch.setattr(mass, "_CELLS", 40 * 320)  # common words and rare ones
+    one, two, four = (train(corpus, threads=t, K=310, sweeps=0) for t in (1, 2, 4))
+    assert equal(one, two)
+    assert equal(one, four)
+    assert not np.array_equal(one.z, train(corpus, K=310, sweeps=0, key=4).z)
+
+
 def test_training_is_a_start_and_a_run(corpus):
     begun = train(corpus, sweeps=0)
     assert equal(train(corpus, sweeps=3), lda.run(*corpus, begun, 3, 3, "auto", phi="mean")[0])
     assert equal(train(corpus, sweeps=0, start="random"), lda.init(*corpus, V, K, 0.1, 0.01, key=3))
 
 
-def test_the_warm_start_has_found_the_topics(corpus):
+@pytest.mark.parametrize("topics", [K, 300])
+def test_the_warm_start_has_found_the_topics(corpus, topics):
+    """By both kinds of epoch: all topics in play, and the few of a document."""
     words, _ = corpus
-    z = train(corpus, sweeps=0).z
-    together = np.zeros((K, K))
+    z = train(corpus, K=topics, sweeps=0).z
+    together = np.zeros((K, topics))
     np.add.at(together, (words // 20, z), 1)
     assert together.max(axis=0).sum() > 0.5 * len(words)  # purity; uniform topics have 0.2
 
@@ -70,32 +81,15 @@ def test_a_start_from_topics_draws_words_that_they_lack_uniformly():
     assert np.abs(state.ck / 6_000 - 1 / 3).max() < 4.5 * np.sqrt(2 / 9 / 6_000)
 
 
-def test_children_divide_the_topics_of_an_epoch(corpus, monkeypatch):
-    prior = 0.04 * np.bincount(np.arange(15) % K)
-    coarse = start.warm(*map(frozen, corpus, (np.int32, np.int64)), V, prior, 0.01, derive(1), 1)
-    monkeypatch.setattr(start, "_MOST_TOPICS", K)
-    fine = start.warm(*map(frozen, corpus, (np.int32, np.int64)), V, np.full(15, 0.04), 0.01, derive(1), 1)
-    assert np.array_equal(fine % K, coarse)
-    assert len(np.unique(fine)) == 15
-    for first, last in zip(corpus[1], corpus[1][1:], strict=False):  # a document knows one child of each parent
-        assert len(np.unique(fine[first:last])) == len(np.unique(coarse[first:last]))
-
-
-def test_the_rarest_words_share_a_row():
-    words = frozen([4, 4, 4, 2, 2, 0, 1], np.int32)
-    assert start.common_rows(words, 5, most=5).tolist() == [0, 1, 2, 3, 4]
-    assert start.common_rows(words, 5, most=3).tolist() == [2, 2, 1, 2, 0]
-
-
-def test_an_epoch_equals_its_formula(corpus, monkeypatch):
+def test_an_epoch_equals_its_formula(corpus):
     """Against a literal version in float64, batch by batch."""
     words, documents = (frozen(x, t) for x, t in zip(corpus, (np.int32, np.int64), strict=True))
     alpha, beta, key = np.linspace(0.05, 0.3, K), 0.02, derive(9)
-    phi = oem.epoch(words, documents, frozen(np.arange(V), np.int32), K, alpha, beta, key)
+    phi = oem.epoch(words, documents, V, alpha, beta, key)
     s = oem.random_stats(np.bincount(words, minlength=V), K, key, 1)[:, :K].astype(float)
     assert s.sum() == pytest.approx(len(words), rel=0.1)
-    assert len(oem.batches(documents)) > 5
-    for t, (first, last) in enumerate(oem.batches(documents)):
+    assert len(batches(documents)) > 5
+    for t, (first, last) in enumerate(batches(documents)):
         topics = (s + beta) / (s.sum(axis=0) + V * beta)  # [V, K]
         expected = np.zeros_like(s)
         for d in range(first, last):
@@ -106,7 +100,7 @@ def test_an_epoch_equals_its_formula(corpus, monkeypatch):
                 theta = alpha + (r / r.sum(axis=1, keepdims=True)).sum(axis=0)
             r = theta * topics[mine]
             np.add.at(expected, mine, r / r.sum(axis=1, keepdims=True))
-        rho = (0.05 * len(oem.batches(documents)) + t) ** -0.9
+        rho = (0.05 * len(batches(documents)) + t) ** -0.9
         s = (1 - rho) * s + rho * len(words) / (documents[last] - documents[first]) * expected
     assert np.allclose(phi[:, :K], (s + beta) / (s.sum(axis=0) + V * beta), rtol=2e-3, atol=1e-7)
     assert not phi[:, K:].any()

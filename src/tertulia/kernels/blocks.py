@@ -25,9 +25,13 @@ def cuts(offsets: Array, parts: int) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in pairwise(edges)]
 
 
-def run(function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]], threads: int) -> list[_T]:
-    """`[function(*job) for job in jobs]`, with up to `threads` jobs at a time."""
+def run(
+    function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]], threads: int, pool: ThreadPoolExecutor | None = None
+) -> list[_T]:
+    """`[function(*job) for job in jobs]`, with up to `threads` jobs at a time; many short calls share a pool."""
     if threads == 1 or len(jobs) < 2:
         return [function(*job) for job in jobs]
-    with ThreadPoolExecutor(threads) as pool:
+    if pool is not None:
         return list(pool.map(lambda job: function(*job), jobs))
+    with ThreadPoolExecutor(threads) as own:
+        return list(own.map(lambda job: function(*job), jobs))

@@ -53,7 +53,7 @@ def _dense(
     phi: str,
     threads: int,
 ) -> int:
-    cwk, changed = counts(words, z, V, len(alpha)), 0
+    cwk, changed = counts(words, z, V, len(alpha), threads), 0
     for stream in streams:
         ck = frequency(z, len(alpha))
         exact = phi == "draw"
@@ -73,12 +73,12 @@ def _sparse(
     phi: str,
     threads: int,
 ) -> int:
-    by_word, changed = columns(words, V), 0
+    by_word, changed = columns(words, V, threads), 0
     if phi == "draw" and V * len(alpha) > DENSE_CELLS:
         raise InputError(f"phi = 'draw' fills {V} words x {len(alpha)} topics: too many, use phi = 'mean' or 'warp'")
     for stream in streams:
         if phi == "draw":
-            cwk = counts(words, z, V, len(alpha))
+            cwk = counts(words, z, V, len(alpha), threads)
             drawn = draw_phi(cwk, frequency(z, len(alpha)), beta, derive(stream, _PHI), threads)
             rows = phi_rows(drawn, alpha, threads)
         else:
@@ -98,12 +98,12 @@ def _warp(
     phi: str,
     threads: int,
 ) -> int:
-    by_word = columns(words, V)
-    packed = warp.pack(by_word.places, z)
+    by_word = columns(words, V, threads)
+    packed = warp.pack(by_word.places, z, threads)
     ck, changed = frequency(z, len(alpha)), 0
     for stream in streams:
         ck, changed = warp.sweep(documents, by_word, packed, ck, alpha, beta, derive(stream, _SWEEP), threads)
-    z[:] = warp.unpack(by_word.places, packed)
+    z[:] = warp.unpack(by_word.places, packed, threads)
     return changed
 
 

@@ -15,6 +15,7 @@ from tertulia.arrays import I32, I64
 from tertulia.errors import InputError
 from tertulia.kernels import blocks
 from tertulia.kernels.compiled import frozen, kernel
+from tertulia.kernels.dense import frequency
 
 U16 = NDArray[np.uint16]
 U32 = NDArray[np.uint32]
@@ -29,7 +30,7 @@ class Columns(NamedTuple):
     places: U32  # [N] the place of token i
 
 
-def columns(words: I32, V: int) -> Columns:
+def columns(words: I32, V: int, threads: int = 1) -> Columns:
     """Sort tokens [N] by word, those of one word in their old order.
 
     >>> columns(np.array([1, 0, 1], dtype=np.int32), V=2)
@@ -37,16 +38,25 @@ def columns(words: I32, V: int) -> Columns:
     """
     if len(words) >= _MOST_TOKENS:
         raise InputError(f"{len(words)} tokens: the samplers 'sparse' and 'warp' take fewer than {_MOST_TOKENS}")
-    starts = np.concatenate(([0], np.cumsum(np.bincount(words, minlength=V))))
-    return Columns(frozen(starts, np.int64), frozen(_places(frozen(words, np.int32), starts), np.uint32))
+    ranges, words = parts(len(words), threads), frozen(words, np.int32)
+    tokens = np.array(blocks.run(frequency, [(words[first:last], V) for first, last in ranges], threads))  # [parts, V]
+    starts = np.concatenate(([0], np.cumsum(tokens.sum(axis=0))))
+    free = starts[:-1] + np.cumsum(tokens, axis=0) - tokens  # where each part's tokens of a word begin
+    places = np.empty(len(words), dtype=np.uint32)
+    blocks.run(_place_block, [(words, *ends, mine, places) for ends, mine in zip(ranges, free, strict=True)], threads)
+    return Columns(frozen(starts, np.int64), frozen(places, np.uint32))
 
 
 def sort(places: U32, z: I32, threads: int) -> U16:
     """The topics of tokens, moved to their places."""
     by_word = np.empty(len(z), dtype=np.uint16)
-    edges = [len(z) * part // threads for part in range(threads + 1)]
-    blocks.run(_sort_block, [(places, z, by_word, first, last) for first, last in pairwise(edges)], threads)
+    blocks.run(_sort_block, [(places, z, by_word, first, last) for first, last in parts(len(z), threads)], threads)
     return by_word
+
+
+def parts(n: int, threads: int) -> list[tuple[int, int]]:
+    """0..n-1 in a range for each thread."""
+    return list(pairwise(n * part // threads for part in range(threads + 1)))
 
 
 def shares(offsets: I64, threads: int) -> list[tuple[int, int]]:
@@ -62,13 +72,10 @@ def checked_topics(K: int) -> int:
 
 
 @kernel
-def _places(words: I32, starts: I64) -> U32:
-    free = starts[:-1].copy()
-    places = np.empty(words.shape[0], dtype=np.uint32)
-    for i in range(words.shape[0]):
+def _place_block(words: I32, first: int, last: int, free: I64, places: U32) -> None:
+    for i in range(first, last):
         places[i] = free[words[i]]
         free[words[i]] += 1
-    return places
 
 
 @kernel

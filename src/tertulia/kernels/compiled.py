@@ -29,11 +29,6 @@ def kernel(function: _F) -> _F:
     return _compiled(function, nogil=True)
 
 
-def reduction(function: _F) -> _F:
-    """Compile a function whose sums LLVM may reorder, and so turn into vector code: last bits vary with the CPU."""
-    return _compiled(function, nogil=True, fastmath={"reassoc", "nsz"})
-
-
 def frozen(x: Any, dtype: DTypeLike) -> Array:
     """A contiguous read-only view of `x`: memory maps and plain arrays then share one compiled version."""
     view = np.ascontiguousarray(np.asarray(x), dtype=dtype).view()

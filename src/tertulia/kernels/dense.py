@@ -30,15 +30,27 @@ def sweep(words: I32, documents: I64, z: I32, phi: F32, alpha: F64, key: np.uint
         for (first, last), cwk in zip(ranges, tallies, strict=True)
     ]
     changed = sum(blocks.run(sweep_block, jobs, threads))
-    edges = np.linspace(0, V, threads + 1).astype(int)
-    blocks.run(_add_up, [(tallies, first, last) for first, last in pairwise(edges)], threads)
-    return tallies[0], changed
+    return _added_up(tallies, threads), changed
 
 
-def _add_up(tallies: list[I32], first: int, last: int) -> None:
-    """Add all the counts of words first..last-1 to those of the first tally."""
-    for other in tallies[1:]:
-        tallies[0][first:last] += other[first:last]
+def counts(words: I32, z: I32, V: int, K: int, threads: int = 1) -> I32:
+    """Tokens of word w in topic k, [V, K]."""
+    words, z = frozen(words, np.int32), frozen(z, np.int32)
+    edges = [len(z) * part // threads for part in range(threads + 1)]
+    tallies = blocks.run(count_block, [(words, z, a, b, V, K) for a, b in pairwise(edges)], threads)
+    return _added_up(tallies, threads)
+
+
+def _added_up(tallies: list[I32], threads: int) -> I32:
+    """The sum of counts [V, K], in place of the first."""
+
+    def add(first: int, last: int) -> None:
+        for other in tallies[1:]:
+            tallies[0][first:last] += other[first:last]
+
+    edges = np.linspace(0, len(tallies[0]), threads + 1).astype(int)
+    blocks.run(add, list(pairwise(edges)), threads)
+    return tallies[0]
 
 
 @kernel
@@ -74,10 +86,10 @@ def sweep_block(
 
 
 @kernel
-def counts(words: I32, z: I32, V: int, K: int) -> I32:
-    """Tokens of word w in topic k, [V, K]."""
+def count_block(words: I32, z: I32, first: int, last: int, V: int, K: int) -> I32:
+    """Tokens first..last-1 of word w in topic k, [V, K]."""
     cwk = np.zeros((V, K), dtype=np.int32)
-    for i in range(words.shape[0]):
+    for i in range(first, last):
         cwk[words[i], z[i]] += 1
     return cwk
 

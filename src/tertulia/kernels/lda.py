@@ -237,8 +237,8 @@ def _counted(words: I32, z: I32, V: int, alpha: F64, beta: float, threads: int =
     K = len(alpha)
     ck = frequency(frozen(z, np.int32), K)
     if V * K <= chains.DENSE_CELLS:
-        return LDAState(z, counts(words, z, V, K), ck, alpha, beta)
-    starts, topics, tokens = count(columns(words, V), z, K, threads)
+        return LDAState(z, counts(words, z, V, K, threads), ck, alpha, beta)
+    starts, topics, tokens = count(columns(words, V, threads), z, K, threads)
     cwk = csr_array((tokens.astype(np.int32), topics.astype(np.int32), starts), shape=(V, K))
     return LDAState(z, cwk, ck, alpha, beta)
 

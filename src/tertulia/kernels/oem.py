@@ -13,85 +13,42 @@ costs as much as four. A second epoch gains little.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tertulia.arrays import F32, F64, I32, I64, Array
+from tertulia.arrays import F32, F64, I32, I64
 from tertulia.kernels import blocks
-from tertulia.kernels.compiled import kernel
+from tertulia.kernels.batch import Batch, steps
+from tertulia.kernels.compiled import frozen, kernel
 from tertulia.kernels.dense import frequency
 from tertulia.kernels.lanes import add, dot, padded, padded_with_zeros, total
 from tertulia.kernels.rng import bits
 
-_DECAY = 0.9
-_DELAY = 2.0  # batches; small ones get a longer delay, of so many tokens but at most this share of the epoch:
-_DELAY_TOKENS, _DELAY_SHARE = 10_000, 0.05  # topics must not be those of the first few documents
-_BATCHES = 200  # in an epoch, unless that makes them too small to be worth starting or too large to be held
-_SMALLEST, _LARGEST = 250, 50_000  # tokens of a batch
 _PARTS = 16  # of the words of a batch: fixed, for the order of sums
 _ITERATIONS = 4  # of the E-step
 _LOW = np.uint64(2**21 - 1)
 _WORDS = 512  # a block for one thread
 
 
-class Batch(NamedTuple):
-    """The distinct words of each document of a mini-batch, by document and by word."""
-
-    words: I32  # [pairs] sorted by document, then word
-    counts: F32  # [pairs]
-    offsets: I64  # [documents+1] into the pairs
-    owner: I32  # [pairs] the document of a pair
-    order: I64  # [pairs] the pairs sorted by word
-    columns: I64  # [distinct words+1] into the order
-
-
-def epoch(
-    words: I32, documents: I64, rows: I32, K: int, alpha: F64, beta: float, key: np.uint64, threads: int = 1
-) -> F32:
-    """The topics after one epoch: phi [rows, padded K], as `dense` takes it; word w has row rows[w]."""
-    N, V = len(words), int(rows.max(initial=0)) + 1
-    tokens = np.bincount(rows, frequency(words, len(rows)), minlength=V)
-    stats, prior = random_stats(tokens, K, key, threads), padded_with_zeros(alpha)
+def epoch(words: I32, documents: I64, V: int, alpha: F64, beta: float, key: np.uint64, threads: int = 1) -> F32:
+    """The topics after one epoch: phi [V, padded K], as `dense` takes it."""
+    K = len(alpha)
+    stats, prior = random_stats(frequency(words, V), K, key, threads), padded_with_zeros(alpha)
     ck, scale = stats.sum(axis=0, dtype=np.float64), 1.0  # [padded K]; true counts are `scale` times what is kept
-    cuts = batches(documents)
-    delay = max(_DELAY, len(cuts) * min(_DELAY_TOKENS / max(N, 1), _DELAY_SHARE))
     with ThreadPoolExecutor(threads) as pool:
-        for t, (first, last) in enumerate(cuts):
+        for batch, rate, times in steps(words, documents, frozen(np.arange(V), np.int32), V):
             base = beta / scale
-            inverse = _inverse(ck, V * base, K)
-            rate = (delay + t) ** -_DECAY
+            inverse = inverted(ck, V * base, K)
             scale *= 1.0 - rate
-            weight = rate * N / int(documents[last] - documents[first]) / scale
-            batch = distinct(rows[words[documents[first] : documents[last]]], documents[first : last + 1], V)
-            ck += _step(batch, stats, base, inverse, prior, weight, pool, threads)
+            ck += _step(batch, stats, base, inverse, prior, rate * times / scale, pool, threads)
     stats += np.float32(beta / scale)
-    stats *= _inverse(ck, V * beta / scale, K)
+    stats *= inverted(ck, V * beta / scale, K)
     return stats
 
 
-def batches(documents: I64) -> list[tuple[int, int]]:
-    """Documents in mini-batches (first, last), none of them without tokens."""
-    N = int(documents[-1])
-    size = int(np.clip(N // _BATCHES, _SMALLEST, _LARGEST))
-    ranges = blocks.cuts(documents, max(N // size, 1))
-    return [(first, last) for first, last in ranges if documents[first] < documents[last]]
-
-
-def distinct(words: I32, documents: I64, V: int) -> Batch:
-    """The words of documents, each once a document; offsets need not start at 0."""
-    owner = np.repeat(np.arange(len(documents) - 1), np.diff(documents))
-    pairs, counts = np.unique(owner * V + words, return_counts=True)
-    owner, word = np.divmod(pairs, V)
-    order = np.sort(word * len(pairs) + np.arange(len(pairs))) % len(pairs)
-    offsets = np.searchsorted(owner, np.arange(len(documents)))
-    columns = np.concatenate(([0], np.flatnonzero(np.diff(word[order])) + 1, [len(pairs)]))
-    return Batch(word.astype(np.int32), counts.astype(np.float32), offsets, owner.astype(np.int32), order, columns)
-
-
-def random_stats(tokens: Array, K: int, key: np.uint64, threads: int) -> F32:
+def random_stats(tokens: I64, K: int, key: np.uint64, threads: int) -> F32:
     """Expected counts [V, padded K] that spread the tokens [V] of words over all topics, with noise."""
     V = len(tokens)
     stats = np.zeros((V, padded(K)), dtype=np.float32)
@@ -116,26 +73,21 @@ def _step(
     pull = np.empty(len(batch.words), dtype=np.float32)
     cuts = blocks.cuts(batch.offsets, threads)
     fixed: tuple[Any, ...] = (stats, np.float32(base), inverse, alpha, theta, pull)
-    _all(pool, expect, [(batch, first, last, *fixed) for first, last in cuts], threads)
+    blocks.run(expect, [(batch, first, last, *fixed) for first, last in cuts], threads, pool)
     cuts = blocks.cuts(batch.columns, _PARTS)
     sums = np.zeros((len(cuts), len(alpha)), dtype=np.float32)
     fixed = (stats, np.float32(base), np.float32(weight), theta, pull)
-    _all(pool, maximise, [(batch, *cut, *fixed, part) for cut, part in zip(cuts, sums, strict=True)], threads)
+    jobs = [(batch, *cut, *fixed, part) for cut, part in zip(cuts, sums, strict=True)]
+    blocks.run(maximise, jobs, threads, pool)
     gained: F64 = sums.sum(axis=0, dtype=np.float64)
     return gained
 
 
-def _inverse(ck: F64, smoothing: float, K: int) -> F32:
+def inverted(ck: F64, smoothing: float, K: int) -> F32:
+    """1 / (C_k + smoothing) of topics 0..K-1, zero for those that only pad."""
     inverse = np.zeros(len(ck), dtype=np.float32)
     inverse[:K] = 1.0 / (ck[:K] + smoothing)
     return inverse
-
-
-def _all(pool: ThreadPoolExecutor, function: Callable[..., Any], jobs: list[tuple[Any, ...]], threads: int) -> None:
-    if threads == 1:  # a pool of one costs a third more
-        blocks.run(function, jobs, 1)
-    else:
-        list(pool.map(lambda job: function(*job), jobs))
 
 
 @kernel

@@ -14,7 +14,8 @@ import numpy as np
 from tertulia.arrays import F32, F64, I32, I64
 from tertulia.kernels import blocks
 from tertulia.kernels.columns import U16, Columns, checked_topics, shares, sort
-from tertulia.kernels.compiled import kernel
+from tertulia.kernels.compiled import frozen, kernel
+from tertulia.kernels.dense import frequency
 from tertulia.kernels.ladder import Ladder, ladder
 
 SHORT = 16  # a row with no more topics is read through and has no table
@@ -40,7 +41,7 @@ def mean_rows(columns: Columns, z: I32, alpha: F64, beta: float, threads: int) -
     """The posterior mean of Phi given the topics of all tokens: an approximation wherever it stands in for a draw."""
     V, K = len(columns.starts) - 1, checked_topics(len(alpha))
     starts, topics, mass = count(columns, z, K, threads)
-    ck = np.asarray(np.bincount(topics, mass, minlength=K), dtype=np.float64)
+    ck = frequency(frozen(z, np.int32), K)
     return _rows(starts, topics, mass, alpha, np.reciprocal(ck + V * beta), beta, threads)
 
 

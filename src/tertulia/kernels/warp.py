@@ -31,7 +31,7 @@ import numpy as np
 
 from tertulia.arrays import F32, F64, I32, I64
 from tertulia.kernels import blocks
-from tertulia.kernels.columns import U32, Columns, checked_topics, shares
+from tertulia.kernels.columns import U32, Columns, checked_topics, parts, shares
 from tertulia.kernels.compiled import frozen, kernel
 from tertulia.kernels.ladder import climb, ladder
 from tertulia.kernels.rng import derive, uniform, uniform32
@@ -40,18 +40,30 @@ _LOW = np.uint32(0xFFFF)
 _HIGH = np.uint32(16)
 
 
-def pack(places: U32, z: I32) -> U32:
+def pack(places: U32, z: I32, threads: int = 1) -> U32:
     """Topics [N] at their places, each its own proposal: one that changes nothing."""
     packed = np.empty(len(z), dtype=np.uint32)
-    packed[places] = z
-    packed |= packed << _HIGH
+    blocks.run(_pack_block, [(places, frozen(z, np.int32), packed, *ends) for ends in parts(len(z), threads)], threads)
     return packed
 
 
-def unpack(places: U32, packed: U32) -> I32:
+def unpack(places: U32, packed: U32, threads: int = 1) -> I32:
     """The topics [N] of tokens in their order."""
-    z: I32 = (packed[places] >> _HIGH).astype(np.int32)
+    z = np.empty(len(packed), dtype=np.int32)
+    blocks.run(_unpack_block, [(places, packed, z, *ends) for ends in parts(len(z), threads)], threads)
     return z
+
+
+@kernel
+def _pack_block(places: U32, z: I32, packed: U32, first: int, last: int) -> None:
+    for i in range(first, last):
+        packed[places[i]] = z[i] << 16 | z[i]
+
+
+@kernel
+def _unpack_block(places: U32, packed: U32, z: I32, first: int, last: int) -> None:
+    for i in range(first, last):
+        z[i] = packed[places[i]] >> _HIGH
 
 
 def sweep(
