@@ -20,8 +20,8 @@ Curve = list[dict[str, float]]  # round, ll, bytes
 
 def likelihoods(corpus: Corpus, quick: bool) -> dict[str, Any]:
     """Test log likelihood of each party alone, of the federation in every mode, and of the pooled model."""
-    small = world(cut(corpus, THREE, 0.1 if quick else 0.4), max_words=1000 if quick else 2000)
-    topics, rounds, sweeps = (10, 2, 10) if quick else (20, 3, 20)
+    small = world(cut(corpus, THREE, 0.1 if quick else 0.25), max_words=1000 if quick else 2000)
+    topics, rounds, sweeps = (10, 2, 10) if quick else (20, 3, 15)
     common = {"topics": topics, "vocabulary": small.words, **PRIORS}
     method = {**common, "rounds": rounds, "sweeps": sweeps, "evaluate": False}
     alone = NonCollaborative(**common, sweeps=rounds * sweeps).fit(small.parties, **RUN)
@@ -31,9 +31,8 @@ def likelihoods(corpus: Corpus, quick: bool) -> dict[str, Any]:
         shared = FTM(**method, model=model).fit(small.parties, **RUN)
         clear[model], counts[model] = small.score(shared), shared.n_topics
     say(f"alone {rounded(single)}, federated {rounded(clear)}")
-    pooled = Centralised(**common | {"topics": counts["lda"]}, sweeps=rounds * sweeps).fit(
-        small.parties, heldout=HELDOUT
-    )
+    central = Centralised(**common | {"topics": counts["lda"]}, sweeps=rounds * sweeps)
+    pooled = central.fit(small.parties, heldout=HELDOUT)
     return {
         "ll_unigram": small.unigram,
         "ll_single": single,
@@ -66,7 +65,7 @@ def _private(small: World, method: Mapping[str, Any], epsilon: int) -> dict[str,
 def rounds_needed(corpus: Corpus, quick: bool) -> dict[str, Any]:
     """How many rounds it takes to go 95 % of the way from the unigram to the final likelihood."""
     share, words = (0.25, 3000) if quick else (1.0, 8000)
-    topics, rounds, synchronisations = (15, 4, 200) if quick else (30, 15, 400)
+    topics, rounds, synchronisations = (15, 4, 200) if quick else (30, 8, 300)
     three, four = (world(cut(corpus, plan, share), max_words=words) for plan in (THREE, FOUR))
     curves: dict[str, Curve] = {}
     T = 0

@@ -97,9 +97,12 @@ def _noise(result: Result) -> Any:
     """Perplexity on BBC news under every channel."""
     figure, axis = plt.subplots(figsize=(9, 4.4))
     shown = [("pooled,\nno noise", result["ppl_nonprivate"], "#1f2937")]
-    for key, name, colour in (
-        ("ppl_krr", "k-RR", BLUE), ("ppl_laplace_aware", "Laplace,\nnoise-aware", GREEN), ("ppl_literal", "literal", ORANGE),
-    ):  # fmt: skip
+    channels = {
+        "ppl_krr": ("k-RR", BLUE),
+        "ppl_laplace_aware": ("Laplace,\nnoise-aware", GREEN),
+        "ppl_literal": ("literal", ORANGE),
+    }
+    for key, (name, colour) in channels.items():
         shown += [(f"{name} {epsilon}", value, colour) for epsilon, value in result[key].items()]
     for x, (_, value, colour) in enumerate(shown):
         axis.bar(x, value, color=colour, width=0.7)

@@ -19,9 +19,9 @@ def news(quick: bool) -> dict[str, Any]:
     judge = bbc()
     parties = judge.parties
     common = {"topics": TOPICS, "alpha": ALPHA, "beta": BETA, "vocabulary": judge.words}
-    rounds = 10 if quick else 20
-    sweeps = 20 + rounds * 5
-    together = {**common, "rounds": rounds, "start_sweeps": 20, "sweeps": 5, "evaluate": False}
+    rounds = 6 if quick else 12
+    sweeps = 20 + rounds * 10
+    together = {**common, "rounds": rounds, "start_sweeps": 20, "sweeps": 10, "evaluate": False}
 
     def scored(what: str, model: Any) -> float:
         ppl = judge.perplexity(model)
@@ -56,19 +56,15 @@ def scale(quick: bool) -> dict[str, Any]:
     common = {"topics": 20 if quick else 50, "alpha": 5.0, "beta": 0.05, "vocabulary": imdb.words}
     rounds = 4 if quick else 8
     pooled = Centralised(**common, sweeps=20 + 5 * rounds).fit(imdb.parties, heldout=HELDOUT)
-    found = {
-        "unigram": math.exp(-imdb.unigram),
-        "ppl_nonprivate": imdb.perplexity(pooled),
-        "ppl_krr": {},
-        "seconds": {},
-    }
+    plain, scores, seconds = imdb.perplexity(pooled), {}, {}
     for epsilon in (11, 9):
         method = Consensus(
             **common, rounds=rounds, start_sweeps=20, sweeps=5, mode="sound", channel="krr", epsilon=epsilon,
         )  # fmt: skip
-        found["ppl_krr"][str(epsilon)], found["seconds"][str(epsilon)] = _timed(imdb, method)
-        say(f"IMDB, krr {epsilon}: {found['ppl_krr'][str(epsilon)]:.0f}, pooled {found['ppl_nonprivate']:.0f}")
-    return {"imdb": found}
+        scores[str(epsilon)], seconds[str(epsilon)] = _timed(imdb, method)
+        say(f"IMDB, krr {epsilon}: {scores[str(epsilon)]:.0f}, pooled {plain:.0f}")
+    found = {"ppl_unigram": math.exp(-imdb.unigram), "ppl_nonprivate": plain, "ppl_krr": scores, "seconds": seconds}
+    return {"imdb": {**found, "documents": sum(corpus.n_documents for corpus in imdb.parties.values())}}
 
 
 def _timed(imdb: World, method: Consensus) -> tuple[float, float]:

@@ -5,7 +5,8 @@ server merges all local topics, into exactly K clusters. From then on everybody 
 broadcasts the summed counts, each party sweeps over its documents beside the counts of all others (AD-LDA, Newman et
 al., JMLR 2009), and only the *sum* of the new counts goes back, so that secure aggregation can hide single parties.
 
-The result is the mean over the last quarter of rounds, for single draws scatter, most of all where there is noise.
+The result is the mean over all sweeps of the last half of rounds: single draws scatter, most of all where there is
+noise. To that end these rounds send two sums of counts, after the last sweep and after each.
 
 In mode `sound` parties see their documents only through reports, charged once; counts are of the words that the
 noise-aware sampler takes tokens for, so that every round after the first is free.
@@ -13,7 +14,8 @@ noise-aware sampler takes tokens for, so that every round after the first is fre
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.kernels import aware, lda, together
+from tertulia.kernels.rng import derive
 from tertulia.methods.evaluation import SCORE, perplexity, score
 from tertulia.methods.ftm import DOCUMENTS, Task, train_local
 from tertulia.methods.local import PrivacyTerms, Training, as_asked, evaluates, planned_reports, reported
@@ -50,13 +53,15 @@ class Shared:
     training: Training
     counts: Array  # [K, V]; in the first round pseudo-counts of the merged topics
     round: int  # in which these counts were summed
+    adds_up: bool  # whether the counts after each sweep are wanted, too
 
 
 @message
 class Counts:
     """One party's counts; the server only learns their sum."""
 
-    counts: Array  # [K, V]
+    counts: Array  # [K, V] after the last sweep
+    added: Array  # [K, V] after each sweep, added up; [0, V] if not wanted
 
 
 @message
@@ -75,7 +80,7 @@ class State:
     round: int
     words: tuple[str, ...]
     counts: Array  # [K, V]
-    kept: Array  # [K, V] counts added up over the last rounds so far, a quarter of all
+    kept: Array  # [K, V] counts after all sweeps of the last rounds so far, added up
 
 
 @step
@@ -87,42 +92,51 @@ def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Cou
     if before is not None and before.round == ask.round:  # the sum holds this party's own counts: take them out
         counted = before.z >= 0
         np.subtract.at(others, (before.taken_for[counted], before.z[counted]), 1)
-    if ask.training.mode == "sound":
-        z, taken_for, own, way_out = _from_reports(party, corpus, before, others, ask)
-    else:
-        z, own = _from_words(party, corpus, before, others, ask)
-        taken_for, way_out = corpus.words, Clear(COUNTS)
-    return Counting(z, taken_for, ask.round + 1), Counts(party.release(np.ascontiguousarray(own.T), way_out))
+    sweeps = _from_reports if ask.training.mode == "sound" else _from_words
+    added = np.zeros_like(others) if ask.adds_up else others[:, :0]
+    for end in sweeps(party, corpus, before, others, ask):
+        if ask.adds_up:
+            added += end.own
+    counts, sums = (party.release(np.ascontiguousarray(x.T), end.way_out) for x in (end.own, added))
+    return Counting(end.z, end.taken_for, ask.round + 1), Counts(counts, sums)
 
 
-def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> tuple[I32, I32]:
+class _Sweep(NamedTuple):
+    """Where a sweep ends."""
+
+    z: I32
+    taken_for: I32
+    own: I32  # [V, K] counts
+    way_out: Mechanism
+
+
+def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Iterator[_Sweep]:
     alpha, beta, threads = _alpha(ask), ask.training.beta, party.setting("threads", 1)
     if before is None:
         topics = _topic_word(ask.counts, beta)
         z = lda.init_from_topics(corpus.words, corpus.documents, topics, alpha, beta, party.seed).z
     else:
         z = before.z
-    sweeps, key = ask.training.sweeps, party.seed ^ 1
-    return together.run(corpus.words, corpus.documents, z, others, alpha, beta, sweeps, key, threads)
+    for s in range(ask.training.sweeps):
+        key = int(derive(party.seed ^ 1, s))
+        z, own = together.run(corpus.words, corpus.documents, z, others, alpha, beta, 1, key, threads)
+        yield _Sweep(z, corpus.words, own, Clear(COUNTS))
 
 
-def _from_reports(
-    party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared
-) -> tuple[I32, I32, I32, Mechanism]:
+def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Iterator[_Sweep]:
     tokens = reported(party, corpus, ask.training)
     told = tokens.told(corpus.n_tokens)
-    alpha, beta = _alpha(ask), ask.training.beta
+    alpha, beta, threads = _alpha(ask), ask.training.beta, party.setting("threads", 1)
     if before is None:
         topics = _topic_word(ask.counts, beta)
         state = aware.init_from_topics(told, corpus.documents, topics, alpha, beta, party.seed)
     else:
         empty = np.zeros_like(others)  # `run` counts for itself
         state = aware.AwareState(before.z, before.taken_for, empty, empty.sum(axis=0, dtype=np.int64), alpha, beta)
-    state, _ = aware.run(
-        told, corpus.documents, state, ask.training.sweeps, party.seed ^ 1,
-        phi="mean", others=others, threads=party.setting("threads", 1),
-    )  # fmt: skip
-    return state.z, state.word, state.cwk, Derived(COUNTS, parents=(tokens.release_id,))
+    for s in range(ask.training.sweeps):
+        key = int(derive(party.seed ^ 1, s))
+        state, _ = aware.run(told, corpus.documents, state, 1, key, phi="mean", others=others, threads=threads)
+        yield _Sweep(state.z, state.word, state.cwk, Derived(COUNTS, parents=(tokens.release_id,)))
 
 
 def _alpha(ask: Shared) -> F64:
@@ -134,11 +148,12 @@ def train(fed: Federation, config: ConsensusTerms, state: State | None = None) -
     if state is None:
         state = fed.commit(_start(fed, config))
     while state.round < config.rounds:
-        ask = Shared(state.words, as_asked(config, config.sweeps), state.counts, state.round)
-        counts = fed.sum(count_together, ask).counts
-        kept = state.kept + counts if state.round >= _first_kept(config) else state.kept
-        state = State(state.round + 1, state.words, counts, kept)
-        scores: dict[str, Any] = {"topics": len(counts)}
+        adds_up = state.round >= config.rounds // 2
+        ask = Shared(state.words, as_asked(config, config.sweeps), state.counts, state.round, adds_up)
+        told = fed.sum(count_together, ask)
+        kept = state.kept + told.added if adds_up else state.kept
+        state = State(state.round + 1, state.words, told.counts, kept)
+        scores: dict[str, Any] = {"topics": len(told.counts)}
         if evaluates(config):
             phi = _topic_word(_mean(config, state), config.beta)
             scores["perplexity"] = perplexity(fed, state.words, phi, np.full(len(phi), config.alpha / len(phi)))
@@ -146,14 +161,10 @@ def train(fed: Federation, config: ConsensusTerms, state: State | None = None) -
     return _result(config, state)
 
 
-def _first_kept(config: ConsensusTerms) -> int:
-    return config.rounds - -(-config.rounds // 4)
-
-
 def _mean(config: ConsensusTerms, state: State) -> Array:
     """The counts as far as they are known by now: the last ones, then the mean of all that are kept."""
-    rounds = state.round - _first_kept(config)
-    return state.kept / rounds if rounds > 0 else state.counts
+    rounds = state.round - config.rounds // 2
+    return state.kept / (rounds * config.sweeps) if rounds > 0 else state.counts
 
 
 def _start(fed: Federation, config: ConsensusTerms) -> State:

@@ -7,7 +7,7 @@
 | `sound` | reports alone | words inferred from the reports | nothing that is not computed from the reports |
 
 In `sound` mode the samplers of both models are noise-aware: a report is a likelihood ratio, and weighed as such. They
-push the mean over their last quarter of sweeps: single draws of what a noisy token may have been scatter widely.
+push the mean over the last half of their sweeps: single draws of what a noisy token may have been scatter widely.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ def _noise_aware(chain: _Chain, told: aware.Source) -> tuple[I32, F64]:
         state = sampler.init(*units, V, len(alpha), alpha, beta, keys[0])
     else:
         state = sampler.init_from_topics(*units, start, alpha, beta, keys[0])
-    last = -(-training.sweeps // 4)
+    last = -(-training.sweeps // 2)
     how = {"phi": "mean", "learn_alpha": training.learn_alpha, "threads": threads}
     state, _ = sampler.run(*units, state, training.sweeps - last, keys[1], **how)
     mean = np.zeros((len(alpha), V))
