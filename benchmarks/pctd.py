@@ -64,9 +64,9 @@ def mean(rows: list[dict[str, float]]) -> dict[str, float]:
     return {key: statistics.fmean(row[key] for row in rows) for key in rows[0]}
 
 
-def convergence(bench: Bench, sigma: float) -> list[float]:
+def convergence(models: list[Any]) -> list[float]:
     """Held-out perplexity after each iteration, averaged over seeds."""
-    runs = [bench.fit(seed, sigma, evaluate=True).history[1:] for seed in bench.seeds]
+    runs = [model.history[1:] for model in models]
     return [statistics.fmean(facts["perplexity"] for facts in iteration) for iteration in zip(*runs, strict=True)]
 
 
@@ -107,14 +107,14 @@ def by_tau(bench: Bench) -> dict[float, dict[str, float]]:
 
 def figures(name: str, bench: Bench, out: Path) -> dict[str, Any]:
     """All figures of one corpus: JSON, a picture and a table."""
-    curves = {sigma: convergence(bench, sigma) for sigma in SIGMAS}
-    models = {sigma: [bench.fit(seed, sigma) for seed in bench.seeds] for sigma in SIGMAS}
+    models = {sigma: [bench.fit(seed, sigma, evaluate=True) for seed in bench.seeds] for sigma in SIGMAS}
+    curves = {sigma: convergence(of_sigma) for sigma, of_sigma in models.items()}
     words = models[0.0][0].vocabulary.words
     ppl = {sigma: statistics.fmean(bench.perplexity(m) for m in of_sigma) for sigma, of_sigma in models.items()}
     singles, taus = alone(bench, words), by_tau(bench)
     nothing = completion(unigram(bench.corpus.train.encode(models[0.0][0].vocabulary)), 1.0,
                          bench.corpus.test.encode(models[0.0][0].vocabulary)).perplexity  # fmt: skip
-    result = {
+    result: dict[str, Any] = {
         "ppl": {f"{sigma:g}": value for sigma, value in ppl.items()},
         "ppl_single_best": min(singles.values()),
         "ppl_federated": ppl[0.0],
@@ -180,10 +180,7 @@ def main() -> None:
         return
     seeds, topics = (range(1), (10, 30, 50)) if asked.quick else (range(3), (10, 20, 30, 40, 50))
     speedup = noise_speedup()
-    found = {
-        name: figures(name, Bench(articles(name, None if everything else 502), seeds, topics), asked.out)
-        for name, everything in (("reuters", False), ("newsgroups", not asked.quick))
-    }
+    found = {name: figures(name, Bench(articles(name), seeds, topics), asked.out) for name in ("reuters", "newsgroups")}
     finish({"benchmark": "pctd", **found["reuters"], "noise_speedup": speedup, "newsgroups": found["newsgroups"]})
 
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from benchmarks.common import data, say
@@ -28,29 +29,21 @@ class Federated(NamedTuple):
     test: Corpus
 
 
-def articles(name: str, training: int | None) -> Federated:
-    """Take so many training articles of the five days (all if None), as many to test on, and cut them by time."""
+def articles(name: str) -> Federated:
+    """Take 502 articles to train on and as many to test on, by a hash of their ids, and cut both by time."""
     file, first, last = DAYS[name]
     table = pl.read_parquet(data(file)).filter(pl.col("date").is_between(pl.lit(first), pl.lit(last)))
     table = table.cast({"id": pl.String}).unique("id", maintain_order=True).sort("date", "id")
     order = sorted(table["id"], key=lambda id_: hashlib.blake2b(id_.encode()).digest())
-    chosen = [[id_ for id_ in order if is_heldout(id_, HELDOUT) is out][:training] for out in (False, True)]
+    chosen = [[id_ for id_ in order if is_heldout(id_, HELDOUT) is out][: sum(SIZES.values())] for out in (False, True)]
     halves = [table.filter(pl.col("id").is_in(ids)) for ids in chosen]
-    cut = [_by_time(half) for half in halves]
-    parties = {party: _corpus(pl.concat([half[party] for half in cut])) for party in SIZES}
+    ends = np.cumsum([0, *SIZES.values()])
+    parties = {
+        party: _corpus(pl.concat([half[ends[i] : ends[i + 1]] for half in halves])) for i, party in enumerate(SIZES)
+    }
     train, test = Corpus.concatenate(list(parties.values())).split(HELDOUT)
     say(f"{name}: {train.n_documents} articles to train on, {train.n_tokens} tokens, and {test.n_documents} to test on")
     return Federated(parties, train, test)
-
-
-def _by_time(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Cut in the paper's proportions."""
-    whole, start, parts = sum(SIZES.values()), 0, {}
-    for i, party in enumerate(SIZES):
-        end = round(table.height * sum(list(SIZES.values())[: i + 1]) / whole)
-        parts[party] = table[start:end]
-        start = end
-    return parts
 
 
 def _corpus(table: pl.DataFrame) -> Corpus:
