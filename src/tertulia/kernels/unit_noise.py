@@ -13,15 +13,14 @@ Omega serves one E-step and its statistic, and nothing is told of single units.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from tertulia.arrays import F64, U64
+from tertulia.arrays import F64
 from tertulia.kernels import blocks
-from tertulia.kernels.compiled import frozen, kernel
+from tertulia.kernels.compiled import frozen
 from tertulia.kernels.units import Units, log_shares, share_block, statistics
 
 _CELLS = 1 << 24  # entries of Omega that the dense draw holds at a time, about
@@ -92,19 +91,3 @@ def dense(found: Units, log_phi: F64, theta: F64, sigma: float, normal: Callable
         share_block(*found, first, last, L, log_theta, frozen(Omega @ L, np.float64), r, np.empty(S))
         M += Omega.T @ r[mine]
     return Noisy(r, M + statistics(found, r, W))
-
-
-def normals(uniform: Callable[[int], U64], n: int) -> F64:
-    """The next n standard normal numbers from a source of uniform 64-bit words, by Box and Muller."""
-    return np.asarray(_box_muller(frozen(uniform(n + n % 2), np.uint64)))[:n]
-
-
-@kernel
-def _box_muller(words: U64) -> F64:
-    half = words.shape[0] // 2
-    out = np.empty(2 * half)
-    for i in range(half):
-        radius = math.sqrt(-2.0 * math.log((words[i] + 0.5) * 2.0**-64))
-        angle = (2.0 * math.pi * 2.0**-53) * (words[half + i] >> np.uint64(11))
-        out[i], out[half + i] = radius * math.cos(angle), radius * math.sin(angle)
-    return out

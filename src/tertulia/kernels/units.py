@@ -16,7 +16,8 @@ from tertulia.kernels import blocks
 from tertulia.kernels.check import checked_documents, checked_size
 from tertulia.kernels.compiled import frozen, kernel
 
-_FAINTEST = 1e-300  # a share of a topic below which its logarithm is not taken
+_FAINTEST = 1e-30  # a smaller share of a topic cannot matter; squares of much smaller ones would cost a hundred others
+_FAR = np.log(_FAINTEST)
 
 
 class Units(NamedTuple):
@@ -113,7 +114,7 @@ def share_block(
                 peak = max(peak, x[k])
             total = 0.0
             for k in range(K):
-                r[u, k] = np.exp(x[k] - peak)
+                r[u, k] = np.exp(x[k] - peak) if x[k] - peak > _FAR else 0.0
                 total += r[u, k]
             for k in range(K):
                 r[u, k] /= total

@@ -23,6 +23,7 @@ from tertulia.corpus.units import UnitKind
 from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
 from tertulia.kernels import unit_noise, units
+from tertulia.kernels.normals import normals
 from tertulia.methods.consistency import ConsistencyTerms, consistent, known_relations
 from tertulia.methods.evaluation import SCORE, perplexity, score
 from tertulia.methods.trained import Trained
@@ -131,7 +132,7 @@ def _under_noise(
     """(4), (5) and (10), with noise of the party's key that belongs to this very question."""
     charge = _charge(noise, party.setting("epsilon", None), _question(log_phi, theta, found.bounds))
     randomness = party.randomise(corpus, charge)
-    normal = partial(unit_noise.normals, NoiseStream(randomness.key).words)
+    normal = partial(normals, NoiseStream(randomness.key).words)
     r, statistic = unit_noise.covered(found, log_phi, theta, charge.sigma, normal)
     return Expected(r, statistic, Derived(STATISTICS, parents=(randomness.release_id,)))
 
