@@ -36,7 +36,7 @@ def generate(directory: Path, tokens: int, words: int = 20_000, seed: int = 0) -
 
 
 def _blocks(rng: np.random.Generator, lengths: I64, V: int) -> Iterator[I32]:
-    tables = _tables(rng, V)
+    tables = table_of_topics(rng, V)
     for start in range(0, len(lengths), _BLOCK):
         n = lengths[start : start + _BLOCK]
         theta = _palettes(rng, len(n))
@@ -45,7 +45,7 @@ def _blocks(rng: np.random.Generator, lengths: I64, V: int) -> Iterator[I32]:
         yield tables[topic, rng.integers(_TABLE, size=len(document))]
 
 
-def _tables(rng: np.random.Generator, V: int) -> I32:
+def table_of_topics(rng: np.random.Generator, V: int) -> I32:
     """Each topic's words [topics, entries], a word as often as it is likely: Zipf's law, bent by topic."""
     entries = (np.arange(_TABLE) + 0.5) / _TABLE
     tables = np.empty((TOPICS, _TABLE), dtype=np.int32)

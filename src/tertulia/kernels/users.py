@@ -3,7 +3,7 @@
 Given phi, users are independent: theta is integrated out, and a token's topic has probability ∝ (C_dk + alpha_k)
 phi[k, w]. By Gibbs, from all K topics; by Metropolis-Hastings in constant time, with a proposal from the document and
 one from the word, whose tables are never stale as phi stands still. A user who was not asked keeps the old topics; a
-token without a topic (-1) gets its first one from what the tokens before it have.
+token without a topic (-1) gets its first one from its word alone, which is at random as long as phi is uniform.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ def _gibbs(
 ) -> None:
     """Redraw the topics of users first..last-1 from all topics."""
     weight, running = alpha.copy(), np.empty(alpha.shape[0], dtype=np.float32)  # weight: C_dk + alpha_k
+    even = np.ones(alpha.shape[0], dtype=np.float32)
     for d in range(first, last):
         if not asked[d]:
             continue
@@ -90,9 +91,12 @@ def _gibbs(
                 weight[z[i]] += np.float32(1.0)
         for i in range(start, stop):
             old = int(z[i])
+            u = uniform32(key, np.uint64(i))
             if old >= 0:
                 weight[old] -= np.float32(1.0)
-            new = draw(weight, phi, words[i], running, uniform32(key, np.uint64(i)), max(old, 0))
+                new = draw(weight, phi, words[i], running, u, old)
+            else:
+                new = draw(even, phi, words[i], running, u, 0)
             weight[new] += np.float32(1.0)
             z[i] = new
         for i in range(start, stop):
@@ -109,17 +113,21 @@ def _metropolis(
     cdk = np.zeros(K, dtype=np.int64)
     alpha_keep, alpha_other = np.empty(K, dtype=np.float32), np.empty(K, dtype=np.int32)
     alias.build(alpha.copy(), alpha_keep, alpha_other, np.empty(K, dtype=np.int32))
+    fresh = np.zeros(np.diff(documents[first : last + 1]).max() if last > first else 0, dtype=np.bool_)
     for d in range(first, last):
         start, stop = documents[d], documents[d + 1]
         if not asked[d]:
             continue
         n = stop - start
         for i in range(start, stop):
-            if z[i] < 0:  # from its word alone: the proposals below then do the rest
+            fresh[i - start] = z[i] < 0
+            if z[i] < 0:
                 z[i] = alias.draw(keep[words[i]], other[words[i]], uniform(key, np.uint64(i * _DRAWS)))
             cdk[z[i]] += 1
         for i in range(start, stop):
             w, k, at = words[i], int(z[i]), np.uint64(i * _DRAWS)
+            if fresh[i - start]:
+                continue
             cdk[k] -= 1
             u = uniform(key, at) * (n - 1 + sum_alpha)
             if u < n - 1:  # ∝ C_dk without this token

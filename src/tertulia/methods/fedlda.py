@@ -158,9 +158,10 @@ def count_reports(party: Party, state: Taken | None, ask: Broadcast) -> tuple[Ta
     own = _counted(before, others.shape)
     if before.round == ask.round:  # the sum holds this shard's own counts: take them out
         others -= own
-    chain = aware.AwareState(
-        before.z, before.word, own, own.sum(axis=0, dtype=np.int64), _alpha(terms, len(ask.counts)), terms.beta
-    )
+    alpha = _alpha(terms, len(ask.counts))
+    chain = aware.AwareState(before.z, before.word, own, own.sum(axis=0, dtype=np.int64), alpha, terms.beta)
+    if not ask.counts.any():
+        chain = aware.init(made, documents, len(ask.words), len(alpha), alpha, terms.beta, party.seed ^ 1)
     chain, _ = aware.run(
         made, documents, chain, terms.sweeps, party.seed, phi="mean", others=others, threads=party.setting("threads", 1)
     )

@@ -122,7 +122,7 @@ class Telling:
         """The sum of what is told, [K, V]."""
         if self.how.kind == "hm":
             return self._hybrid(key)
-        word = _perturbed(self.how.kind, self)(key)
+        word = perturbed(self)(key)
         self.measure(word)
         return tuples.add_up(word, self.sent.origin, self.sent.target, *self.phi.shape)
 
@@ -144,13 +144,13 @@ class Telling:
         return tuples.tell_hybrid(*arrays, shape, k, values, thresholds, key)
 
 
-def _perturbed(kind: Kind, telling: Telling) -> Callable[[bytes], I32]:
+def perturbed(telling: Telling) -> Callable[[bytes], I32]:
     """The words that are told, from a secret key."""
     how, sent, phi, threads = telling.how, telling.sent, telling.phi, telling.threads
     V = phi.shape[1]
-    if kind == "krr":
+    if how.kind == "krr":
         return lambda key: tuples.tell_krr(sent.word, how.epsilon, V, key, threads)
-    if kind == "tkrr":
+    if how.kind == "tkrr":
         return lambda key: tuples.tell_tkrr(sent.word, covered(phi, how.delta), how.epsilon, key, threads)
     head = heads(phi, how.delta)
     users = (telling.shard.documents, telling.z)

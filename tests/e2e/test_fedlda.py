@@ -1,0 +1,189 @@
+"""FedLDA from end to end: both engines, interruption, users who drop or come late, odd documents, honest ledgers."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tertulia as tt
+from tertulia.errors import ConfigError
+from tertulia.federation.run import Run
+from tertulia.runs import finish
+from tertulia.view.reports import check_report, disclosure_rows, privacy_rows
+
+WORDS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
+PUBLIC = {"mode": "public", "words": WORDS}
+TOPICS = np.array([[0.3, 0.3, 0.2, 0.1, 0.02, 0.02, 0.02, 0.02, 0.01, 0.01]])
+TOPICS = np.concatenate([TOPICS, TOPICS[:, ::-1]])
+
+
+def texts(seed, n, length=15):
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, length, p=rng.dirichlet([0.2, 0.2]) @ TOPICS)) for _ in range(n)]
+
+
+ODD = ["", "unheard words only", "harbour " * 400]  # empty, outside the vocabulary, more than M words
+PARTIES = {"north": [*texts(1, 120), *ODD], "south": texts(2, 80)}
+PRIVATE = {"mode": "paper", "epsilon": 5.0}
+SOUND = {"mode": "sound", "epsilon": 4.0}
+MODES = [{}, *({**PRIVATE, "mechanism": m} for m in ("rrp", "krr", "tkrr", "hm")), SOUND]
+
+
+def method(**settings):
+    return tt.FedLDA(**{"topics": 2, "rounds": 4, "vocabulary": PUBLIC, "alpha": 0.5, "max_words": 30} | settings)
+
+
+def honest(directory):
+    return {row["what"]: row for row in privacy_rows(Run.open(directory), 1e-6) if row["party"] == "north"}
+
+
+def found_topics(model):
+    """The best cosine of each true topic with one that was found."""
+    rows = model.topic_word / np.linalg.norm(model.topic_word, axis=1, keepdims=True)
+    return (TOPICS / np.linalg.norm(TOPICS, axis=1, keepdims=True) @ rows.T).max(axis=1)
+
+
+@pytest.mark.parametrize("settings", [{}, {"sampler": "mh"}, {**PRIVATE, "epsilon": 9.0}, {**SOUND, "sweeps": 3}])
+def test_topics_are_recovered(settings):
+    model = method(rounds=25, beta=0.1, **settings).fit({"north": texts(1, 400), "south": texts(2, 300)})
+    assert found_topics(model).min() > 0.95
+
+
+@pytest.mark.parametrize("settings", MODES, ids=lambda s: s.get("mechanism", s.get("mode", "clear")))
+def test_engines_agree_and_odd_users_do_no_harm(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr("secrets.token_hex", lambda n: "run")
+    monkeypatch.setattr("secrets.token_bytes", lambda n: b"k" * n)  # the same keys, so that noise can be compared
+    local = method(**settings).fit(PARTIES, directory=tmp_path / "local", workers=2)
+    assert np.allclose(local.topic_word.sum(axis=1), 1)
+    if settings.get("mechanism") not in (None, "rrp"):
+        return  # one private mode on both engines is enough: they run the same code
+    for party in PARTIES:  # the processes cannot see the patched keys, so they get the files
+        (tmp_path / "keys" / party).mkdir(parents=True)
+        key = tmp_path / "keys" / party / "noise.key"
+        key.write_bytes(b"k" * 32)
+        key.chmod(0o600)
+    homes = {party: {"home": str(tmp_path / "keys" / party)} for party in PARTIES}
+    apart = method(**settings).fit(PARTIES, directory=tmp_path / "apart", engine="processes", party_settings=homes)
+    assert apart.topic_word.tobytes() == local.topic_word.tobytes()
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.parametrize("settings", [{**PRIVATE, "mechanism": "rrp"}, SOUND], ids=["rrp", "sound"])
+def test_an_interrupted_run_ends_like_any_other(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr("secrets.token_hex", lambda n: "run")
+    monkeypatch.setattr("secrets.token_bytes", lambda n: b"k" * n)
+    whole = method(**settings).fit(PARTIES, directory=tmp_path / "whole")
+
+    def interrupt(kind, facts):
+        if kind == "round" and facts["round"] == 3:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        method(**settings).fit(PARTIES, directory=tmp_path / "cut", observe=interrupt)
+    resumed = finish(Run.open(tmp_path / "cut"))
+    assert resumed.topic_word.tobytes() == whole.topic_word.tobytes()
+    assert len(privacy_rows(Run.open(tmp_path / "cut"), 1e-6)) == len(privacy_rows(Run.open(tmp_path / "whole"), 1e-6))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"users_per_round": 0.4, "user_dropout": 0.3}, {"arrival_rounds": 3}, {"arrival_rounds": 3, **SOUND}]
+)
+def test_users_may_be_sampled_drop_and_come_late(settings):
+    model = method(rounds=6, **settings).fit(PARTIES, heldout=0.0)
+    assert np.allclose(model.topic_word.sum(axis=1), 1)
+    if settings.get("mode") == "sound":
+        return
+    users = [facts["users"] for facts in model.history[1:]]
+    assert users[0] < 203
+    assert (users[-1] == 203) == ("arrival_rounds" in settings)
+
+
+def test_a_shard_that_is_away_takes_up_where_it_was():
+    model = method(rounds=20, beta=0.1).fit(
+        {"north": texts(1, 300), "south": texts(2, 300)},
+        federation={"dropouts": {"script": {3: ["north"], 4: ["north"], 7: ["south"]}}},
+        party_settings={"south": {"joins": 2}},
+    )
+    assert found_topics(model).min() > 0.95
+
+
+def test_the_ledger_is_honest_about_every_mechanism(tmp_path):
+    said = {}
+    for settings in MODES:
+        name = settings.get("mechanism", settings.get("mode", "clear"))
+        method(**settings, evaluate=False).fit(PARTIES, directory=tmp_path / name)
+        said[name] = honest(tmp_path / name)
+    tuples = {name: rows["users' tuples"] for name, rows in said.items() if name != "sound"}
+    assert {row["unit"] for row in tuples.values()} == {"user"}
+    assert all(tuples[name]["honest epsilon"].startswith("infinite") for name in ("clear", "rrp", "krr", "tkrr"))
+    assert tuples["rrp"]["claimed epsilon"] == "5 (FedLDA theorem 1, a tuple)"
+    assert "theorem 1 fails for" in tuples["rrp"]["remarks"]
+    assert "dummies can be told from tuples" in tuples["rrp"]["remarks"]
+    assert tuples["hm"]["honest epsilon"] == "20"  # epsilon 5 in each of four rounds
+    assert all(row["releases"] == 4 for row in tuples.values())
+    reports = said["sound"]["reports of tokens"]
+    assert (reports["unit"], reports["releases"]) == ("user", 1)
+    assert 30 < float(reports["honest epsilon"]) <= 30 * 4.0  # thirty tokens at most, in any number of rounds
+    assert said["sound"]["topic-word counts of reports"]["honest epsilon"] == "0"
+
+
+def test_bytes_of_users_are_counted_and_labelled(tmp_path):
+    model = method(topics=2, rounds=3).fit(PARTIES, directory=tmp_path / "run")
+    assert all(0 < facts["bytes_per_user"] < 60 for facts in model.history[1:])
+    assert any("(simulated)" in row["what"] for row in disclosure_rows(Run.open(tmp_path / "run")))
+
+
+def test_a_budget_for_users_is_kept(tmp_path):
+    policy = tmp_path / "policy.toml"
+    budget = '[[budget]]\nunit = "user"\nadjacency = "substitute"\nepsilon = 12.0\ndelta = 0\n'
+    policy.write_text("allow_clear = false\n" + budget)
+    own = {party: {"policy": str(policy)} for party in PARTIES}
+    with pytest.raises(tt.TertuliaError, match=r"budget\.user\.substitute"):
+        method(**PRIVATE, mechanism="hm", evaluate=False).fit(
+            PARTIES, party_settings=own
+        )  # the third round is too much
+    method(**PRIVATE, mechanism="hm", evaluate=False, rounds=2).fit(PARTIES, party_settings=own)
+    method(mode="sound", epsilon=1.0, max_words=12).fit(PARTIES, party_settings=own)
+
+
+def test_a_dry_run_names_what_leaves(tmp_path):
+    from tertulia.config import RunSettings
+
+    (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts(1, 20)))
+    said = {}
+    for settings in MODES:
+        run = RunSettings(
+            method={"name": "fedlda", "vocabulary": PUBLIC, **settings},
+            parties={"north": {"path": str(tmp_path / "north.jsonl")}},
+        )
+        said[settings.get("mechanism", settings.get("mode"))] = {
+            row["what"]: row["mechanism"] for row in check_report(run)["disclosed"]
+        }
+    assert said[None]["users' tuples"] == "clear"
+    assert said["rrp"]["users' tuples"] == "user-tuples"
+    assert said["sound"]["reports of tokens"] == "user-reports"
+    assert said["sound"]["topic-word counts of reports"] == "derived"
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"mode": "sound"}, "these need one"),
+        ({"epsilon": 5.0}, "goes with mode"),
+        ({**SOUND, "vocabulary": {}}, "public word list"),
+        ({**SOUND, "user_dropout": 0.1}, "asks each user once"),
+        ({"mechanism": "rr"}, "mechanism = 'rr'"),
+        ({"sample_ratio": 1.5}, "sample_ratio = 1.5"),
+    ],
+)
+def test_wrong_settings_name_the_key(settings, says):
+    with pytest.raises(ConfigError, match=says):
+        method(**settings)
+
+
+def test_more_topics_than_words_are_refused():
+    with pytest.raises(ConfigError, match="topics = 11: at most"):
+        method(topics=11).fit(PARTIES)

@@ -1,0 +1,149 @@
+"""What FedLDA's users really send, against exact laws: mechanisms by enumeration, samplers by the posterior."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tertulia.kernels import tuples
+from tertulia.kernels.users import broadcast_phi, resample
+from tertulia.methods.users import Shard, Telling, UserTerms, perturbed
+from tertulia.privacy.perturbation import HM_UNIT, hybrid, law
+from tertulia.user_settings import FedLDASettings
+
+K, V = 2, 7
+COUNTS = np.array([[50, 25, 12, 7, 4, 2, 0], [12, 25, 50, 7, 4, 0, 2]])
+PHI = broadcast_phi(COUNTS, 0.001)
+ALPHA = np.array([0.5, 0.5])
+KEY = bytes(range(32))
+
+
+def user_terms(**changes):
+    return UserTerms(
+        **FedLDASettings(**{"mode": "paper", "epsilon": 2.0, "max_words": 7, "alpha": 1.0} | changes).users()
+    )
+
+
+def telling_of(terms, words, documents, z, told):
+    everyone = np.ones(len(documents) - 1, dtype=bool)
+    sent = tuples.choose(words, documents, z, told, everyone, terms.max_words, terms.sampled, 3)
+    return Telling(terms, Shard(words, documents), z, told, everyone, sent, PHI, ALPHA, 1)
+
+
+@pytest.mark.parametrize("kind", ["rrp", "krr", "tkrr"])
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_words_are_told_by_the_exact_law(kind, epsilon):
+    """Every user holds all V words, three of four in topic 0: theta is the same for all, so is P(v | w)."""
+    users = 20_000
+    words = np.tile(np.arange(V, dtype=np.int32), users)
+    documents = np.arange(0, users * V + 1, V)
+    z = np.tile(np.array([0, 0, 0, 1, 0, 1, 0], np.int16), users)
+    terms = user_terms(mechanism=kind, epsilon=epsilon, sample_ratio=1.0)
+    telling = telling_of(terms, words, documents, z, np.full(len(words), -1, np.int16))
+    told = tell_words(telling)
+    theta = (np.array([5, 2]) + ALPHA) / (V + ALPHA.sum())
+    expected = law(telling.how, telling.phi, theta)
+    assert np.allclose(expected.sum(axis=1), 1)
+    for w in range(V):
+        seen = np.bincount(told[words == w], minlength=V)
+        assert seen[expected[w] == 0].sum() == 0
+        there = expected[w] > 0
+        assert stats.chisquare(seen[there], users * expected[w][there]).pvalue > 1e-4, w
+    assert np.array_equal(told, tell_words(telling))  # the same key, the same noise
+    assert not np.array_equal(told, tell_words(telling, key=b"k" * 32))
+
+
+def tell_words(telling, key=KEY):
+    return perturbed(telling)(key)
+
+
+def test_the_hybrid_mechanism_answers_by_the_exact_law():
+    """Users hold one word, new in topic 0: one coordinate of K V is 1, all others are 0."""
+    users = 60_000
+    words, documents = np.full(users, 3, dtype=np.int32), np.arange(users + 1)
+    z, told = np.zeros(users, np.int16), np.full(users, -1, np.int16)
+    telling = telling_of(user_terms(mechanism="hm", epsilon=2.0), words, documents, z, told)
+    total = telling.tell(KEY) * HM_UNIT
+    values, probability = hybrid(2.0)
+    spread = np.sqrt(probability @ values.astype(float) ** 2) * HM_UNIT * np.sqrt(K * V * users)
+    error = total - np.where((np.arange(K)[:, None] == 0) & (np.arange(V) == 3), users, 0)
+    assert np.all(np.abs(error) < 5 * spread.max())
+    assert np.abs(error).max() > 0.01 * spread.min()
+
+
+@pytest.mark.parametrize("mechanism", ["none", "krr"])
+def test_drift_free_counts_are_unbiased(mechanism):
+    """After any rounds the server's counts are, on average, the law's image of the topics that were reported."""
+    users, rounds = 300, 6
+    rng = np.random.default_rng(0)
+    words = rng.integers(0, V, users * 5).astype(np.int32)
+    documents = np.arange(0, users * 5 + 1, 5)
+    mode = {"mode": "clear", "epsilon": None} if mechanism == "none" else {"mechanism": mechanism, "epsilon": 3.0}
+    terms = user_terms(**mode, sample_ratio=0.5)
+    told = np.full(len(words), -1, np.int16)
+    topics = [rng.integers(0, K, len(words)).astype(np.int16) for _ in range(rounds)]
+    errors = []
+    for repeat in range(40):
+        server, reported = np.zeros((K, V)), told
+        for number, z in enumerate(topics):
+            telling = telling_of(terms, words, documents, z, reported)
+            moved = telling.truth if mechanism == "none" else telling.tell(bytes([repeat, number]) * 16)
+            server += moved
+            reported = reported.copy()
+            reported[telling.sent.token] = telling.sent.target
+        true = np.zeros((K, V))
+        seen = reported >= 0
+        np.add.at(true, (reported[seen], words[seen]), 1)
+        errors.append(server - true @ law(telling.how, telling.phi, ALPHA))
+    if mechanism == "none":
+        assert not np.any(errors)  # exactly what was reported: nothing is lost, nothing drifts
+        return
+    mean, spread = np.mean(errors, axis=0), np.std(errors, axis=0) / np.sqrt(len(errors))
+    assert np.all(np.abs(mean) < 4.5 * spread)
+
+
+def test_drift_free_counts_converge_and_the_papers_do_not():
+    users = 200
+    rng = np.random.default_rng(1)
+    words, documents = rng.integers(0, V, users * 5).astype(np.int32), np.arange(0, users * 5 + 1, 5)
+    z = rng.integers(0, K, len(words)).astype(np.int16)
+    true = tuples.add_up(words, np.full(len(words), -1, np.int16), z, K, V)
+    found = {}
+    for bookkeeping in ("converging", "paper"):
+        server, told = np.zeros((K, V)), np.full(len(words), -1, np.int16)
+        for number in range(20):
+            sent = tuples.choose(words, documents, z, told, np.ones(users, bool), 7, 4, number)
+            server += tuples.add_up(sent.word, sent.origin, sent.target, K, V)
+            told = told.copy()
+            told[sent.token] = sent.target
+            if bookkeeping == "paper":
+                told = z
+        found[bookkeeping] = server
+    assert np.array_equal(found["converging"], true)
+    assert found["paper"].sum() == pytest.approx(4 / 7 * true.sum(), rel=0.1)
+
+
+@pytest.mark.parametrize("sampler", ["gibbs", "mh"])
+def test_topics_given_phi_have_the_exact_posterior(sampler):
+    """One document by enumeration, p(z) ∝ prod_k Gamma(C_k + alpha_k) prod_i phi[z_i, w_i]: both samplers agree."""
+    doc = np.array([0, 2, 2, 3], dtype=np.int32)
+    phi = PHI[:, :K].astype(float)
+    weight = {}
+    for z in itertools.product(range(K), repeat=len(doc)):
+        mass, counts = 1.0, ALPHA.copy()
+        for w, k in zip(doc, z, strict=True):
+            mass *= counts[k] * phi[w, k]
+            counts[k] += 1
+        weight[z] = mass
+    total = sum(weight.values())
+    users = 40_000
+    words, documents = np.tile(doc, users), np.arange(0, 4 * users + 1, 4)
+    start = np.full(len(words), -1, np.int16)
+    everyone = np.ones(users, dtype=bool)
+    z = resample(words, documents, start, everyone, PHI, ALPHA, 11, 12, sampler).reshape(users, 4)
+    states, seen = np.unique(z @ (K ** np.arange(4)), return_counts=True)
+    found = dict(zip(states.tolist(), seen.tolist(), strict=True))
+    pairs = [(found.get(int(np.dot(z, K ** np.arange(4))), 0), users * mass / total) for z, mass in weight.items()]
+    seen, expected = np.array(pairs).T
+    assert stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue > 1e-4
