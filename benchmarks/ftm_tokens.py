@@ -19,9 +19,9 @@ def news(quick: bool) -> dict[str, Any]:
     judge = bbc()
     parties = judge.parties
     common = {"topics": TOPICS, "alpha": ALPHA, "beta": BETA, "vocabulary": judge.words}
-    rounds = 6 if quick else 12
-    sweeps = 20 + rounds * 10
-    together = {**common, "rounds": rounds, "start_sweeps": 20, "sweeps": 10, "evaluate": False}
+    start, rounds = (40, 6) if quick else (80, 12)  # noisy topics are merged better when they have settled
+    sweeps = start + rounds * 10
+    together = {**common, "rounds": rounds, "start_sweeps": start, "sweeps": 10, "evaluate": False}
 
     def scored(what: str, model: Any) -> float:
         ppl = judge.perplexity(model)

@@ -7,8 +7,11 @@ import pytest
 
 import tertulia as tt
 from tertulia.errors import QuorumError
+from tertulia.federation.codec import decode
+from tertulia.federation.journal import unseal
 from tertulia.federation.run import Run
 from tertulia.methods import local
+from tertulia.runs import ledger_of
 from tertulia.view.reports import disclosure_rows, privacy_rows
 
 STEMS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
@@ -107,6 +110,44 @@ def test_a_party_may_be_stricter_but_not_laxer(tmp_path):
     spent = {row["party"]: row["honest epsilon"] for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)
              if row["what"] == "reports of tokens"}  # fmt: skip
     assert spent == {"north": "2", "south": "4"}
+
+
+def test_a_party_may_have_its_own_sampling_settings(tmp_path):
+    own = {"north": {"sweeps": 1, "alpha": 0.3, "beta": 2.0, "tau": 0.7}}
+    runs = {}
+    for name, choices in (("asked", {}), ("own", own)):
+        method("sound", channel="laplace").fit(PARTIES, directory=tmp_path / name, party_settings=choices)
+        commit, _ = Run.open(tmp_path / name).journal().last()
+        runs[name] = commit.state.models
+    assert not np.array_equal(runs["asked"]["north"].topic_word, runs["own"]["north"].topic_word)
+    assert runs["own"]["north"].topic_word.min() > 2 * runs["own"]["south"].topic_word.min()  # of the stronger prior
+    taus = {party: params["tau"] for party, params in _reported(tmp_path / "own").items()}
+    assert taus == {"north": 0.7, "south": 0.2}
+
+
+def _reported(directory) -> dict[str, dict]:
+    """How each party's reports were made, as its ledger names them: reports/party/corpus/mechanism/parameters."""
+    run, found = Run.open(directory), {}
+    for party in run.parties:
+        ledger_of(run, party).export(directory / "ledger.jsonl")
+        ids = [json.loads(line)["id"] for line in (directory / "ledger.jsonl").read_text().splitlines()]
+        (found[party],) = [json.loads(name.split("/", 4)[4]) for name in ids if name.startswith("reports/")]
+    return found
+
+
+def test_a_stricter_similarity_keeps_a_party_s_own_topics(tmp_path):
+    """With xi = 1 of its own a party takes over nothing, so that it trains as if nobody else were there."""
+    settings = {**SMALL, "rounds": 3, "min_similarity": 0.01, "evaluate": False, "vocabulary": PUBLIC}
+    kept = {}
+    for name, choices in (("asked", {}), ("own", {"north": {"min_similarity": 1.0, "top_words": 5}})):
+        tt.FTM(**settings).fit(PARTIES, directory=tmp_path / name, party_settings=choices, seed=3)
+        run = Run.open(tmp_path / name)
+        (path,) = (run.party_directory("north") / "kept").glob("composed*")
+        kept[name] = decode(unseal(path))["topic_word"]
+        if choices:
+            commit, _ = run.journal().last()
+            assert np.array_equal(kept[name], commit.state.models["north"].topic_word)
+    assert not np.array_equal(kept["asked"], kept["own"])
 
 
 def test_reports_are_the_same_for_ever(tmp_path):
