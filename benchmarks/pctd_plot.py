@@ -54,13 +54,13 @@ def _convergence(axis: Any, curves: Mapping[float, Sequence[float]], unigram: fl
         axis.plot(range(1, len(values) + 1), values, color=shades(0.85 * i / len(curves)), label=f"sigma {sigma:g}")
     axis.axhline(unigram, color=_GREY, linestyle="--", label="unigram: nothing learned")
     axis.set(title="Convergence (figure 2)", xlabel="iteration", ylabel="held-out perplexity")
-    axis.legend(frameon=False, fontsize=9)
+    axis.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
 
 
 def _participants(axis: Any, participants: Mapping[str, float], unigram: float) -> None:
     colours = [_COLOURS["pctd"] if name == "federated" else _GREY for name in participants]
     bars = axis.bar(list(participants), list(participants.values()), color=colours)
-    axis.bar_label(bars, fmt="{:.0f}")
+    axis.bar_label(bars, fmt="{:.0f}", label_type="center", color="white")
     axis.axhline(unigram, color=_GREY, linestyle="--")
     axis.set(title="Each participant alone (figure 3)", ylabel="held-out perplexity, no noise")
 

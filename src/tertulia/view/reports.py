@@ -17,7 +17,9 @@ from tertulia.errors import InputError, PolicyRefusal
 from tertulia.federation.run import Run
 from tertulia.federation.types import Planned
 from tertulia.models import Topics
+from tertulia.privacy.accounting import spent
 from tertulia.privacy.ledger import Ledger, Release
+from tertulia.privacy.mechanisms import Claim
 from tertulia.privacy.policy import Policy, example
 from tertulia.runs import ledger_of, module_of
 from tertulia.sources import POOLED, sources_of
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Rows = list[dict[str, Any]]
+_DELTA = 1e-6  # at which a plan's epsilon is told
 _SEEN = {"each": "the server, singly", "reports": "nobody: noise for what follows"}
 
 
@@ -58,13 +61,17 @@ def privacy_rows(run: Run, delta: float) -> Rows:
             "unit": row.unit.value,
             "adjacency": row.adjacency.value,
             "releases": row.releases,
-            "claimed epsilon": f"{row.claimed.epsilon:g} ({row.claimed.source})" if row.claimed else "none",
+            "claimed epsilon": _claimed(row.claimed),
             "honest epsilon": _epsilon(row.honest.epsilon),
             "remarks": "; ".join([*row.honest.assumptions, *filter(None, (row.vacuous, row.finding))]),
         }
         for party in run.parties
         for row in ledger_of(run, party).table(delta)
     ]
+
+
+def _claimed(claim: Claim | None) -> str:
+    return f"{claim.epsilon:g} ({claim.source})" if claim else "none"
 
 
 def _epsilon(value: float) -> str:
@@ -78,11 +85,12 @@ def check_report(settings: RunSettings) -> dict[str, Any]:
     module = importlib.import_module(module_of(settings))
     config = method.config if isinstance(method, CustomSettings) else method
     planned: list[Planned] = module.plan(config) if hasattr(module, "plan") else []
+    costs = [_cost(one) for one in planned]
     parties = [POOLED] if method.name == "centralised" else list(corpora)
     return {
         "read": [_read_row(party, corpus) for party, corpus in corpora.items()],
         "train": {"directory": settings.directory, "engine": settings.engine, **method.model_dump(mode="json")},
-        "disclosed": [row for party in parties for row in _planned_rows(settings, party, planned)],
+        "disclosed": [row for party in parties for row in _planned_rows(settings, party, planned, costs)],
     }
 
 
@@ -96,26 +104,38 @@ def _read_row(party: str, corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def _planned_rows(settings: RunSettings, party: str, planned: list[Planned]) -> Rows:
+def _planned_release(planned: Planned, party: str) -> Release:
+    step, verb, mechanism, _ = planned
+    return Release.of(
+        mechanism, id=f"check/{mechanism.what}", run="check", party=party, round=0, step=step.__name__, verb=verb,
+        message_hash="", x=np.zeros(0),
+    )  # fmt: skip
+
+
+def _cost(planned: Planned) -> dict[str, str]:
+    """Claimed beside honest epsilon of all times that it will be released."""
+    release = _planned_release(planned, "any")
+    honest = spent([release] * planned.times, release.unit, release.adjacency, _DELTA)
+    return {"claimed epsilon": _claimed(release.claimed), "honest epsilon": _epsilon(honest.epsilon)}
+
+
+def _planned_rows(settings: RunSettings, party: str, planned: list[Planned], costs: list[dict[str, str]]) -> Rows:
     """Ask the party's policy about each planned release; a party without one is checked against the example."""
     own = settings.parties.get(party)
     policy = Policy.load(own.policy) if own and own.policy else Policy.parse(example())
     home = Path(own.home) if own and own.home else None
     ledger = Ledger(home / "ledger.sqlite") if home and (home / "ledger.sqlite").exists() else Ledger(":memory:")
     rows = []
-    for step, verb, mechanism, times in planned:
-        release = Release.of(
-            mechanism, id=f"check/{mechanism.what}", run="check", party=party, round=0, step=step.__name__, verb=verb,
-            message_hash="", x=np.zeros(0),
-        )  # fmt: skip
+    for one, cost in zip(planned, costs, strict=True):
+        _, verb, mechanism, times = one
         try:
-            policy.check(release, ledger)
+            policy.check(_planned_release(one, party), ledger)
             verdict = "allowed"
         except PolicyRefusal as refusal:
             verdict = str(refusal)
         rows.append(
             {"party": party, "what": mechanism.what, "times": times, "verb": verb, "mechanism": mechanism.name,
-             "policy": own.policy if own and own.policy else "default", "verdict": verdict}
+             **cost, "policy": own.policy if own and own.policy else "default", "verdict": verdict}
         )  # fmt: skip
     return rows
 

@@ -1,0 +1,244 @@
+"""PC-TD from end to end: pooled and federated are one, engines give the same bits, noise is charged and repeats."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tertulia as tt
+from tertulia.config import RunSettings, load
+from tertulia.errors import ConfigError, InputError, QuorumError
+from tertulia.federation.codec import encode
+from tertulia.federation.house import House
+from tertulia.federation.run import Run
+from tertulia.privacy.gaussian import honest
+from tertulia.runs import begin, finish
+from tertulia.view.reports import check_report, disclosure_rows, privacy_rows
+
+STEMS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
+PUBLIC = {"mode": "public", "words": STEMS}
+SMALL = {"topics": 3, "rounds": 6, "vocabulary": PUBLIC}
+
+
+def texts(seed: int, n: int = 25) -> list[str]:
+    rng = np.random.default_rng(seed)
+    halves = [STEMS[:5], STEMS[5:]]
+    return [" ".join(rng.choice(halves[i % 2], 11)).capitalize() + ". Letter garden." for i in range(n)]
+
+
+PARTIES = {"north": texts(1), "south": texts(2, 40), "west": texts(3, 10)}
+
+
+def run_of(directory, engine="local", method=None, **settings) -> Run:
+    """A run that has not started, with fixed noise keys so that its bits can be compared."""
+    corpora = {name: tt.Corpus.from_texts(documents) for name, documents in PARTIES.items()}
+    method = {"name": "pctd", **SMALL, "mode": "paper", "sigma": 0.1, **(method or {})}
+    run = begin(RunSettings(directory=str(directory), engine=engine, seed=3, method=method, **settings), corpora)
+    for party in run.parties:
+        path = run.party_directory(party) / "party.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "noise_key": "42" * 32}))
+    return run
+
+
+def outcome(run: Run) -> dict:
+    """Everything that must be the same, bit for bit."""
+    commit, _ = run.journal().last()
+    houses = {party: House(run.party_directory(party)) for party in run.parties}
+    states = {party: encode(house.answers.state) for party, house in houses.items()}
+    ledgers = {party: house.ledger.digest() for party, house in houses.items()}
+    return {"server": encode(commit.state), "model": (run.directory / "model/topics.safetensors").read_bytes(),
+            "states": states, "ledgers": ledgers}  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", ["ngram", "sentence", "paragraph"])
+def test_federated_is_pooled(unit, tmp_path):
+    (tmp_path / "pairs.tsv").write_text("harbour\tbridge\t0.8\ncopper\tengine\t0.5\n")
+    method = tt.PCTD(**SMALL, unit=unit, relations=str(tmp_path / "pairs.tsv"))
+    federated = method.fit(PARTIES, heldout=0.0, seed=4)
+    pooled = method.fit({"all": [text for party in PARTIES.values() for text in party]}, heldout=0.0, seed=4)
+    assert np.allclose(federated.topic_word, pooled.topic_word, rtol=1e-9, atol=1e-15)
+    assert np.allclose(federated.weights, pooled.weights)
+    assert np.array_equal(method.fit(PARTIES, heldout=0.0, seed=4).topic_word, federated.topic_word)
+    assert not np.allclose(method.fit(PARTIES, heldout=0.0, seed=5).topic_word, federated.topic_word)
+
+
+def test_planted_topics_are_found():
+    model = tt.PCTD(topics=2, rounds=30, vocabulary=PUBLIC).fit(PARTIES, seed=1)
+    tops = [set(words) - {"letter", "garden"} for words in model.top_words(6)]
+    assert {len(top & set(STEMS[:5])) for top in tops} == {0, 4}
+
+
+def test_engines_and_interruptions_change_no_bit(tmp_path):
+    reference = run_of(tmp_path / "reference")
+    finish(reference)
+    processes = run_of(tmp_path / "processes", "processes")
+    finish(processes)
+    assert _model(processes) == _model(reference)
+
+    interrupted = run_of(tmp_path / "interrupted")
+
+    def stop(kind, facts):
+        if kind == "round" and facts["round"] in (1, 4) and facts["round"] not in seen:
+            seen.add(facts["round"])
+            raise KeyboardInterrupt
+
+    seen: set[int] = set()
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            finish(Run.open(interrupted.directory), observe=stop)
+    finish(Run.open(interrupted.directory))
+    assert seen == {1, 4}
+    assert _model(interrupted) == _model(reference)
+    assert _charges(interrupted.directory) == 3 * 6  # nothing was charged twice
+
+
+def _model(run: Run) -> tuple[bytes, bytes]:
+    found = outcome(run)
+    return found["server"], b"".join(found["states"].values())
+
+
+def test_a_kill_between_answers_and_commit_changes_no_bit(tmp_path):
+    import os
+    import subprocess
+    import sys
+
+    reference, killed = run_of(tmp_path / "reference"), run_of(tmp_path / "killed")
+    finish(reference)
+    fault = {**os.environ, "TERTULIA_FAULT": f"server.before_commit:3:{tmp_path / 'marker'}"}
+    command = [sys.executable, "-m", "tertulia", "resume", str(killed.directory), "--json"]
+    assert subprocess.run(command, env=fault, capture_output=True).returncode == -9
+    assert (tmp_path / "marker").exists()
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    assert _model(killed) == _model(reference)
+
+
+def test_absent_parties_and_late_ones():
+    model = tt.PCTD(**SMALL).fit(
+        PARTIES, party_settings={"west": {"joins": 3}}, seed=2,
+        federation={"dropouts": {"script": {2: ["north"], 4: ["south", "west"]}}, "quorum": 0.3},
+    )  # fmt: skip
+    assert [len(facts["bytes"]) for facts in model.history[1:]] == [2, 1, 3, 1, 3, 3]
+    assert np.allclose(model.topic_word.sum(axis=1), 1)
+    with pytest.raises(QuorumError, match="quorum"):
+        tt.PCTD(**SMALL).fit(PARTIES, federation={"dropouts": {"script": {1: ["north", "south"]}}})
+
+
+@pytest.mark.parametrize("noise", [{}, {"mode": "paper", "sigma": 0.25}])
+def test_one_topic_empty_documents_and_a_party_that_knows_no_word(noise):
+    parties = {"north": [*texts(1), "", "nothing known here"], "south": ["entirely other words", "and others"]}
+    model = tt.PCTD(topics=1, rounds=3, vocabulary=PUBLIC, **noise).fit(parties, heldout=0.0)
+    assert model.topic_word.shape == (1, 10)
+    assert np.isfinite(np.log(model.topic_word)).all()
+    if not noise:
+        counts = tt.Corpus.from_texts(parties["north"]).encode(model.vocabulary)
+        expected = np.bincount(counts.words, minlength=10) + 0.01
+        assert np.allclose(model.topic_word[0], expected / expected.sum())
+    with pytest.raises(InputError, match="no party holds a word"):
+        tt.PCTD(topics=2, vocabulary={"mode": "public", "words": ["absent"]}).fit(PARTIES)
+
+
+def test_shares_stay_at_their_party_and_only_sums_are_seen(tmp_path):
+    run = run_of(tmp_path / "run")
+    finish(run)
+    theta = House(run.party_directory("south")).answers.state.theta
+    assert theta.shape[1] == 3
+    assert np.allclose(theta.sum(axis=1), 1)
+    assert (run.party_directory("south") / "kept" / "shares.safetensors").exists()
+    rows = [row for row in disclosure_rows(run) if row["party"] == "south"]
+    assert {(row["what"], row["seen"], row["mechanism"]) for row in rows} == {
+        ("noisy counts of words in units", "nobody: noise for what follows", "noisy-units"),
+        ("expected topic-word counts", "in a sum", "derived"),
+        ("held-out log likelihood", "in a sum", "clear"),
+    }
+
+
+def test_the_ledger_tells_the_claim_beside_the_honest_value(tmp_path):
+    tt.PCTD(**SMALL, mode="paper", evaluate=False).fit({"north": PARTIES["north"]}, directory=tmp_path / "run")
+    rows = {row["what"]: row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)}
+    noise = rows["noisy counts of words in units"]
+    assert noise["claimed epsilon"].endswith("(PC-TD theorem 1)")
+    assert float(noise["claimed epsilon"].split()[0]) == pytest.approx(2 * np.sqrt(6 * np.log(1e6)) / 0.25, rel=1e-4)
+    assert float(noise["honest epsilon"]) == pytest.approx(honest(0.25, 6, 1e-6, tokens=1).token, rel=1e-3)
+    assert "a word replaced by another costs" in noise["remarks"]
+    assert rows["expected topic-word counts"]["honest epsilon"] == "0"
+
+
+def test_epsilon_picks_the_noise_and_a_party_may_want_more(tmp_path):
+    own = {"south": {"epsilon": 2.0}, "west": {"epsilon": 50.0}}
+    method = tt.PCTD(**SMALL, mode="paper", epsilon=8.0, evaluate=False)
+    method.fit(PARTIES, directory=tmp_path / "run", party_settings=own)
+    spent = {row["party"]: float(row["honest epsilon"]) for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)
+             if row["mechanism"] == "noisy-units"}  # fmt: skip
+    assert spent == pytest.approx({"north": 8.0, "south": 2.0, "west": 8.0}, abs=0.02)
+
+
+def test_a_budget_ends_the_noise_in_time(tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[[budget]]\nunit = "token"\nadjacency = "null-replace"\nepsilon = 2.0\ndelta = 1e-6\n')
+    own = {"north": {"policy": str(policy), "home": str(tmp_path / "home")}}
+    method = tt.PCTD(**SMALL, mode="paper", epsilon=1.99, evaluate=False)
+    method.fit(PARTIES, directory=tmp_path / "one", party_settings=own)
+    told = []
+    with pytest.raises(QuorumError):  # the others' noise is new, so are the questions, and nothing is left
+        method.fit(PARTIES, directory=tmp_path / "two", party_settings=own, federation={"quorum": 1.0},
+                   observe=lambda kind, facts: told.append(facts.get("text", "")))  # fmt: skip
+    assert any("budget.token.null-replace" in text for text in told)
+
+
+def test_a_repeated_question_costs_nothing_and_another_one_does(tmp_path):
+    alone = {"north": PARTIES["north"]}
+    own = {"north": {"home": str(tmp_path / "home")}}
+    method = tt.PCTD(**SMALL, mode="paper", evaluate=False)
+    one, two = (method.fit(alone, directory=tmp_path / name, party_settings=own) for name in ("one", "two"))
+    assert one.topic_word.tobytes() == two.topic_word.tobytes()
+    assert _charges(tmp_path / "two") == 6
+    other = method.fit(alone, directory=tmp_path / "three", party_settings=own, seed=9)
+    assert not np.allclose(other.topic_word, one.topic_word)
+    assert _charges(tmp_path / "three") == 12
+
+
+def _charges(directory) -> int:
+    return sum(row["mechanism"] == "noisy-units" for row in disclosure_rows(Run.open(directory)))
+
+
+def test_a_run_from_a_file_and_its_dry_run(tmp_path):
+    for name, documents in PARTIES.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in documents))
+    (tmp_path / "words.txt").write_text("\n".join(STEMS))
+    (tmp_path / "vectors.txt").write_text("".join(f"{word} {i} 1 {i % 3}\n" for i, word in enumerate(STEMS[:8])))
+    parties = "".join(f'[parties.{name}]\npath = "{name}.jsonl"\n' for name in PARTIES)
+    (tmp_path / "run.toml").write_text(
+        'directory = "run"\nseed = 7\n[method]\nname = "pctd"\nmode = "paper"\nsigma = 0.25\ntopics = 2\nrounds = 3\n'
+        'vectors = "vectors.txt"\n[method.vocabulary]\nmode = "public"\nwords = "words.txt"\n' + parties
+    )
+    settings = load(tmp_path / "run.toml")
+    assert settings.method.start_seed == 7
+    rows = {row["what"]: row for row in check_report(settings)["disclosed"]}
+    noise = rows["noisy counts of words in units"]
+    assert noise["claimed epsilon"] == "51.5032 (PC-TD theorem 1)"
+    assert float(noise["honest epsilon"]) == pytest.approx(honest(0.25, 3, 1e-6, tokens=1).token, rel=1e-3)
+    assert rows["expected topic-word counts"]["honest epsilon"] == "0"
+    assert rows["held-out log likelihood"]["honest epsilon"] == "infinite (non-private)"
+    assert finish(begin(settings)).n_topics == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"mode": "sound"}, "has no sound mode"),
+        ({"sigma": 0.25}, "go with mode 'paper'"),
+        ({"mode": "paper", "sigma": 0.25, "epsilon": 8}, "give one of them"),
+        ({"mode": "paper", "sigma": 0}, "sigma = 0"),
+        ({"vectors": "a", "relations": "b"}, "give one of them"),
+        ({"unit": "chapter"}, "unit = 'chapter'"),
+        ({"rounds": 0}, "rounds = 0"),
+    ],
+)
+def test_wrong_settings_name_the_key(settings, says):
+    with pytest.raises(ConfigError, match=says):
+        tt.PCTD(**settings)
+
+
+def test_vectors_that_are_not_there_are_named():
+    with pytest.raises(InputError, match=r"absent\.bin cannot be read"):
+        tt.PCTD(**SMALL, vectors="absent.bin").fit(PARTIES)
