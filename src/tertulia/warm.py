@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from tertulia.api import FTM, PCTD, as_corpus
+from tertulia.api import FTM, PCTD, FedLDA, as_corpus
 from tertulia.kernels.warm import compile_all
 from tertulia.metrics import topic_coherence
 
@@ -23,6 +23,11 @@ def main() -> None:
             FTM(**small, mode=mode, model=kind, epsilon=8.0, vocabulary=public).fit(texts)
     for mode in ("clear", "paper"):
         PCTD(topics=2, rounds=2, mode=mode, vocabulary=public).fit(texts)
+    for mechanism in ("rrp", "krr", "tkrr", "hm"):
+        sampler = "mh" if mechanism == "rrp" else "gibbs"
+        FedLDA(
+            topics=2, rounds=1, mode="paper", mechanism=mechanism, epsilon=3.0, sampler=sampler, vocabulary=public
+        ).fit(texts)
     corpus = as_corpus("north", texts["north"]).encode(model.vocabulary)
     for measure in ("npmi", "umass", "c_v"):
         topic_coherence(model, corpus, measure, top=2)

@@ -1,6 +1,7 @@
 """FedLDA from end to end: both engines, interruption, users who drop or come late, odd documents, honest ledgers."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -187,3 +188,13 @@ def test_wrong_settings_name_the_key(settings, says):
 def test_more_topics_than_words_are_refused():
     with pytest.raises(ConfigError, match="topics = 11: at most"):
         method(topics=11).fit(PARTIES)
+
+
+def test_the_example_runs_from_its_file(tmp_path):
+    from tertulia.config import load
+    from tertulia.runs import begin
+
+    example = Path(__file__).parents[2] / "examples" / "fedlda.toml"
+    finish(begin(load(example).changed({"directory": str(tmp_path / "run")})))
+    (reports,) = [row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6) if row["unit"] == "user"]
+    assert float(reports["honest epsilon"]) <= 40 * 7.5

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from tertulia.kernels import tuples
+from tertulia.kernels.reports import Channel, reports
 from tertulia.kernels.users import broadcast_phi, resample
 from tertulia.methods.users import Shard, Telling, UserTerms, perturbed
 from tertulia.privacy.perturbation import HM_UNIT, hybrid, law
@@ -56,6 +57,24 @@ def test_words_are_told_by_the_exact_law(kind, epsilon):
 
 def tell_words(telling, key=KEY):
     return perturbed(telling)(key)
+
+
+def test_fresh_noise_can_be_averaged_away_and_reports_for_ever_cannot():
+    """PRIVACY A2: RRP tells the same word anew in each round, so the most frequent answer is the truth."""
+    users, rounds = 300, 15
+    rng = np.random.default_rng(2)
+    words = rng.integers(0, V, users * 5).astype(np.int32)
+    documents = np.arange(0, users * 5 + 1, 5)
+    z, told = rng.integers(0, K, len(words)).astype(np.int16), np.full(len(words), -1, np.int16)
+    telling = telling_of(user_terms(mechanism="rrp", epsilon=5.0, sample_ratio=1.0), words, documents, z, told)
+    answers = np.array([tell_words(telling, bytes([r]) * 32) for r in range(rounds)])
+    guess = np.array([np.bincount(column, minlength=V).argmax() for column in answers.T])
+    once = (answers[0] == words).mean()
+    assert (guess == words).mean() > max(0.95, once + 0.1)
+    channel = Channel("krr", 2.0, V)
+    forever = np.array([reports(words, channel, KEY, "users").idx for _ in range(rounds)])
+    assert np.all(forever == forever[0])
+    assert (forever[0] == words).mean() == pytest.approx(channel.told(), abs=0.06)
 
 
 def test_the_hybrid_mechanism_answers_by_the_exact_law():

@@ -1,0 +1,125 @@
+"""FedLDA's figure 5 as we measure it, and table 2 as Markdown: the paper's value, ours, and the honest epsilon."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+from benchmarks.sampler_plot import STYLE
+
+MARKDOWN = "fedlda.md"
+LOOKS = {  # label, colour, dashes
+    "none": ("no privacy", "#111827", "-"),
+    "rrp": ("RRP (claims more than it keeps)", "#c2410c", "-"),
+    "krr": ("kRR", "#1d4ed8", "-"),
+    "tkrr": ("t-kRR", "#0f766e", "-"),
+    "hm": ("HM", "#7e22ce", "-"),
+    "none_converging": ("no privacy, no drift", "#111827", ":"),
+    "sound": ("sound: a report a token", "#65a30d", "-"),
+}
+AXES = {"epsilon": "epsilon", "topics": "topics K", "delta": "delta", "sample_ratio": "sample ratio l / M"}
+PAPERS = {  # table 2: precision, recall, F1, AUC
+    ("spam", "none"): (0.868, 0.708, 0.780, 0.798),
+    ("spam", "rrp"): (0.781, 0.767, 0.774, 0.771),
+    ("spam", "rrp_5"): (0.736, 0.760, 0.748, 0.738),
+    ("sentiment", "none"): (0.777, 0.814, 0.795, 0.794),
+    ("sentiment", "rrp"): (0.774, 0.776, 0.775, 0.778),
+    ("sentiment", "rrp_5"): (0.761, 0.766, 0.764, 0.767),
+}
+
+
+def draw(panels: Mapping[str, Mapping[str, Any]], unigrams: Mapping[str, float], out: Path) -> list[Path]:
+    """A picture a data set: convergence with both samplers, then one panel a setting."""
+    paths = []
+    for name, found in panels.items():
+        lines = {f"{sampler} sampling": curves for sampler, curves in found["convergence"].items()}
+        settings = {key: value for key, value in found.items() if key != "convergence"}
+        n = len(lines) + len(settings)
+        with plt.rc_context(STYLE):
+            figure, axes = plt.subplots(-(-n // 3), 3, figsize=(15, 4.4 * -(-n // 3)), squeeze=False)
+            for axis in axes.flat[n:]:
+                axis.axis("off")
+            for axis, (title, curves) in zip(axes.flat, lines.items(), strict=False):
+                _panel(axis, {m: dict(enumerate(ys, 1)) for m, ys in curves.items()}, title, "round", unigrams[name])
+            for axis, (setting, curves) in zip(axes.flat[len(lines) :], settings.items(), strict=False):
+                _panel(axis, curves, f"varying {AXES[setting]}", AXES[setting], unigrams[name], marker="o")
+            handles = {
+                label: h for axis in axes.flat for h, label in zip(*axis.get_legend_handles_labels(), strict=True)
+            }
+            figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=4, frameon=False)
+            figure.suptitle(f"FedLDA on {name.capitalize()}: held-out perplexity (lower is better)", x=0.012, ha="left")
+            figure.tight_layout(rect=(0, 0.09, 1, 0.97))
+        paths.append(out / f"fedlda_{name}.png")
+        figure.savefig(paths[-1], dpi=130)
+        plt.close(figure)
+    return paths
+
+
+def _panel(
+    axis: Any, curves: Mapping[str, Mapping[float, float]], title: str, xlabel: str, unigram: float, **line: Any
+) -> None:
+    for mechanism, points in curves.items():
+        label, colour, dashes = LOOKS[mechanism]
+        axis.plot(list(points), list(points.values()), color=colour, linestyle=dashes, label=label, **line)
+    axis.axhline(unigram, color="#9ca3af", linestyle="--", linewidth=1.2, label="unigram: nothing learned")
+    axis.set_title(title)
+    axis.set_xlabel(xlabel)
+    axis.set_yscale("log")
+    axis.grid(color="#e5e7eb", which="both", linewidth=0.6)
+    axis.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axis.yaxis.set_minor_formatter(lambda value, _: f"{value:,.0f}")
+    axis.tick_params(axis="y", which="minor", labelsize=8)
+
+
+def table(
+    ppl: Mapping[str, Mapping[str, float]],
+    own: Mapping[str, Mapping[str, float]],
+    scores: Mapping[str, Mapping[str, Mapping[str, float]]],
+    honest: Mapping[str, float],
+    packed: Mapping[str, Mapping[str, Any]],
+    scale: Mapping[int, Mapping[str, float]],
+) -> str:
+    """Everything that was measured, as Markdown."""
+    mechanisms = list(next(iter(ppl.values())))
+    lines = _head("perplexity, held out (own documents)", *mechanisms)
+    for name in ppl:
+        lines.append(_row(name, *(f"{ppl[name][m]:.0f} ({own[name][m]:.0f})" for m in mechanisms)))
+    lines += ["", *_head("task", "paper / ours", "precision", "recall", "F1", "AUC", "honest epsilon of a user")]
+    for task, found in scores.items():
+        lines += [_score_row(task, mechanism, row, honest) for mechanism, row in found.items()]
+    lines += ["", *_head("users", "seconds a round", "CPU seconds", "peak MB")]
+    lines += [
+        _row(f"{n:,}", f"{s['seconds']:.1f}", f"{s['cpu_seconds']:.1f}", f"{s['rss_mb']:.0f}") for n, s in scale.items()
+    ]
+    coded = ("bytes_per_user_round", "times_below_dense_tuples", "over_entropy")
+    lines += [
+        "",
+        *_head("tuples of", "bytes a user and round", "times below dense tuples", "over the stream's entropy"),
+    ]
+    lines += [_row(name, *(p[key] for key in coded)) for name, p in packed.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _row(*cells: Any) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _head(*cells: str) -> list[str]:
+    return [_row(*cells), "|---" * len(cells) + "|"]
+
+
+def _score_row(task: str, mechanism: str, row: Mapping[str, float], honest: Mapping[str, float]) -> str:
+    papers = PAPERS.get((task, mechanism))
+    cells = [f"{papers[i]:.3f} / {value:.3f}" if papers else f"– / {value:.3f}" for i, value in enumerate(row.values())]
+    epsilon = "infinite"
+    if mechanism == "sound":
+        epsilon = f"{honest['emails' if task == 'spam' else 'sentiments']:.0f} at delta 1e-6, once"
+    elif mechanism == "hm":
+        epsilon = "7.5 in each round"
+    return _row(task, mechanism, *cells, epsilon)

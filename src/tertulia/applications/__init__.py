@@ -1,0 +1,1 @@
+"""What topics are good for: tasks that are done with a trained model."""
