@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tertulia.api import FTM, Centralised, Consensus, NonCollaborative, federate
+    from tertulia.api import FTM, Centralised, Consensus, GFedNTM, NonCollaborative, federate
     from tertulia.corpus import Corpus, TextOptions, Vocabulary, read
     from tertulia.errors import TertuliaError
     from tertulia.models import Topics
@@ -20,6 +20,7 @@ _HOME = {
     "FTM": "tertulia.api",
     "Centralised": "tertulia.api",
     "Consensus": "tertulia.api",
+    "GFedNTM": "tertulia.api",
     "NonCollaborative": "tertulia.api",
     "federate": "tertulia.api",
     "Corpus": "tertulia.corpus",
@@ -38,6 +39,7 @@ __all__ = [
     "Consensus",
     "Corpus",
     "FederatedTopics",
+    "GFedNTM",
     "NonCollaborative",
     "TertuliaError",
     "TextOptions",

@@ -150,6 +150,52 @@ class AloneSettings(LDASettings):
     name: Literal["alone", "centralised"] = "alone"
 
 
+class GFedNTMSettings(Settings):
+    """Federated neural topic models."""
+
+    name: Literal["gfedntm"] = "gfedntm"
+    scenario: Literal["federated", "centralised", "alone"] = "federated"  # the paper's three
+    model: Literal["prodlda", "combinedtm", "zeroshottm"] = "prodlda"
+    topics: Positive = 20
+    hidden: tuple[Positive, ...] = Field(default=(100, 100), min_length=1)
+    dropout: float = Field(default=0.2, ge=0, lt=1)
+    alpha: float = Field(default=1.0, gt=0)  # of each topic: theta's Dirichlet prior
+    learn_prior: bool = True
+    literal_adapter: bool = False  # CombinedTM as published, with an E x V layer before the first
+    embedding: str | None = None  # the folder of a sentence-transformers model; None: the one that comes with us
+    normalisation: Literal["batch", "sync", "layer"] = "sync"
+    precision: Literal["float32", "float64"] = "float32"
+    seed: int | None = None  # of weights, batches and dropout; None: the run's
+    batch_size: int = Field(default=64, ge=2)  # documents in a step, all parties' together
+    epochs: Positive = 50
+    rounds: Positive | None = None  # the most, whatever the epochs
+    averaging: Literal["syncopt", "fedavg", "fedadam"] = "syncopt"
+    local_steps: Positive = 50  # between two rounds of fedavg or fedadam
+    optimiser: Literal["sgd", "adam"] = "adam"
+    learning_rate: float = Field(default=0.002, gt=0)
+    server_rate: float = Field(default=1.0, gt=0)  # of fedavg and fedadam
+    betas: tuple[Share, Share] = (0.99, 0.99)
+    tolerance: float = Field(default=1e-6, ge=0)  # stop when the weights' relative change stays below this
+    patience: Positive = 20  # for so many steps
+    compression: Literal["none", "fp16", "topk"] = "none"
+    keep: float = Field(default=0.1, gt=0, le=1)  # the share of the gradient that top-k sends
+    checkpoint_every: Positive = 50  # rounds between two commits on disk
+    vocabulary: VocabularySettings = VocabularySettings()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> GFedNTMSettings:
+        if self.compression != "none" and self.averaging != "syncopt":
+            raise ValueError("compression is of gradients: it goes with averaging = 'syncopt'")
+        if self.topics < 2:
+            raise ValueError("a neural model needs at least 2 topics")
+        return self
+
+    @property
+    def reads_sentences(self) -> bool:
+        """Whether parties must keep their texts, to embed them."""
+        return self.model != "prodlda"
+
+
 class CustomSettings(Settings):
     """A method of the user's own: a module with a function `train(fed, config, state)` and its steps."""
 
@@ -229,9 +275,9 @@ class RunSettings(Explained):
     engine: Literal["local", "processes"] = "local"
     workers: Positive = 1
     heldout: float = Field(default=0.1, ge=0, lt=1)
-    method: Annotated[FTMSettings | ConsensusSettings | AloneSettings | CustomSettings, Field(discriminator="name")] = (
-        FTMSettings()
-    )
+    method: Annotated[
+        FTMSettings | ConsensusSettings | GFedNTMSettings | AloneSettings | CustomSettings, Field(discriminator="name")
+    ] = FTMSettings()
     text: dict[str, Any] = {}  # the fields of TextOptions
     parties: dict[PartyName, PartySettings] = {}
     data: DataSettings | None = None
@@ -256,6 +302,16 @@ class RunSettings(Explained):
             return TextOptions.from_dict(value).to_dict()
         except (TypeError, InputError) as error:
             raise ValueError(str(error)) from error
+
+    @property
+    def pools(self) -> bool:
+        """Whether all documents are brought to one place, for comparison."""
+        return "centralised" in (self.method.name, getattr(self.method, "scenario", None))
+
+    @property
+    def keeps_text(self) -> bool:
+        """Whether parties need their texts, not only their words."""
+        return isinstance(self.method, GFedNTMSettings) and self.method.reads_sentences
 
     def changed(self, changes: Mapping[str, Any]) -> RunSettings:
         """The same settings with some keys changed, checked again."""

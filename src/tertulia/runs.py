@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tertulia.config import CustomSettings, PartySettings, RunSettings
+from tertulia.config import CustomSettings, GFedNTMSettings, PartySettings, RunSettings
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError
 from tertulia.federation.dropouts import Dropouts, Membership
@@ -25,6 +25,7 @@ Observer = Callable[[str, Mapping[str, Any]], None]  # told of each "round" and 
 METHODS = {
     "ftm": "tertulia.methods.ftm",
     "consensus": "tertulia.methods.consensus",
+    "gfedntm": "tertulia.methods.gfedntm",
     "alone": "tertulia.methods.baselines",
     "centralised": "tertulia.methods.baselines",
 }
@@ -38,12 +39,12 @@ def module_of(settings: RunSettings) -> str:
 
 def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *, durable: bool = True) -> Run:
     """Lay out a run's directory: each party gets a home with its documents, or with where to read them."""
-    if settings.method.name == "centralised":
+    if settings.pools:
         corpora = {POOLED: pooled(settings, corpora)}
     sources = sources_of(settings) if corpora is None else {}
     parties = tuple(corpora if corpora is not None else sources)
     strangers = set(settings.parties) - set(parties)
-    if strangers and settings.method.name != "centralised":
+    if strangers and not settings.pools:
         raise ConfigError(f"there are settings for {sorted(strangers)}, but the parties are {sorted(parties)}")
     run = Run.new(Path(settings.directory), parties, settings.model_dump(mode="json"), durable)
     for party in parties:
@@ -72,6 +73,8 @@ def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Obser
     """Drive a run, new or interrupted, to its end, and save the model; a custom method's result comes back as it is."""
     settings = RunSettings(**run.config)
     method = settings.method
+    if isinstance(method, GFedNTMSettings) and method.seed is None:
+        method = method.model_copy(update={"seed": settings.seed})
     module = importlib.import_module(module_of(settings))
     custom = isinstance(method, CustomSettings)
     carrier = run.carrier(settings.engine, settings.workers, corpora)

@@ -16,8 +16,8 @@ SMALL = {"topics": 2, "rounds": 1, "sweeps": 3}
 
 def test_the_public_names_are_these_and_no_others():
     assert tt.__all__ == [
-        "FTM", "LDA", "Centralised", "Consensus", "Corpus", "FederatedTopics", "NonCollaborative", "TertuliaError",
-        "TextOptions", "Topics", "Vocabulary", "__version__", "federate", "read",
+        "FTM", "LDA", "Centralised", "Consensus", "Corpus", "FederatedTopics", "GFedNTM", "NonCollaborative",
+        "TertuliaError", "TextOptions", "Topics", "Vocabulary", "__version__", "federate", "read",
     ]  # fmt: skip
     assert all(getattr(tt, name) is not None for name in tt.__all__)
     with pytest.raises(AttributeError, match="no attribute 'LSA'"):

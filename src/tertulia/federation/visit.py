@@ -125,6 +125,12 @@ class Visit:
             if "weight" not in fields:
                 raise FormatError(f"a reply to `mean` needs a field 'weight', {type(reply).__name__} has none")
             weight = float(fields["weight"])
-            scaled = {n: np.asarray(v, dtype=np.float64) * weight for n, v in fields.items() if n != "weight"}
+            scaled = {n: _times(v, weight) for n, v in fields.items() if n != "weight"}
             return dataclasses.replace(reply, **scaled, weight=np.float64(weight))
         return reply
+
+
+def _times(value: Array, weight: float) -> Array:
+    """Multiply in 64 bits; a float stays as wide as its step made it, since that is what travels."""
+    product = np.asarray(value, dtype=np.float64) * weight
+    return product.astype(value.dtype) if np.issubdtype(value.dtype, np.floating) else product

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -54,9 +55,9 @@ class Bags:
         return len(self.keys)
 
     @classmethod
-    def of(cls, corpus: Corpus, embeddings: F32 | None = None) -> Bags:
-        """Count the words of each document; one without words takes no part."""
-        full = np.flatnonzero(corpus.lengths > 0)
+    def of(cls, corpus: Corpus, embeddings: F32 | None = None, wordless: bool = False) -> Bags:
+        """Count the words of each document; without `wordless` those that have none take no part."""
+        full = np.flatnonzero((corpus.lengths > 0) | wordless)
         V = max(1, len(corpus.vocabulary))
         document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
         cells, counts = np.unique(document * V + corpus.words, return_counts=True)
@@ -83,12 +84,12 @@ def document_key(name: str) -> int:
 _BAGS: WeakKeyDictionary[Corpus, Bags] = WeakKeyDictionary()
 
 
-def bags_of(corpus: Corpus) -> Bags:
-    """The bags of a corpus, counted once for as long as it is held; embeddings are its column `embedding`."""
-    if corpus not in _BAGS:
-        column = corpus.table["embedding"].to_numpy() if "embedding" in corpus.table.columns else None
-        _BAGS[corpus] = Bags.of(corpus, column)
-    return _BAGS[corpus]
+def bags_of(corpus: Corpus, embeddings: Callable[[Corpus], F32] | None = None) -> Bags:
+    """The bags of a corpus, and its embeddings if they are asked for, made once for as long as it is held."""
+    known = _BAGS.get(corpus)
+    if known is None or (embeddings is not None and known.embeddings is None):
+        known = _BAGS[corpus] = Bags.of(corpus, None if embeddings is None else embeddings(corpus))
+    return known
 
 
 class Schedule(NamedTuple):

@@ -124,8 +124,8 @@ class Network:
 
     @property
     def least(self) -> int:
-        """The smallest batch that can be normalised."""
-        return 1 if self.normalisation == "layer" else 2
+        """The smallest batch that can be normalised: with statistics of its own, one document has no variance."""
+        return 2 if self.normalisation == "batch" else 1
 
     def topic_word(self, flat: Array, statistics: Array) -> F64:
         """Read the topics out through the decoder's norm: softmax(norm(beta)), [K, V]."""

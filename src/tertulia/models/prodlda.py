@@ -37,6 +37,7 @@ class Sizes(NamedTuple):
     alpha: float = 1.0  # of each topic: theta's Dirichlet prior
     learn_prior: bool = True
     literal_adapter: bool = False  # CombinedTM as published, with an E x V layer before the first
+    shifts: bool = False  # whether means survive the norms: they do LayerNorm, not BatchNorm
 
 
 class Inputs(NamedTuple):
@@ -69,12 +70,17 @@ def shapes(sizes: Sizes) -> dict[str, tuple[int, ...]]:
 
 
 def body(sizes: Sizes) -> dict[str, tuple[int, ...]]:
-    """Everything behind the first layer, which is the same for all three models."""
+    """Everything behind the first layer, which is the same for all three models.
+
+    BatchNorm takes out every feature's mean. A bias before it, or a learned mean of the prior, would have no gradient but
+    rounding errors, which Adam blows up into a random walk; so they exist only where the norm leaves means alone.
+    """
     H, K = sizes.hidden, sizes.topics
     deeper = {f"hidden{i}": shape for i, shape in enumerate(zip(H[:-1], H[1:], strict=True), 1)}
     biases = {f"bias{i}": (n,) for i, n in enumerate(H)}
-    prior = {"prior_mean": (K,), "prior_log_variance": (K,)} if sizes.learn_prior else {}
-    return {**deeper, **biases, "head": (H[-1], 2 * K), "head_bias": (2 * K,), "beta": (K, sizes.words), **prior}
+    prior = {"prior_log_variance": (K,)} if sizes.learn_prior else {}
+    means = {"head_bias": (2 * K,), **({"prior_mean": (K,)} if sizes.learn_prior else {})} if sizes.shifts else {}
+    return {**deeper, **biases, "head": (H[-1], 2 * K), "beta": (K, sizes.words), **prior, **means}
 
 
 def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
@@ -89,7 +95,8 @@ def encode(weights: Weights, inputs: Inputs, first: Tensor) -> Tensor:
         h = F.softplus(torch.addmm(weights[f"bias{i}"], h, weights[f"hidden{i}"]))
     if inputs.keep_hidden is not None:
         h = h * inputs.keep_hidden
-    return torch.addmm(weights["head_bias"], h, weights["head"])
+    raw = h @ weights["head"]
+    return raw + weights["head_bias"] if "head_bias" in weights else raw
 
 
 def sample(weights: Weights, inputs: Inputs, gaussian: Tensor, sizes: Sizes) -> tuple[Tensor, Tensor]:
@@ -103,10 +110,8 @@ def sample(weights: Weights, inputs: Inputs, gaussian: Tensor, sizes: Sizes) -> 
 
 def prior_of(weights: Weights, sizes: Sizes, like: Tensor) -> tuple[Tensor, Tensor]:
     """The prior's mean and log variance, learned or fixed."""
-    if "prior_mean" in weights:
-        return weights["prior_mean"], weights["prior_log_variance"]
-    mean, variance = laplace_prior(np.full(sizes.topics, sizes.alpha))
-    return torch.from_numpy(mean).to(like), torch.from_numpy(np.log(variance)).to(like)
+    mean, variance = (torch.from_numpy(part).to(like) for part in laplace_prior(np.full(sizes.topics, sizes.alpha)))
+    return weights.get("prior_mean", mean), weights.get("prior_log_variance", variance.log())
 
 
 def laplace_prior(alpha: F64) -> tuple[F64, F64]:
@@ -147,7 +152,7 @@ def start(names: dict[str, tuple[int, ...]], sizes: Sizes, seed: int) -> dict[st
     if sizes.learn_prior:
         mean, variance = laplace_prior(np.full(sizes.topics, sizes.alpha))
         weights |= {"prior_mean": mean, "prior_log_variance": np.log(variance)}
-    return weights
+    return {name: weights[name] for name in names}
 
 
 def first_fan_in(sizes: Sizes) -> int:

@@ -78,7 +78,7 @@ def check_report(settings: RunSettings) -> dict[str, Any]:
     module = importlib.import_module(module_of(settings))
     config = method.config if isinstance(method, CustomSettings) else method
     planned: list[Planned] = module.plan(config) if hasattr(module, "plan") else []
-    parties = [POOLED] if method.name == "centralised" else list(corpora)
+    parties = [POOLED] if settings.pools else list(corpora)
     return {
         "read": [_read_row(party, corpus) for party, corpus in corpora.items()],
         "train": {"directory": settings.directory, "engine": settings.engine, **method.model_dump(mode="json")},
