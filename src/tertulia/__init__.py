@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tertulia.api import FTM, PCTD, Centralised, Consensus, FedLDA, NonCollaborative, federate
+    from tertulia.api import FTM, PCTD, Centralised, Consensus, FedLDA, GFedNTM, NonCollaborative, federate
     from tertulia.corpus import Corpus, TextOptions, Vocabulary, read
     from tertulia.errors import TertuliaError
     from tertulia.models import Topics
@@ -22,6 +22,7 @@ _HOME = {
     "Centralised": "tertulia.api",
     "Consensus": "tertulia.api",
     "FedLDA": "tertulia.api",
+    "GFedNTM": "tertulia.api",
     "NonCollaborative": "tertulia.api",
     "federate": "tertulia.api",
     "Corpus": "tertulia.corpus",
@@ -42,6 +43,7 @@ __all__ = [
     "Corpus",
     "FedLDA",
     "FederatedTopics",
+    "GFedNTM",
     "NonCollaborative",
     "TertuliaError",
     "TextOptions",

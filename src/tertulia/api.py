@@ -14,20 +14,22 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tertulia.config import (
+from tertulia.config import RunSettings
+from tertulia.corpus import Corpus, TextOptions
+from tertulia.errors import ConfigError, InputError
+from tertulia.method_settings import (
     AloneSettings,
     ConsensusSettings,
     CustomSettings,
+    FedLDASettings,
     FTMSettings,
+    GFedNTMSettings,
+    MethodSettings,
     PCTDSettings,
-    RunSettings,
 )
-from tertulia.corpus import Corpus, TextOptions
-from tertulia.errors import ConfigError, InputError
 from tertulia.results import FederatedTopics
 from tertulia.runs import Observer, begin, finish
 from tertulia.settings import Explained
-from tertulia.user_settings import FedLDASettings
 
 Documents = Any  # a list of texts, a polars or pandas data frame, or a Corpus
 
@@ -64,6 +66,14 @@ class FedLDA(Explained, FedLDASettings):
         return _topics(federate(FedLDASettings(**self.model_dump()), parties, **options))
 
 
+class GFedNTM(Explained, GFedNTMSettings):
+    """Federated neural topic models: ProdLDA, CombinedTM or ZeroShotTM, equal to training in one place."""
+
+    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
+        """Train one model over all parties' documents (or as `scenario` says); see `federate` for the options."""
+        return _topics(federate(GFedNTMSettings(**self.model_dump()), parties, **options))
+
+
 class NonCollaborative(Explained, AloneSettings):
     """The baseline in which each party trains alone: the result's `local` holds a model a party."""
 
@@ -81,7 +91,7 @@ class Centralised(Explained, AloneSettings):
 
 
 def federate(
-    method: FTMSettings | ConsensusSettings | FedLDASettings | PCTDSettings | AloneSettings | Callable[..., Any],
+    method: MethodSettings | Callable[..., Any],
     parties: Mapping[str, Documents],
     *,
     config: Mapping[str, Any] | None = None,
@@ -107,7 +117,8 @@ def federate(
     """
     if not parties:
         raise InputError("there are no parties: give a mapping from a name to documents")
-    corpora = {party: as_corpus(party, documents, text) for party, documents in parties.items()}
+    sentences = isinstance(method, GFedNTMSettings) and method.reads_sentences
+    corpora = {party: as_corpus(party, documents, text, sentences) for party, documents in parties.items()}
     with tempfile.TemporaryDirectory(prefix="tertulia-") as temporary:
         settings = RunSettings(
             seed=seed,
@@ -124,7 +135,7 @@ def federate(
         return finish(run, corpora, observe)
 
 
-def as_corpus(party: str, documents: Documents, options: TextOptions | None = None) -> Corpus:
+def as_corpus(party: str, documents: Documents, options: TextOptions | None = None, keep_text: bool = False) -> Corpus:
     """Make a corpus of whatever a user has."""
     if isinstance(documents, Corpus):
         return documents
@@ -135,10 +146,10 @@ def as_corpus(party: str, documents: Documents, options: TextOptions | None = No
             raise InputError(f"the data frame of party '{party}' has no column 'text', only {columns}: rename one")
         found = {name: [str(v) for v in documents[name]] for name in ("id", "label", "date") if name in columns}
         texts = [str(text) for text in documents["text"]]
-        return Corpus.from_texts(texts, found.get("id"), found.get("label"), options)
+        return Corpus.from_texts(texts, found.get("id"), found.get("label"), options, keep_text)
     if isinstance(documents, str):
         raise InputError(f"party '{party}' is one string: give a list of texts, or `tt.read(path)`")
-    return Corpus.from_texts(list(documents), options=options)
+    return Corpus.from_texts(list(documents), options=options, keep_text=keep_text)
 
 
 def _one_way_of_reading(corpora: Mapping[str, Corpus]) -> TextOptions:
@@ -150,7 +161,7 @@ def _one_way_of_reading(corpora: Mapping[str, Corpus]) -> TextOptions:
 
 
 def _as_settings(method: Any, config: Mapping[str, Any] | None) -> Any:
-    if isinstance(method, FTMSettings | ConsensusSettings | FedLDASettings | PCTDSettings | AloneSettings):
+    if isinstance(method, MethodSettings):
         return method
     if method.__module__ == "__main__":
         raise ConfigError("put your method's steps and `train` into a module of their own: parties find steps by name")

@@ -171,7 +171,7 @@ def _finish(started: Any, as_json: bool) -> None:
     from tertulia.results import FederatedTopics
     from tertulia.runs import finish
 
-    rounds = int(started.config["method"].get("rounds", 1)) + 1
+    rounds = int(started.config["method"].get("rounds") or 1) + 1
     with console.RoundProgress(rounds, started.directory.name) as progress:
         result = finish(started, observe=progress)
     facts: dict[str, Any] = {"directory": str(started.directory)}

@@ -24,122 +24,10 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, InputError
-from tertulia.settings import Explained, Positive, Settings, Share, VocabularySettings
-from tertulia.user_settings import FedLDASettings
+from tertulia.method_settings import FTMSettings, GFedNTMSettings, Method
+from tertulia.settings import Explained, Positive, Settings, Share
 
 PartyName = Annotated[str, Field(min_length=1)]
-
-
-class LDASettings(Settings):
-    """Settings of every method that samples LDA."""
-
-    topics: Positive = 20
-    sweeps: Positive = 50
-    alpha: float = Field(default=5.0, gt=0)  # the sum of theta's Dirichlet prior over all topics
-    beta: float = Field(default=0.01, gt=0)
-    learn_alpha: bool = False
-    sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = "auto"
-    model: Literal["lda", "sentence"] = "lda"
-    vocabulary: VocabularySettings = VocabularySettings()
-
-
-class PrivateSettings(LDASettings):
-    """Settings of methods that can keep tokens private."""
-
-    mode: Literal["clear", "paper", "sound"] = "clear"
-    channel: Literal["laplace", "krr", "subset"] = "krr"  # of `sound`; `paper` is Laplace
-    epsilon: float | None = Field(default=None, gt=0)  # of one token; for `sound` by substitution
-    tau: float = Field(default=0.2, ge=0, lt=1)  # the threshold of Laplace reports
-    evaluate: bool | None = None  # None: unless the mode is sound, where scores would leave in clear
-
-    @model_validator(mode="after")
-    def _private_modes(self) -> PrivateSettings:
-        if (self.mode == "clear") == (self.epsilon is not None):
-            raise ValueError("an epsilon goes with mode 'paper' or 'sound', and these need one")
-        if self.mode == "sound" and self.vocabulary.mode != "public":
-            raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals tell words")
-        return self
-
-
-class FTMSettings(PrivateSettings):
-    """Federated Topic Modelling."""
-
-    name: Literal["ftm"] = "ftm"
-    rounds: Positive = 5
-    min_similarity: float = Field(default=0.3, gt=0, le=1)  # xi
-    top_words: Positive = 50  # L
-    literal_compose: bool = False  # Algorithm 4 line 7 as printed
-
-
-class ConsensusSettings(PrivateSettings):
-    """Consensus rounds: merge once, then count together."""
-
-    name: Literal["consensus"] = "consensus"
-    model: Literal["lda"] = "lda"  # counting together is by tokens
-    mode: Literal["clear", "sound"] = "clear"
-    rounds: Positive = 8
-    start_sweeps: Positive = 20  # alone, before topics are merged
-    sweeps: Positive = 5  # in each round
-
-
-class PCTDSettings(Settings):
-    """Private and consistent topic discovery."""
-
-    name: Literal["pctd"] = "pctd"
-    mode: Literal["clear", "paper"] = "clear"
-    topics: Positive = 20
-    rounds: Positive = 35  # T: iterations of EM
-    unit: Literal["ngram", "sentence", "paragraph"] = "ngram"
-    unit_words: Positive = 3  # n, of n-grams
-    alpha: float = Field(default=5.0, gt=0)  # the sum of the prior with which new documents are folded in
-    beta: float = Field(default=0.01, gt=0)  # added to each expected count
-    sigma: float | None = Field(default=None, gt=0)  # of `paper`: the deviation of the noise; 0.25 if nothing is said
-    epsilon: float | None = Field(default=None, gt=0)  # of `paper`, instead of sigma: honest, of one token, all rounds
-    delta: float = Field(default=1e-6, gt=0, lt=1)
-    vectors: str | None = None  # a file of word vectors
-    relations: str | None = None  # or of pairs of words
-    neighbours: Positive = 10  # the nearest words that a word is related to
-    min_cosine: float = Field(default=0.5, ge=0, le=1)  # if they are at least so similar
-    tau: float = Field(default=0.3, ge=0)  # how hard related words pull
-    evaluate: bool = True
-    start_seed: int | None = None  # of the first topics; by default the run's seed
-    vocabulary: VocabularySettings = VocabularySettings()
-
-    @field_validator("mode", mode="before")
-    @classmethod
-    def _no_sound_mode(cls, value: Any) -> Any:
-        if value == "sound":
-            raise ValueError(
-                "PC-TD has no sound mode: its noise is drawn in floating point, and drowns all topics long before "
-                "epsilon is small; use 'consensus' or 'ftm' with mode 'sound', or mode 'paper', whose honest epsilon "
-                "`tertulia privacy` tells"
-            )
-        return value
-
-    @model_validator(mode="after")
-    def _settings_that_exclude_each_other(self) -> PCTDSettings:
-        if self.sigma is not None and self.epsilon is not None:
-            raise ValueError("sigma and epsilon both say how much noise there is: give one of them")
-        if self.mode == "clear" and (self.sigma is not None or self.epsilon is not None):
-            raise ValueError("sigma and epsilon go with mode 'paper': in mode 'clear' there is no noise")
-        if self.vectors is not None and self.relations is not None:
-            raise ValueError("vectors and relations both say how words relate: give one of them")
-        return self
-
-
-class AloneSettings(LDASettings):
-    """Baselines: each party alone, or all documents pooled. `sweeps` is the total."""
-
-    name: Literal["alone", "centralised"] = "alone"
-
-
-class CustomSettings(Settings):
-    """A method of the user's own: a module with a function `train(fed, config, state)` and its steps."""
-
-    name: Literal["custom"] = "custom"
-    module: str
-    train: str = "train"
-    config: dict[str, Any] = {}
 
 
 class SourceSettings(Settings):
@@ -215,10 +103,7 @@ class RunSettings(Explained):
     engine: Literal["local", "processes"] = "local"
     workers: Positive = 1
     heldout: float = Field(default=0.1, ge=0, lt=1)
-    method: Annotated[
-        FTMSettings | ConsensusSettings | FedLDASettings | PCTDSettings | AloneSettings | CustomSettings,
-        Field(discriminator="name"),
-    ] = FTMSettings()
+    method: Method = FTMSettings()
     text: dict[str, Any] = {}  # the fields of TextOptions
     parties: dict[PartyName, PartySettings] = {}
     data: DataSettings | None = None
@@ -238,9 +123,9 @@ class RunSettings(Explained):
 
     @field_validator("method")
     @classmethod
-    def _start_from_the_seed(cls, value: Any, info: ValidationInfo) -> Any:
-        if isinstance(value, PCTDSettings) and value.start_seed is None:
-            return value.model_copy(update={"start_seed": info.data.get("seed")})
+    def _seeded_like_the_run(cls, value: Any, info: ValidationInfo) -> Any:
+        if getattr(value, "seed", 0) is None:
+            return value.model_copy(update={"seed": info.data.get("seed")})
         return value
 
     @field_validator("text")
@@ -250,6 +135,16 @@ class RunSettings(Explained):
             return TextOptions.from_dict(value).to_dict()
         except (TypeError, InputError) as error:
             raise ValueError(str(error)) from error
+
+    @property
+    def pools(self) -> bool:
+        """Whether all documents are brought to one place, for comparison."""
+        return "centralised" in (self.method.name, getattr(self.method, "scenario", None))
+
+    @property
+    def keeps_text(self) -> bool:
+        """Whether parties need their texts, not only their words."""
+        return isinstance(self.method, GFedNTMSettings) and self.method.reads_sentences
 
     def changed(self, changes: Mapping[str, Any]) -> RunSettings:
         """The same settings with some keys changed, checked again."""

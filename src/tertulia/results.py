@@ -41,7 +41,7 @@ class FederatedTopics(Topics):
         }
         return cls(
             shared.topic_word, shared.vocabulary, shared.alpha, shared.beta, shared.weights, options, provenance,
-            local, history, directory,
+            shared.encoder, local, history, directory,
         )  # fmt: skip
 
     @property

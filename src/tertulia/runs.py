@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tertulia.config import CustomSettings, PartySettings, RunSettings
+from tertulia.config import PartySettings, RunSettings
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError
 from tertulia.federation.dropouts import Dropouts, Membership
 from tertulia.federation.handle import Handle, Terms
 from tertulia.federation.house import HouseRules
 from tertulia.federation.run import Run, drive
+from tertulia.method_settings import CustomSettings
 from tertulia.methods.trained import Trained
 from tertulia.privacy.ledger import Ledger
 from tertulia.privacy.policy import Policy
@@ -27,6 +28,7 @@ METHODS = {
     "consensus": "tertulia.methods.consensus",
     "pctd": "tertulia.methods.pctd",
     "fedlda": "tertulia.methods.fedlda",
+    "gfedntm": "tertulia.methods.gfedntm",
     "alone": "tertulia.methods.baselines",
     "centralised": "tertulia.methods.baselines",
 }
@@ -40,12 +42,12 @@ def module_of(settings: RunSettings) -> str:
 
 def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *, durable: bool = True) -> Run:
     """Lay out a run's directory: each party gets a home with its documents, or with where to read them."""
-    if settings.method.name == "centralised":
+    if settings.pools:
         corpora = {POOLED: pooled(settings, corpora)}
     sources = sources_of(settings) if corpora is None else {}
     parties = tuple(corpora if corpora is not None else sources)
     strangers = set(settings.parties) - set(parties)
-    if strangers and settings.method.name != "centralised":
+    if strangers and not settings.pools:
         raise ConfigError(f"there are settings for {sorted(strangers)}, but the parties are {sorted(parties)}")
     run = Run.new(Path(settings.directory), parties, settings.model_dump(mode="json"), durable)
     for party in parties:

@@ -15,7 +15,7 @@ POOLED = "pooled"  # the one party of the centralised scenario
 
 def sources_of(settings: RunSettings) -> dict[str, dict[str, Any]]:
     """A recipe for each party: documents are read where they are used, by the party itself."""
-    options = {"options": settings.text}
+    options = {"options": settings.text, **({"keep_text": True} if settings.keeps_text else {})}
     if settings.data is not None:
         recipe = {**settings.data.source(), **options, "split": split_of(settings.data, settings.seed)}
         return {party: {**recipe, "party": party} for party in parties_in(recipe)}

@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 
 import toys  # noqa: F401 - its messages are in the commits that we read
-from tertulia.config import FTMSettings, RunSettings
+from tertulia.config import RunSettings
 from tertulia.corpus import Corpus
 from tertulia.federation.codec import encode
 from tertulia.federation.house import House
 from tertulia.federation.run import Run
+from tertulia.method_settings import FTMSettings
 from tertulia.methods import ftm  # noqa: F401 - likewise
 from tertulia.runs import begin
 

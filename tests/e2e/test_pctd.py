@@ -212,7 +212,7 @@ def test_a_run_from_a_file_and_its_dry_run(tmp_path):
         'vectors = "vectors.txt"\n[method.vocabulary]\nmode = "public"\nwords = "words.txt"\n' + parties
     )
     settings = load(tmp_path / "run.toml")
-    assert settings.method.start_seed == 7
+    assert settings.method.seed == 7
     rows = {row["what"]: row for row in check_report(settings)["disclosed"]}
     noise = rows["noisy counts of words in units"]
     assert noise["claimed epsilon"] == "51.5032 (PC-TD theorem 1)"

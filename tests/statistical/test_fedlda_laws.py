@@ -9,9 +9,9 @@ from scipy import stats
 from tertulia.kernels import tuples
 from tertulia.kernels.reports import Channel, reports
 from tertulia.kernels.users import broadcast_phi, resample
+from tertulia.method_settings import FedLDASettings
 from tertulia.methods.users import Shard, Telling, UserTerms, perturbed
 from tertulia.privacy.perturbation import HM_UNIT, hybrid, law
-from tertulia.user_settings import FedLDASettings
 
 K, V = 2, 7
 COUNTS = np.array([[50, 25, 12, 7, 4, 2, 0], [12, 25, 50, 7, 4, 0, 2]])

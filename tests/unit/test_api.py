@@ -16,7 +16,8 @@ SMALL = {"topics": 2, "rounds": 1, "sweeps": 3}
 
 def test_the_public_names_are_these_and_no_others():
     assert tt.__all__ == [
-        "FTM", "LDA", "PCTD", "Centralised", "Consensus", "Corpus", "FedLDA", "FederatedTopics", "NonCollaborative",
+        "FTM", "LDA", "PCTD", "Centralised", "Consensus", "Corpus", "FedLDA", "FederatedTopics", "GFedNTM",
+        "NonCollaborative",
         "TertuliaError", "TextOptions", "Topics", "Vocabulary", "__version__", "federate", "read",
     ]  # fmt: skip
     assert all(getattr(tt, name) is not None for name in tt.__all__)

@@ -7,9 +7,9 @@ from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import InputError
 from tertulia.kernels import tuples
 from tertulia.kernels.users import broadcast_phi, resample
+from tertulia.method_settings import FedLDASettings
 from tertulia.methods.users import arrived, finding, present, shard_of
 from tertulia.privacy.perturbation import Perturbation
-from tertulia.user_settings import FedLDASettings
 
 from tertulia.methods.users import UserTerms  # isort: skip
 

@@ -38,8 +38,14 @@ class Builder:
     Corpus(1 documents, 4 tokens, 4 words)
     """
 
-    def __init__(self, options: TextOptions | None = None, directory: str | PathLike[str] | None = None) -> None:
+    def __init__(
+        self,
+        options: TextOptions | None = None,
+        directory: str | PathLike[str] | None = None,
+        keep_text: bool = False,
+    ) -> None:
         self.options = options or TextOptions()
+        self._texts: list[str] | None = [] if keep_text else None
         self.directory = None if directory is None else Path(directory)
         if self.directory is not None:
             storage.begin(self.directory)
@@ -65,6 +71,8 @@ class Builder:
             paragraph_ends.append(end)
         documents.append(end)
         self._table.add(name, label, date)
+        if self._texts is not None:
+            self._texts.append(text)
         if len(words) >= _BLOCK:
             for column in self._columns.values():
                 column.flush()
@@ -77,6 +85,10 @@ class Builder:
             name: column.finish(offsets=name in ("sentences", "paragraphs")) for name, column in self._columns.items()
         }
         vocabulary, table = Vocabulary(tuple(self._index)), self._table.finish()
+        if self._texts is not None:
+            import polars as pl
+
+            table = table.with_columns(pl.Series("text", self._texts, pl.String))
         if report is None:
             report = ReadReport(rows=table.height, kept=table.height)
         report.note("id seen before", count=table.height - table["id"].n_unique())
@@ -99,7 +111,11 @@ class _Index(dict[str, int]):
 
 
 def from_texts(
-    texts: Iterable[str], ids: Sequence[str] | None, labels: Sequence[str] | None, options: TextOptions
+    texts: Iterable[str],
+    ids: Sequence[str] | None,
+    labels: Sequence[str] | None,
+    options: TextOptions,
+    keep_text: bool = False,
 ) -> Corpus:
     """See `Corpus.from_texts`."""
     if isinstance(texts, str):
@@ -108,7 +124,7 @@ def from_texts(
     for name, given in (("ids", ids), ("labels", labels)):
         if given is not None and len(given) != len(texts):
             raise InputError(f"{len(given)} {name} were given for {len(texts)} texts")
-    builder, report = Builder(options), ReadReport()
+    builder, report = Builder(options, keep_text=keep_text), ReadReport()
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"text {place} is {type(text).__name__}, not str: leave it out or write ''")

@@ -113,6 +113,18 @@ class Corpus:
             vocabulary=vocabulary,
         )
 
+    def with_embeddings(self, vectors: Array) -> Corpus:
+        """Give each document a sentence embedding that was computed elsewhere, [D, E]."""
+        import polars as pl
+
+        vectors = np.ascontiguousarray(vectors, np.float32)
+        if vectors.ndim != 2 or len(vectors) != self.n_documents or not np.all(np.isfinite(vectors)):
+            raise InputError(
+                f"embeddings {vectors.shape} must be finite and a row for each of {self.n_documents} texts"
+            )
+        column = pl.Series("embedding", vectors, dtype=pl.Array(pl.Float32, vectors.shape[1]))
+        return replace(self, table=self.table.with_columns(column))
+
     def document_frequency(self) -> I64:
         """Count the documents in which each word occurs, [V]."""
         V, lengths = len(self.vocabulary), self.lengths
@@ -162,14 +174,16 @@ class Corpus:
         ids: Sequence[str] | None = None,
         labels: Sequence[str] | None = None,
         options: TextOptions | None = None,
+        keep_text: bool = False,
     ) -> Corpus:
         """Make a corpus from texts in memory: document i is text i, even where it is empty.
 
-        Without ids a document is known by a hash of its text.
+        Without ids a document is known by a hash of its text. With `keep_text` the texts stay in the table, for models
+        that read sentences (`CombinedTM`, `ZeroShotTM`).
         """
         from tertulia.corpus.builder import from_texts  # the builder makes corpora: it imports this module
 
-        return from_texts(texts, ids, labels, options or TextOptions())
+        return from_texts(texts, ids, labels, options or TextOptions(), keep_text)
 
     @staticmethod
     def concatenate(corpora: Sequence[Corpus]) -> Corpus:

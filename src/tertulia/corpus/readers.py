@@ -122,11 +122,13 @@ def read(
     party: str | None = None,
     encoding: str = "utf-8",
     separator: str | None = None,
+    keep_text: bool = False,
 ) -> Corpus:
     """Read documents; see `Source` for the arguments that say where they are.
 
     With a `directory` the corpus is built there and mapped into memory: of a large file only the list of distinct
-    words and the table of ids stay in memory. With `parties` and `party` only that party's rows are kept.
+    words and the table of ids stay in memory. With `parties` and `party` only that party's rows are kept. With
+    `keep_text` the texts stay in the table, for models that read sentences.
 
         corpus = read("notes.csv", text=["title", "body"], id="note_id", label="ward")
         print(corpus.report.summary())
@@ -137,7 +139,7 @@ def read(
     if parties is not None and parties.parties and party not in parties.parties:
         raise InputError(f"party '{party}' is none of {', '.join(parties.parties)}")
     report, elsewhere = ReadReport(), 0
-    with closing(Builder(options, directory)) as builder:
+    with closing(Builder(options, directory, keep_text)) as builder:
         for place, row in _assignable(source, report, parties):
             if parties is None or parties(row) == party:
                 _add(builder, report, place, row)

@@ -15,7 +15,9 @@ from tertulia.corpus.report import ReadReport
 from tertulia.corpus.splits import Assignment, at_random, by_column, by_file, dirichlet
 from tertulia.corpus.tokens import TextOptions
 
-Recipe = Mapping[str, Any]  # the fields of `Source`, "options", and for a shared source "split" and "party"
+Recipe = Mapping[
+    str, Any
+]  # the fields of `Source`, "options", "keep_text", and for a shared source "split" and "party"
 
 
 def read_recipe(recipe: Recipe, directory: Path | None = None) -> Corpus:
@@ -44,5 +46,5 @@ def parties_in(recipe: Recipe) -> list[str]:
     split = assignment(recipe["split"])
     if split.parties:
         return list(split.parties)
-    source = Source(**{name: value for name, value in recipe.items() if name not in ("options", "split")})
+    source = Source(**{name: value for name, value in recipe.items() if name not in ("options", "split", "keep_text")})
     return sorted({split(row) for _, row in source.rows(ReadReport(), split.columns)})

@@ -52,7 +52,7 @@ class PCTDTerms(ConsistencyTerms, Protocol):
     epsilon: float | None  # instead of sigma
     delta: float
     evaluate: bool
-    start_seed: int | None
+    seed: int | None
     vocabulary: VocabularyTerms
 
 
@@ -164,7 +164,7 @@ def train(fed: Federation, config: PCTDTerms, state: State | None = None) -> Tra
     """Algorithm 1."""
     if state is None:
         words = agree(fed, config.vocabulary).words
-        phi = _start(config.topics, len(words), config.start_seed or 0)
+        phi = _start(config.topics, len(words), config.seed or 0)
         state = fed.commit(State(0, words, phi, np.ones(config.topics)))
     known = known_relations(config, state.words)
     while state.round < config.rounds:

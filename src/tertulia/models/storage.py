@@ -16,9 +16,11 @@ import safetensors
 from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
+from tertulia.arrays import Array
 from tertulia.corpus import TextOptions, Vocabulary
 from tertulia.disk import sync_directory, write
 from tertulia.errors import FormatError, InputError, JournalError
+from tertulia.models.encoder import Encoder
 
 if TYPE_CHECKING:
     from tertulia.models.topics import Topics
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 _JSON, _TENSORS = "model.json", "topics.safetensors"
 _ARRAYS = ("topic_word", "alpha", "weights")
+_ENCODER = ("weights", "statistics")
 
 
 def save(model: Topics, directory: Path) -> Path:
@@ -33,7 +36,10 @@ def save(model: Topics, directory: Path) -> Path:
     target = directory.resolve()
     _check_replaceable(target)
     text = _encode(model)
-    tensors = pack({name: np.ascontiguousarray(getattr(model, name)) for name in _ARRAYS})
+    arrays = {name: np.ascontiguousarray(getattr(model, name)) for name in _ARRAYS}
+    if model.encoder is not None:
+        arrays |= {f"encoder.{name}": np.ascontiguousarray(getattr(model.encoder, name)) for name in _ENCODER}
+    tensors = pack(arrays)
     new, before = target.with_name(f".{target.name}.new"), target.with_name(f".{target.name}.before")
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(new, ignore_errors=True)  # what a crash left
@@ -70,6 +76,7 @@ def load(directory: Path) -> dict[str, Any]:
             "beta": about["beta"],
             "options": TextOptions.from_dict(about["options"]),
             "provenance": about["provenance"],
+            "encoder": _encoder(about.get("encoder"), arrays),
         }
     except (KeyError, TypeError) as error:
         raise FormatError(f"the model in {directory} lacks {error}: copy or save it again") from error
@@ -81,9 +88,20 @@ def _encode(model: Topics) -> str:
         "beta": model.beta,
         "options": model.options.to_dict(),
         "provenance": model.provenance,
+        **({"encoder": _about(model.encoder)} if model.encoder is not None else {}),
         "vocabulary": model.vocabulary.words,
     }
     return json.dumps(about, ensure_ascii=False, indent=1) + "\n"
+
+
+def _about(encoder: Encoder) -> dict[str, Any]:
+    return {"architecture": encoder.architecture, "embedding": encoder.embedding}
+
+
+def _encoder(about: dict[str, Any] | None, arrays: dict[str, Array]) -> Encoder | None:
+    if about is None:
+        return None
+    return Encoder(about["architecture"], *(arrays[f"encoder.{name}"] for name in _ENCODER), about["embedding"])
 
 
 def _decode(data: bytes, path: Path) -> dict[str, Any]:

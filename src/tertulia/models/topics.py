@@ -18,6 +18,8 @@ from tertulia.errors import FormatError, InputError
 if TYPE_CHECKING:
     import polars as pl
 
+    from tertulia.models.encoder import Encoder
+
 
 class UnknownWordsWarning(UserWarning):
     """Some documents hold no word of the model's vocabulary."""
@@ -43,6 +45,7 @@ class Topics:
     weights: F64 = field(default_factory=lambda: np.array(1.0))  # [K] share of the data in each topic; equal by default
     options: TextOptions = field(default_factory=TextOptions)
     provenance: dict[str, Any] = field(default_factory=dict)  # method, config, parties, ledger digest
+    encoder: Encoder | None = None  # of a neural model, which then infers topic shares
 
     def __post_init__(self) -> None:
         self.topic_word = _distributions(self.topic_word, len(self.vocabulary))
@@ -81,7 +84,7 @@ class Topics:
         """Infer the topic shares theta [D, K] of texts, or of a corpus.
 
         Texts become tokens as the model's own did. A document without a known word gets the prior mean, and a warning
-        says how many there were.
+        says how many there were. A neural model infers by its encoder, in one pass.
         """
         from tertulia.kernels import foldin
 
@@ -94,6 +97,8 @@ class Topics:
                 UnknownWordsWarning,
                 stacklevel=2,
             )
+        if self.encoder is not None:
+            return self.encoder.theta(corpus)
         return foldin.theta(corpus.words, corpus.documents, self.topic_word, self.alpha, iterations, threads)
 
     def adapted(self, documents: Iterable[str] | Corpus, *, rounds: int = 3, threads: int = 1) -> Self:
@@ -123,7 +128,8 @@ class Topics:
         for place, text in enumerate(texts):
             if not isinstance(text, str):
                 raise InputError(f"document {place} is {type(text).__name__}, not text: drop it or fill it with ''")
-        return Corpus.from_texts(texts, options=self.options).encode(self.vocabulary)
+        sentences = self.encoder is not None and self.encoder.reads_sentences
+        return Corpus.from_texts(texts, options=self.options, keep_text=sentences).encode(self.vocabulary)
 
     def top_words(self, n: int = 10) -> list[list[str]]:
         """List the n most probable words of each topic; of equal ones the first in the vocabulary leads."""

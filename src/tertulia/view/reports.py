@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tertulia import metrics
-from tertulia.config import CustomSettings, RunSettings
+from tertulia.config import RunSettings
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import InputError, PolicyRefusal
 from tertulia.federation.run import Run
 from tertulia.federation.types import Planned
+from tertulia.method_settings import CustomSettings
 from tertulia.models import Topics
 from tertulia.privacy.accounting import spent
 from tertulia.privacy.ledger import Ledger, Release
@@ -86,7 +87,7 @@ def check_report(settings: RunSettings) -> dict[str, Any]:
     config = method.config if isinstance(method, CustomSettings) else method
     planned: list[Planned] = module.plan(config) if hasattr(module, "plan") else []
     costs = [_cost(one) for one in planned]
-    parties = [POOLED] if method.name == "centralised" else list(corpora)
+    parties = [POOLED] if settings.pools else list(corpora)
     return {
         "read": [_read_row(party, corpus) for party, corpus in corpora.items()],
         "train": {"directory": settings.directory, "engine": settings.engine, **method.model_dump(mode="json")},

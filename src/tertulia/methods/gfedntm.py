@@ -1,0 +1,239 @@
+"""gFedNTM: federated neural topic models (Calvo-Bartolomé, Arenas-García and colleagues, 2022).
+
+Stage 1 is vocabulary consensus. In stage 2, SyncOpt, every party sends the gradient of one mini-batch at the current
+weights, the server averages them by mini-batch size (2) and takes an optimiser's step (3), until the weights stall or a
+limit is reached. The paper says that this equals training in one place. It does if BatchNorm's statistics are everybody's:
+`normalisation = "sync"` sums them in four more questions a step; "batch" leaves them to each party, "layer" has none.
+
+Departures: FedAvg and FedAdam (`averaging`) for networks on which thousands of tiny rounds are too slow; Adam at the
+server. A gradient is no protection: a batch's words can be read off it, and documents be reconstructed (docs/gfedntm.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tertulia.arrays import Array
+from tertulia.federation.types import Federation, Party, Planned, message, step
+from tertulia.methods.averaging import average_rounds, train_alone, train_locally
+from tertulia.methods.compression import block_norms, halved, largest, spread, taken, without
+from tertulia.methods.neural import (
+    DOCUMENTS,
+    GRADIENT,
+    LOSS,
+    STATISTICS,
+    WEIGHTS,
+    Documents,
+    Known,
+    Memory,
+    NeuralTerms,
+    State,
+    Sums,
+    Task,
+    Update,
+    begin,
+    count_documents,
+    finished,
+    result,
+    result_alone,
+    task_of,
+)  # fmt: skip
+from tertulia.methods.optimisers import stepped
+from tertulia.methods.trained import Trained
+from tertulia.methods.vocabulary import plan_vocabulary
+from tertulia.models import synchronised
+from tertulia.models.bags import Noise
+from tertulia.models.synchronised import Shared
+from tertulia.models.training import MOMENTUM
+
+NOBODY = 1e-12  # the weight of an empty batch: should all be empty, the mean is a step of zero
+
+
+@message
+class Norms:
+    """Squared norms of blocks of a party's gradient; only their sum is revealed."""
+
+    norms: Array
+
+
+@message
+class Chosen:
+    """Which blocks of the gradient all parties are to send."""
+
+    known: Known
+    blocks: Array
+
+
+# --- at a party -------------------------------------------------------------------------------------------------------
+
+
+@step
+def sum_moments(party: Party, state: Any, ask: Task | Known) -> tuple[Memory, Sums]:
+    """Sums that make the next norm's statistics: the encoder's, then the decoder's."""
+    memory, known = _remembered(state, ask)
+    values = synchronised.moments(*_batch(party, memory), _shared(known))
+    size = _batch(party, memory)[2].size
+    return memory, Sums(party.release(values, STATISTICS), party.release(np.float64(size), DOCUMENTS))
+
+
+@step
+def sum_adjoints(party: Party, state: Any, ask: Known) -> tuple[Memory, Sums]:
+    """Sums that make the loss's slope in a norm's statistics: the decoder's, then the encoder's."""
+    memory, known = _remembered(state, ask)
+    values = synchronised.adjoint(*_batch(party, memory), _shared(known))
+    size = _batch(party, memory)[2].size
+    return memory, Sums(party.release(values, STATISTICS), party.release(np.float64(size), DOCUMENTS))
+
+
+@step
+def send_gradient(party: Party, state: Any, ask: Task | Known) -> tuple[Memory, Update]:
+    """Algorithm 1, getClientGrad: the gradient of one mini-batch at the current weights."""
+    memory, known = _remembered(state, ask)
+    flat, statistics, loss, n = _gradient(party, memory, known)
+    if memory.task.compression == "fp16":
+        flat = halved(flat, n)
+    return memory, _update(party, flat, statistics, loss, n)
+
+
+@step
+def sum_norms(party: Party, state: Any, ask: Task | Known) -> tuple[Memory, Norms]:
+    """How much each block of the gradient, with what was held back before, would move."""
+    memory, known = _remembered(state, ask)
+    flat, _, _, n = _gradient(party, memory, known)
+    return memory, Norms(party.release(block_norms(n * (flat + memory.held_back)), GRADIENT))
+
+
+@step
+def send_blocks(party: Party, state: Memory, ask: Chosen) -> tuple[Memory, Update]:
+    """The chosen blocks of the gradient; the rest is held back for the next step."""
+    memory, known = _remembered(state, ask.known)
+    flat, statistics, loss, n = _gradient(party, memory, known)
+    if n > NOBODY:  # an empty batch has no say, and keeps what it holds
+        flat = flat + memory.held_back
+        memory = Memory(memory.task, without(flat, ask.blocks))
+    return memory, _update(party, taken(flat, ask.blocks), statistics, loss, n)
+
+
+def _remembered(state: Any, ask: Task | Known) -> tuple[Memory, Known]:
+    """What is asked may be a new task, with weights, or go on with the one before."""
+    if isinstance(ask, Known):
+        return state, ask
+    held = state.held_back if isinstance(state, Memory) else np.zeros(1, ask.weights.dtype)  # broadcasts: nothing yet
+    return Memory(ask, held), Known((), (), 0.0)
+
+
+def _batch(party: Party, memory: Memory) -> tuple[Any, ...]:
+    task = memory.task
+    batch = task.schedule.batch(task.bags(party), task.step)
+    return task.network, task.weights, batch, Noise(task.seed, task.step)
+
+
+def _shared(known: Known) -> Shared:
+    return Shared(known.documents, known.statistics, known.adjoints)
+
+
+def _gradient(party: Party, memory: Memory, known: Known) -> tuple[Array, Array, float, float]:
+    """Gradient, statistics, loss and size of this party's mini-batch."""
+    network, weights, batch, noise = _batch(party, memory)
+    if network.normalisation == "sync":
+        flat, loss = synchronised.gradient(network, weights, batch, noise, _shared(known))
+        statistics = np.zeros((2, 0), weights.dtype)  # the server has them already
+    else:
+        flat, loss, statistics = network.gradient(weights, batch, noise)
+    if not np.all(np.isfinite(flat)):
+        flat, loss, batch = np.zeros_like(flat), 0.0, batch._replace(keys=batch.keys[:0])
+    return flat, statistics, loss, float(batch.size if batch.size >= network.least else 0) or NOBODY
+
+
+def _update(party: Party, flat: Array, statistics: Array, loss: float, n: float) -> Update:
+    return Update(
+        party.release(flat, GRADIENT),
+        party.release(statistics, STATISTICS),
+        party.release(np.float64(loss), LOSS),
+        party.release(np.float64(n), DOCUMENTS),
+    )
+
+
+# --- at the server ----------------------------------------------------------------------------------------------------
+
+
+def train(fed: Federation, config: NeuralTerms, state: State | None = None) -> Trained:
+    """Algorithm 1, at the server."""
+    if state is None:
+        state = fed.commit(begin(fed, config))  # stage 1
+    if config.scenario == "alone":
+        return result_alone(config, state.words, fed.each(train_alone, task_of(config, state)))
+    if config.averaging != "syncopt":
+        return result(config, average_rounds(fed, config, state))
+    while not finished(config, state):  # stage 2
+        gradient, statistics, loss = _averaged(fed, config, state)
+        state = fed.commit(_moved(config, state, gradient, statistics), durable=config.checkpoint_every, loss=loss)
+    return result(config, state)
+
+
+def _averaged(fed: Federation, config: NeuralTerms, state: State) -> tuple[Array, Array, float]:
+    """The mean gradient of all parties' mini-batches (2), the batch's statistics, and its loss."""
+    task = task_of(config, state)
+    ask: Task | Known = task
+    if task.network.normalisation == "sync":
+        ask = _synchronised(fed, task)
+    if config.compression == "topk":
+        blocks = largest(fed.sum(sum_norms, ask).norms, config.keep)
+        known = ask if isinstance(ask, Known) else Known((), (), 0.0)
+        update = fed.mean(send_blocks, Chosen(known, blocks))
+        gradient = spread(update.flat, blocks, len(state.weights))
+    else:
+        update = fed.mean(send_gradient, ask)
+        gradient = update.flat
+    own = np.concatenate(ask.statistics, axis=1) if isinstance(ask, Known) else update.statistics
+    return gradient, own, float(update.loss)
+
+
+def _synchronised(fed: Federation, task: Task) -> Known:
+    """Everybody's statistics, and the loss's slopes in them: four sums."""
+    known = Known((), (), 0.0)
+    for ask in (task, None):
+        sums = fed.sum(sum_moments, ask or known)
+        found = synchronised.statistics(sums.values, float(sums.documents))
+        known = Known((*known.statistics, found), (), float(sums.documents))
+    for _ in range(2):
+        slopes = fed.sum(sum_adjoints, known).values
+        known = Known(known.statistics, (*known.adjoints, slopes), known.documents)
+    return known
+
+
+def _moved(config: NeuralTerms, state: State, gradient: Array, statistics: Array) -> State:
+    """One step of the server's optimiser (3), and how little the weights moved."""
+    weights, moments = stepped(
+        state.weights, gradient, state.moments, config.optimiser, config.learning_rate, config.betas
+    )
+    change = np.linalg.norm(weights - state.weights) / max(float(np.linalg.norm(state.weights)), 1e-30)
+    running = state.statistics + MOMENTUM * (statistics - state.statistics)
+    calm = state.calm + 1 if change < config.tolerance else 0
+    return State(
+        state.step + 1, state.words, state.documents, weights, running.astype(weights.dtype), moments, calm,
+        state.embedding_size,
+    )  # fmt: skip
+
+
+def plan(config: NeuralTerms) -> list[Planned]:
+    """Everything that will leave a party, for `tertulia check`; the number of steps is known when documents are."""
+    words = plan_vocabulary(config.vocabulary)
+    counted = [Planned(count_documents, "sum", DOCUMENTS, 1)]
+    if config.scenario == "alone":
+        return [*words, *counted, Planned(train_alone, "each", WEIGHTS, 1)]
+    times = config.rounds or config.epochs
+    if config.averaging != "syncopt":
+        return [*words, *counted, *(Planned(train_locally, "mean", how, times) for how in (WEIGHTS, LOSS, DOCUMENTS))]
+    sums = [Planned(sum_moments, "sum", STATISTICS, times)] if config.normalisation != "layer" else []
+    return [
+        *words,
+        *counted,
+        *sums,
+        *(Planned(send_gradient, "mean", how, times) for how in (GRADIENT, LOSS, DOCUMENTS)),
+    ]
+
+
+__all__ = ["Documents", "plan", "train"]

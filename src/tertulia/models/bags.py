@@ -1,0 +1,155 @@
+"""Documents as a neural network reads them: sparse bags of words, a key each, and their embeddings.
+
+Which mini-batch a document falls into, and all noise that belongs to it, is a pure function of its id, the seed and the
+step. So the batch of many parties is the union of theirs, and many parties can equal one trainer that holds everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tertulia.arrays import F32, F64, I64, U64, Array
+from tertulia.corpus import Corpus
+from tertulia.corpus.units import offsets_of, ranges
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+class Batch(NamedTuple):
+    """Some documents."""
+
+    words: I64  # [N] the distinct words of each document, one document after the other
+    counts: F32  # [N] how often each occurs there
+    offsets: I64  # [B + 1]
+    keys: U64  # [B]
+    embeddings: F32 | None  # [B, E]
+
+    @property
+    def size(self) -> int:
+        """The number of documents."""
+        return len(self.keys)
+
+
+@dataclass(frozen=True, eq=False)
+class Bags:
+    """All documents of a corpus that hold a word of its vocabulary."""
+
+    words: I64  # [N]
+    counts: F32  # [N]
+    offsets: I64  # [D + 1]
+    keys: U64  # [D]
+    embeddings: F32 | None  # [D, E]
+
+    @property
+    def n_documents(self) -> int:
+        """How many there are."""
+        return len(self.keys)
+
+    @classmethod
+    def of(cls, corpus: Corpus, embeddings: F32 | None = None, wordless: bool = False) -> Bags:
+        """Count the words of each document; without `wordless` those that have none take no part."""
+        full = np.flatnonzero((corpus.lengths > 0) | wordless)
+        V = max(1, len(corpus.vocabulary))
+        document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
+        cells, counts = np.unique(document * V + corpus.words, return_counts=True)
+        lengths = np.bincount(cells // V, minlength=corpus.n_documents)[full]
+        keys = np.fromiter(map(document_key, corpus.table["id"]), np.uint64, corpus.n_documents)
+        return cls(
+            cells % V, counts.astype(np.float32), offsets_of(lengths), keys[full],
+            None if embeddings is None else np.ascontiguousarray(embeddings[full], np.float32),
+        )  # fmt: skip
+
+    def select(self, chosen: I64) -> Batch:
+        """Take some documents."""
+        lengths = np.diff(self.offsets)[chosen]
+        places = ranges(self.offsets[chosen], lengths)
+        embeddings = None if self.embeddings is None else self.embeddings[chosen]
+        return Batch(self.words[places], self.counts[places], offsets_of(lengths), self.keys[chosen], embeddings)
+
+
+def document_key(name: str) -> int:
+    """Hash a document's id to 64 bits."""
+    return int.from_bytes(hashlib.blake2b(name.encode("utf-8"), digest_size=8).digest(), "little")
+
+
+_BAGS: WeakKeyDictionary[Corpus, Bags] = WeakKeyDictionary()
+
+
+def bags_of(corpus: Corpus, embeddings: Callable[[Corpus], F32] | None = None) -> Bags:
+    """The bags of a corpus, and its embeddings if they are asked for, made once for as long as it is held."""
+    known = _BAGS.get(corpus)
+    if known is None or (embeddings is not None and known.embeddings is None):
+        known = _BAGS[corpus] = Bags.of(corpus, None if embeddings is None else embeddings(corpus))
+    return known
+
+
+class Schedule(NamedTuple):
+    """How documents fall into batches: each into one of an epoch's, by a hash that all parties know."""
+
+    seed: int
+    batches: int  # in an epoch
+
+    @classmethod
+    def over(cls, documents: int, batch_size: int, seed: int) -> Schedule:
+        """Plan batches of so many documents on average, all parties' together."""
+        return cls(seed, max(1, round(documents / batch_size)))
+
+    def batch(self, bags: Bags, step: int) -> Batch:
+        """The documents whose turn it is."""
+        epoch, turn = divmod(step, self.batches)
+        order, starts = _epoch(bags, self, epoch)
+        return bags.select(order[starts[turn] : starts[turn + 1]])
+
+
+@lru_cache(maxsize=64)  # a few parties, one epoch each
+def _epoch(bags: Bags, schedule: Schedule, epoch: int) -> tuple[I64, I64]:
+    """Documents in the order of their turns, and where each batch starts."""
+    turns = (_bits(bags.keys, schedule.seed, epoch, -1, 1)[:, 0] % np.uint64(schedule.batches)).astype(np.int64)
+    # Within a batch documents stand in the order of their keys, whoever holds them: sums then hardly depend on parties.
+    order = np.lexsort((bags.keys, turns))
+    return order, offsets_of(np.bincount(turns, minlength=schedule.batches))
+
+
+class Noise(NamedTuple):
+    """Every draw of one step, by document."""
+
+    seed: int
+    step: int
+
+    def normal(self, keys: U64, n: int, stream: int) -> F64:
+        """Draw standard normals [B, n], by Box and Muller."""
+        half = (n + 1) // 2
+        uniform = ((_bits(keys, self.seed, self.step, stream, 2 * half) >> np.uint64(12)) + 0.5) * 2.0**-52
+        radius, angle = np.sqrt(-2.0 * np.log(uniform[:, :half])), (2.0 * math.pi) * uniform[:, half:]
+        return np.concatenate((radius * np.cos(angle), radius * np.sin(angle)), axis=1)[:, :n]
+
+    def mask(self, keys: U64, n: int, stream: int, dropout: float) -> F32:
+        """Draw a dropout mask [B, n]: 0 with probability `dropout` (to 16 bits), else what keeps the mean."""
+        quarter = (n + 3) // 4  # 16 bits an entry
+        entries = _bits(keys, self.seed, self.step, stream, quarter).view(np.uint16)[:, :n]
+        kept: F32 = (entries >= round(dropout * 65536)).astype(np.float32) / np.float32(1.0 - dropout)
+        return kept
+
+
+def _bits(keys: U64, seed: int, step: int, stream: int, n: int) -> U64:
+    """Random bits [B, n]: splitmix64, started from a mix of document, seed, step and stream."""
+    text = f"{seed}/{step}/{stream}".encode()
+    salt = np.uint64(int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little"))
+    places = np.arange(1, n + 1, dtype=np.uint64) * _GOLDEN
+    return _mixed(_mixed(keys ^ salt)[:, None] + places)
+
+
+def _mixed(x: Array) -> U64:
+    x = (x ^ (x >> np.uint64(30))) * _MIX[0]
+    x = (x ^ (x >> np.uint64(27))) * _MIX[1]
+    mixed: U64 = x ^ (x >> np.uint64(31))
+    return mixed

@@ -1,0 +1,84 @@
+"""The encoder of a neural model, as part of `Topics`: it infers topic shares in one pass, and is saved with the topics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tertulia.arrays import F64, Array
+from tertulia.corpus import Corpus
+from tertulia.errors import FormatError
+
+if TYPE_CHECKING:
+    from tertulia.models.network import Network
+
+_BATCH = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """A trained network; torch is imported only when it is used."""
+
+    architecture: dict[str, Any]  # what `network_of` takes
+    weights: Array  # flat
+    statistics: Array  # [2, 2K + V] running means and variances of the norms
+    embedding: str | None = None  # the model of sentence embeddings; None: the offline default
+
+    @property
+    def network(self) -> Network:
+        """The network that the weights belong to."""
+        return network_of(self.architecture)
+
+    @property
+    def reads_sentences(self) -> bool:
+        """Whether documents need an embedding."""
+        return bool(self.architecture["kind"] != "prodlda")
+
+    def theta(self, corpus: Corpus) -> F64:
+        """Infer the topic shares [D, K] of a corpus over the model's vocabulary."""
+        from tertulia.models.bags import Bags
+        from tertulia.models.embeddings import embeddings_of
+
+        vectors = embeddings_of(corpus, self.embedding) if self.reads_sentences else None
+        bags, network = Bags.of(corpus, vectors, wordless=True), self.network
+        theta = np.empty((bags.n_documents, network.sizes.topics))
+        for start in range(0, bags.n_documents, _BATCH):
+            chosen = np.arange(start, min(start + _BATCH, bags.n_documents))
+            theta[chosen] = network.theta(self.weights, self.statistics, bags.select(chosen))
+        return theta
+
+    def __eq__(self, other: object) -> bool:
+        """Compare bit for bit."""
+        return isinstance(other, Encoder) and all(
+            (a.architecture, a.embedding, a.weights.tobytes(), a.statistics.tobytes())
+            == (b.architecture, b.embedding, b.weights.tobytes(), b.statistics.tobytes())
+            for a, b in [(self, other)]
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.weights.tobytes())
+
+
+def architecture_of(network: Network) -> dict[str, Any]:
+    """A network as plain data, for messages and files."""
+    sizes = {**network.sizes._asdict(), "hidden": list(network.sizes.hidden)}
+    return {
+        "kind": network.kind,
+        "sizes": sizes,
+        "normalisation": network.normalisation,
+        "precision": network.precision,
+    }
+
+
+def network_of(architecture: dict[str, Any]) -> Network:
+    """Rebuild a network from plain data."""
+    from tertulia.models.network import Network
+    from tertulia.models.prodlda import Sizes
+
+    try:
+        sizes = Sizes(**{**architecture["sizes"], "hidden": tuple(architecture["sizes"]["hidden"])})
+        return Network(architecture["kind"], sizes, architecture["normalisation"], architecture["precision"])
+    except (KeyError, TypeError) as error:
+        raise FormatError(f"this is no neural model that we know ({error}): save it again, or upgrade") from error
