@@ -12,14 +12,16 @@ few documents for the topics asked (5,000 reviews, 60 sweeps) that is what happe
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ import numpy as np
 
 from benchmarks.common import finish, imdb, newsgroups, parser, parted, say
 from benchmarks.generated import generate
-from benchmarks.sampler_memory import bandwidth, bytes_per_token, sweeps, threads_ratio
+from benchmarks.sampler_memory import bandwidth, bytes_per_token, passes, threads_ratios
 from benchmarks.sampler_plot import draw, save
 from benchmarks.sampler_trainers import BETA, PACKAGES, PEERS, VARIATIONAL, Task
 from benchmarks.sampler_worker import call, measure
@@ -41,6 +43,7 @@ PASSES = {100: 10, 1000: 2}  # of the variational peers
 OUT = Path(__file__).parent / "out" / "sampler"
 
 Run = dict[str, Any]  # a worker's answer: curve, rss_mb
+Parts = tuple[Corpus, Corpus]  # to train on, held out
 
 
 def installed(wanted: Sequence[str]) -> list[str]:
@@ -59,19 +62,33 @@ def trainers(peers: Sequence[str]) -> list[str]:
     return ["tertulia", *(kind for peer in peers for kind in kinds.get(peer, [peer]))]
 
 
-def corpora(reviews: int | None, directory: Path) -> dict[str, Corpus]:
-    """Write the corpora, or only so many reviews, in two parts to where workers find them; return those to train on."""
-    if reviews:
-        sources = {f"imdb{reviews}": imdb(training=reviews, min_documents=3 if reviews <= 5000 else 5)}
-    else:
-        groups = newsgroups(min_documents=1, max_share=1.0)
-        heldout = np.array([is_heldout(name, 0.05, 0) for name in groups.table["id"]])
-        made = generate(directory / "made", 10_000_000)
-        sources = {
-            "imdb": imdb(),
-            "newsgroups": parted(groups, heldout, 5),
-            "generated": parted(made, np.arange(made.n_documents) < 1000, 1),
-        }
+def imdb_parts(reviews: int | None) -> Parts:
+    """IMDB, or only so many of its reviews."""
+    return imdb(training=reviews, min_documents=3 if reviews and reviews <= 5000 else 5)
+
+
+def newsgroups_parts() -> Parts:
+    """20 Newsgroups, a twentieth held out."""
+    groups = newsgroups(min_documents=1, max_share=1.0)
+    return parted(groups, np.array([is_heldout(name, 0.05, 0) for name in groups.table["id"]]), 5)
+
+
+def generated_parts(directory: Path) -> Parts:
+    """Ten million tokens of a known model."""
+    made = generate(directory / "made", 10_000_000)
+    return parted(made, np.arange(made.n_documents) < 1000, 1)
+
+
+def corpora(names: Sequence[str], reviews: int | None, directory: Path) -> dict[str, Corpus]:
+    """Write the corpora in two parts to where workers find them; return those to train on."""
+    makers: dict[str, Callable[[], Parts]] = {
+        "imdb": partial(imdb_parts, reviews),
+        "newsgroups": newsgroups_parts,
+        "generated": partial(generated_parts, directory),
+    }
+    if unknown := set(names) - set(makers):
+        raise SystemExit(f"--corpora {','.join(unknown)}: choose from {','.join(makers)}")
+    sources = {f"{name}{reviews or ''}" if name == "imdb" else name: makers[name]() for name in names}
     for name, parts in sources.items():
         for part, corpus in zip(("train", "heldout"), parts, strict=True):
             corpus.save(directory / name / part)
@@ -141,7 +158,9 @@ def rates(found: Mapping[str, Sequence[Run]], tokens: int) -> dict[str, int]:
     """Tokens a CPU second of everybody's sweeps, warm start and set-up not counted where they can be told apart."""
     result = {}
     for name, runs in found.items():
-        first, last = runs[0]["curve"][0], runs[0]["curve"][-1]
+        curve = runs[0]["curve"]
+        first = [point for point in curve if point["sweeps"] == 0][-1] if name == "tertulia" else curve[0]
+        last = curve[-1]
         result[name] = round(tokens * (last["sweeps"] - first["sweeps"]) / (last["cpu_s"] - first["cpu_s"]))
     return result
 
@@ -161,9 +180,11 @@ def baseline(directory: Path) -> float:
     return completion(unigram(train, pseudo_count=BETA), 1.0, heldout).perplexity
 
 
-def compare(name: str, corpus: Corpus, directory: Path, peers: Sequence[str], n: int) -> dict[str, Any]:
+def compare(
+    name: str, corpus: Corpus, directory: Path, topics: Sequence[int], peers: Sequence[str], n: int
+) -> dict[str, Any]:
     """Everything about one corpus."""
-    found = {K: rounds(directory / name, K, trainers(peers), n, 1) for K in SWEEPS}
+    found = {K: rounds(directory / name, K, trainers(peers), n, 1) for K in topics}
     floor = baseline(directory / name)
     by_kind = {str(K): speedups(runs) for K, runs in found.items()}
     for K, ratios in by_kind.items():
@@ -196,9 +217,9 @@ def picture(name: str, corpus: Corpus, result: Mapping[str, Any]) -> None:
     say("drawn: " + ", ".join(str(path) for path in paths))
 
 
-def two_threads(name: str, directory: Path, peers: Sequence[str], n: int) -> dict[str, Any]:
+def two_threads(name: str, directory: Path, topics: Sequence[int], peers: Sequence[str], n: int) -> dict[str, Any]:
     """The same with two threads each, by the clock on the wall."""
-    return {str(K): speedups(rounds(directory / name, K, trainers(peers), n, 2), "wall_s") for K in SWEEPS}
+    return {str(K): speedups(rounds(directory / name, K, trainers(peers), n, 2), "wall_s") for K in topics}
 
 
 def inference(name: str, directory: Path, peers: Sequence[str], n: int) -> dict[str, dict[str, float]]:
@@ -211,40 +232,54 @@ def inference(name: str, directory: Path, peers: Sequence[str], n: int) -> dict[
     return found
 
 
-def main() -> None:
-    """Run the benchmark."""
+def options() -> argparse.Namespace:
+    """Read the command line."""
     command = parser("LDA trainers: perplexity against time")
     command.add_argument("--peers", help=f"a list from {','.join(PEERS)}; by default all, with --quick the samplers")
+    command.add_argument("--corpora", help="a list from imdb,newsgroups,generated; by default all, with --quick imdb")
     command.add_argument("--documents", type=int, help="only so many of IMDB's; by default all, with --quick 5000")
-    chosen = command.parse_args()
-    n = 1 if chosen.quick else 3
-    peers = installed((chosen.peers or ("tomotopy,topica" if chosen.quick else ",".join(PEERS))).split(","))
-    inferring = installed(["sklearn"]) if chosen.quick and not chosen.peers else []
+    command.add_argument("--topics", default=",".join(map(str, SWEEPS)), help="a list from 100,1000; by default both")
+    command.add_argument("--rounds", type=int, help="of which the median counts; by default 3, with --quick 1")
+    return command.parse_args()
+
+
+def main() -> None:
+    """Run the benchmark."""
+    chosen = options()
+    quick, topics = chosen.quick, [int(K) for K in chosen.topics.split(",")]
+    if unknown := set(topics) - set(SWEEPS):
+        raise SystemExit(f"--topics {unknown}: choose from {','.join(map(str, SWEEPS))}")
+    n = chosen.rounds or (1 if quick else 3)
+    peers = installed((chosen.peers or ("tomotopy,topica" if quick else ",".join(PEERS))).split(","))
+    inferring = installed(["sklearn"]) if quick and not chosen.peers else []
+    names = (chosen.corpora or ("imdb" if quick else "imdb,newsgroups,generated")).split(",")
     with tempfile.TemporaryDirectory(prefix="tertulia-") as temporary:
         directory = Path(temporary)
-        read = corpora(chosen.documents or (5000 if chosen.quick else None), directory)
+        read = corpora(names, chosen.documents or (5000 if quick else None), directory)
         bound = bandwidth()
-        results = {name: compare(name, corpus, directory, peers, n) for name, corpus in read.items()}
+        results = {name: compare(name, corpus, directory, topics, peers, n) for name, corpus in read.items()}
         main_name, main_corpus = next(iter(read.items()))
         transform = inference(main_name, directory, [*peers, *inferring], n)
-        head = {key: value for key, value in results[main_name].items() if key != "curves"}
         mine = transform["tertulia"]["cpu_s"]
+        threads = threads_ratios(main_corpus, 100)
+        extra = {} if quick else {"speedup_threads2": two_threads(main_name, directory, topics, peers, n)}
         finish(
             {
                 "benchmark": "sampler",
                 "corpus": main_name,
-                **head,
+                **{key: value for key, value in results[main_name].items() if key != "curves"},
                 "bytes_per_token": round(bytes_per_token(directory, 8_000_000), 2),
-                "threads2_ratio": round(threads_ratio(main_corpus, 100, 5), 2),
+                "threads2_ratio": threads["train"],
+                "threads2_ratio_by_part": threads,
                 "transform_speedup": {
                     p: round(run["cpu_s"] / mine, 1) for p, run in transform.items() if p != "tertulia"
                 },
                 "transform": transform,
                 "import_s": round(import_seconds(), 3),
                 "bandwidth": bound,
-                "passes": {str(K): sweeps(main_corpus, K, bound["read_gb_s"]) for K in SWEEPS},
-                **({} if chosen.quick else {"corpora": results}),
-                **({} if chosen.quick else {"speedup_threads2": two_threads(main_name, directory, peers, n)}),
+                "passes": {str(K): passes(main_corpus, K, bound["read_gb_s"]) for K in topics},
+                **extra,
+                **({} if quick else {"corpora": results}),
             }
         )
 

@@ -1,4 +1,4 @@
-"""What memory bounds: its bandwidth here and now, how near the samplers' sweeps come to it, and bytes a token.
+"""What memory bounds: its bandwidth here and now, how near the samplers' passes come to it, and bytes a token.
 
 `python -m benchmarks.sampler_memory DIRECTORY TOPICS` trains on a saved corpus and prints the peak of its memory.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,10 @@ from benchmarks.sampler_trainers import ALPHA, BETA
 from benchmarks.sampler_worker import call
 from tertulia.arrays import F32
 from tertulia.corpus import Corpus
-from tertulia.kernels import lda
+from tertulia.kernels import lda, warp
+from tertulia.kernels.columns import columns
+from tertulia.kernels.compiled import frozen
+from tertulia.kernels.rng import derive
 
 _FLOATS = 1 << 26  # 256 MB an array: no cache holds it
 
@@ -49,31 +54,44 @@ def bandwidth(rounds: int = 5) -> dict[str, float]:
     return {"triad_gb_s": 3 * a.nbytes / triad / 1e9, "read_gb_s": a.nbytes / read / 1e9}
 
 
-def sweeps(corpus: Corpus, K: int, gb_s: float, rounds: int = 3) -> dict[str, dict[str, float]]:
-    """Each sampler's speed after a warm start, and the traffic that it causes at the least, against the bandwidth.
+def passes(corpus: Corpus, K: int, gb_s: float, rounds: int = 3) -> dict[str, dict[str, float]]:
+    """Speeds after a warm start, and the traffic that each causes at the least, against the bandwidth.
 
-    A token costs 20 bytes: its word is read, its topic and a count are read and written. `dense` also reads a row of
-    phi, 4 bytes a topic, from the caches where phi fits: the share may then exceed 1. The others' 8 bytes more are a
-    proposal, or an entry of a table.
+    `dense` and `sparse` have one pass, over documents: a token's word is read, its topic read and written, a count read
+    and written, 20 bytes; `dense` also reads a row of phi, 4 bytes a topic (from the caches where phi fits, so that the
+    share may exceed 1), `sparse` an entry of a row, 8 bytes. `warp` has two: the words stream topics and proposals, 8
+    bytes a token; the documents read besides where a token lies, 12 bytes.
     """
-    V = len(corpus.vocabulary)
-    start = lda.train(corpus.words, corpus.documents, V, K, ALPHA / K, BETA, 3, 1, sampler="dense")
+    V, alpha = len(corpus.vocabulary), np.full(K, ALPHA / K)
+    start = lda.train(corpus.words, corpus.documents, V, K, alpha, BETA, 3, 1)
+    by_word = columns(corpus.words, V)
+    packed = warp.pack(by_word.places, start.z)
+
+    def sweep(sampler: Any, key: int) -> Any:
+        return lda.run(corpus.words, corpus.documents, start, 2, key, sampler, phi="mean")
+
+    def words(key: int) -> Any:
+        return warp.word_pass(by_word, packed, start.ck, BETA, derive(key), 1)
+
+    def documents(key: int) -> Any:
+        offsets = frozen(corpus.documents, np.int64)
+        return warp.document_pass(offsets, by_word, packed, start.ck, alpha, BETA, derive(key), 1)
+
+    kinds: dict[str, tuple[Callable[[Any], Any], int, float]] = {
+        "dense": (partial(sweep, "dense"), 2, 20.0 + 4.0 * K),
+        "sparse": (partial(sweep, "sparse"), 2, 28.0),
+        "warp words": (words, 1, 8.0),
+        "warp documents": (documents, 1, 12.0),
+    }
     found: dict[str, dict[str, float]] = {}
-    for sampler in lda.SAMPLERS:
-        if sampler in ("auto", "gibbs"):
-            continue
-
-        def sweep(key: int, sampler: Any = sampler) -> float:
-            return cpu_timed(lambda: lda.run(corpus.words, corpus.documents, start, 2, key, sampler, phi="mean"))[0] / 2
-
-        sweep(0)
-        rate = corpus.n_tokens / min(sweep(key) for key in range(rounds))
-        traffic = 20.0 + (4.0 * K if sampler == "dense" else 8.0)
-        found[sampler] = {
-            "tokens_per_cpu_s": rate,
+    for name, (work, times, traffic) in kinds.items():
+        work(0)
+        rate = corpus.n_tokens * times / min(cpu_timed(partial(work, key))[0] for key in range(1, rounds + 1))
+        found[name] = {
+            "tokens_per_cpu_s": round(rate),
             "bytes_a_token": traffic,
-            "gb_s": rate * traffic / 1e9,
-            "share_of_bandwidth": rate * traffic / 1e9 / gb_s,
+            "gb_s": round(rate * traffic / 1e9, 2),
+            "share_of_bandwidth": round(rate * traffic / 1e9 / gb_s, 3),
         }
     return found
 
@@ -88,19 +106,34 @@ def bytes_per_token(directory: Path, tokens: int, K: int = 100) -> float:
     return (high - low) * 2**20 / (more - less)
 
 
-def threads_ratio(corpus: Corpus, K: int, rounds: int) -> float:
-    """How many times faster two threads train than one, by the clock on the wall.
+def threads_ratios(corpus: Corpus, K: int, rounds: int = 5) -> dict[str, float]:
+    """How many times faster two threads are than one, by the clock on the wall: training, its start, each sampler.
 
     The best of some interleaved rounds each: what else runs on the machine only ever slows.
     """
-    best = {1: np.inf, 2: np.inf}
     V, priors = len(corpus.vocabulary), (ALPHA / K, BETA)
-    for _ in range(rounds):
-        for threads in best:
-            began = time.perf_counter()
-            lda.train(corpus.words, corpus.documents, V, K, *priors, 10, 1, threads=threads)
-            best[threads] = min(best[threads], time.perf_counter() - began)
-    return best[1] / best[2]
+    data = corpus.words, corpus.documents
+
+    def train(sweeps: int, threads: int) -> Any:
+        return lda.train(*data, V, K, *priors, sweeps, 1, threads=threads)
+
+    state = train(1, 2)
+
+    def sweep(sampler: Any, threads: int) -> Any:
+        return lda.run(*data, state, 5, 1, sampler, threads=threads, phi="mean")
+
+    kinds = {"train": partial(train, 10), "start": partial(train, 0)}
+    kinds |= {sampler: partial(sweep, sampler) for sampler in ("dense", "sparse", "warp")}
+    ratios = {}
+    for name, work in kinds.items():
+        best = {1: np.inf, 2: np.inf}
+        for _ in range(rounds):
+            for threads in best:
+                began = time.perf_counter()
+                work(threads)
+                best[threads] = min(best[threads], time.perf_counter() - began)
+        ratios[name] = round(best[1] / best[2], 2)
+    return ratios
 
 
 def main() -> None:

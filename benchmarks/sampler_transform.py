@@ -24,7 +24,7 @@ from tertulia.metrics import perplexity_plugin
 from tertulia.models import Topics
 
 Infer = Callable[[], Array]  # -> theta [D, K]
-ITERATIONS = 20  # of our EM; the peers' samplers get as many sweeps, their variational methods stop by themselves
+ITERATIONS = 20  # sweeps of the peers' samplers; their variational methods stop by themselves, ours has its default
 
 
 def ours(task: Task, corpus: Corpus) -> Topics:
@@ -112,9 +112,7 @@ def race(task: Task, peers: list[str], rounds: int) -> dict[str, dict[str, float
     train, heldout = (Corpus.load(Path(task.directory) / part) for part in ("train", "heldout"))
     seen, unseen = halves(heldout)
     model = ours(task, train)
-    runners: dict[str, tuple[Array, Infer]] = {
-        "tertulia": (model.topic_word, lambda: model.transform(seen, iterations=ITERATIONS))
-    }
+    runners: dict[str, tuple[Array, Infer]] = {"tertulia": (model.topic_word, lambda: model.transform(seen))}
     runners |= {name: PEERS[name](task, model, train, seen) for name in peers}
     found: dict[str, list[float]] = {name: [] for name in runners}
     scores = {name: perplexity_plugin(phi, infer(), unseen) for name, (phi, infer) in runners.items()}

@@ -135,20 +135,23 @@ def federate(
         return finish(run, corpora, observe)
 
 
-def as_corpus(party: str, documents: Documents, options: TextOptions | None = None, keep_text: bool = False) -> Corpus:
-    """Make a corpus of whatever a user has."""
+def as_corpus(
+    party: str | None, documents: Documents, options: TextOptions | None = None, keep_text: bool = False
+) -> Corpus:
+    """Make a corpus of whatever a user, or a party, has."""
+    whose = f" of party '{party}'" if party else ""
     if isinstance(documents, Corpus):
         return documents
     options = options or TextOptions()
     if hasattr(documents, "columns"):  # a data frame, of polars or of pandas
         columns = list(documents.columns)
         if "text" not in columns:
-            raise InputError(f"the data frame of party '{party}' has no column 'text', only {columns}: rename one")
+            raise InputError(f"the data frame{whose} has no column 'text', only {columns}: rename one")
         found = {name: [str(v) for v in documents[name]] for name in ("id", "label", "date") if name in columns}
         texts = [str(text) for text in documents["text"]]
         return Corpus.from_texts(texts, found.get("id"), found.get("label"), options, keep_text)
     if isinstance(documents, str):
-        raise InputError(f"party '{party}' is one string: give a list of texts, or `tt.read(path)`")
+        raise InputError(f"the texts{whose} are one string: give a list of texts, or `tt.read(path)`")
     return Corpus.from_texts(list(documents), options=options, keep_text=keep_text)
 
 

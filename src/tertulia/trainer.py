@@ -51,14 +51,14 @@ class LDA(Explained):
         """
         if start is not None:
             return self._continued(documents, start, seed, text)
-        corpus = as_corpus("documents", documents, text)
+        corpus = as_corpus(None, documents, text)
         corpus = corpus.encode(self._words(corpus))
         return self._trained(corpus, "warm", np.full(self.topics, self.alpha / self.topics), self.beta, seed)
 
     def _continued(self, documents: Documents, start: Topics, seed: int, text: TextOptions | None) -> Topics:
         if "topics" in self.model_fields_set and self.topics != start.n_topics:
             raise ConfigError(f"topics = {self.topics}: the model to continue has {start.n_topics}; leave `topics` out")
-        corpus = as_corpus("documents", documents, start.options)
+        corpus = as_corpus(None, documents, start.options)
         if {corpus.options, text or start.options} != {start.options}:
             raise ConfigError("the texts are cut in another way than the model's were: use the model's `options`")
         start = extended(start, self._words(corpus))

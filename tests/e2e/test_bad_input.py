@@ -71,7 +71,7 @@ def test_a_party_without_documents_or_words(worded):
         fit({"a": worded(0, 20), "b": ["the and of"]})
     with pytest.raises(InputError, match="no parties"):
         fit({})
-    with pytest.raises(InputError, match="party 'a' is one string"):
+    with pytest.raises(InputError, match="texts of party 'a' are one string"):
         fit({"a": "just a text"})
 
 

@@ -12,11 +12,15 @@ TOPICS = "import numpy as np; from tertulia.kernels import lda; print(lda._unifo
 WARM = "from tertulia.kernels import warm; print(warm.compile_all())"
 
 
-def python(code, root, **environment):
-    """What a fresh interpreter prints, with a copy of the package and a cache of its own."""
+def interpreter(code, root, **environment):
+    """A fresh interpreter's run, with a copy of the package and a cache of its own."""
     environment = {**os.environ, "PYTHONPATH": str(root), "NUMBA_CACHE_DIR": str(root / "cache"), **environment}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    return done.stdout
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+
+
+def python(code, root, **environment):
+    """What it prints."""
+    return interpreter(code, root, **environment).stdout
 
 
 def copy_of_package(root):
@@ -45,11 +49,13 @@ def test_kernels_work_where_nothing_can_be_cached(tmp_path):
 
 
 def test_once_warm_nothing_is_compiled_again(tmp_path):
+    """One line says so while kernels compile, and none when they do not."""
     root = copy_of_package(tmp_path)
-    python(WARM, root)
+    first = interpreter(WARM, root)
+    assert first.stderr == "tertulia: compiling kernels; later runs find them on disk\n"
     cached = sorted((root / "cache").rglob("*.nbc"))
     assert len(cached) > 10
     written = [path.stat().st_mtime_ns for path in cached]
-    python(WARM, root)
+    assert interpreter(WARM, root).stderr == ""
     assert sorted((root / "cache").rglob("*.nbc")) == cached
     assert [path.stat().st_mtime_ns for path in cached] == written

@@ -22,7 +22,7 @@ def compile_all() -> float:
     topics = lda.topic_word(state)
     lda.init_from_topics(words, documents, topics, 0.1, 0.01, key=3)
     lda.train(words, documents, 3, 4, 0.1, 0.01, 0, 4, start=topics)
-    lda.train(words, documents, 3, 2_000, 0.1, 0.01, 0, 4)  # more topics than an epoch has
+    lda.train(words, documents, 3, 2_000, 0.1, 0.01, 0, 4)  # so many that a document has few of them
     for dtype in (np.float32, np.float64):
         foldin.theta(words, documents, topics.astype(dtype), 0.1)
     return time.perf_counter() - start

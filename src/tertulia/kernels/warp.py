@@ -74,14 +74,25 @@ def sweep(
     `packed` [N] and the counts `ck` of its topics come from `pack` or from the last sweep.
     """
     checked_topics(len(alpha))
-    smoothing = (len(columns.starts) - 1) * beta
-    longest = int(np.diff(documents).max(initial=0))
-    arrays: tuple[Any, ...] = (columns.starts, packed, beta, derive(key, 0), derive(key, 1))
-    ck, by_words = _pass(word_block, columns.starts, arrays, ck, smoothing, threads)
-    arrays = (documents, columns.places, packed, longest, frozen(alpha, np.float32), *ladder(alpha))
-    arrays = (*arrays, derive(key, 2), derive(key, 3))
-    ck, by_documents = _pass(document_block, documents, arrays, ck, smoothing, threads)
+    ck, by_words = word_pass(columns, packed, ck, beta, key, threads)
+    ck, by_documents = document_pass(documents, columns, packed, ck, alpha, beta, key, threads)
     return ck, by_words + by_documents
+
+
+def word_pass(columns: Columns, packed: U32, ck: I64, beta: float, key: np.uint64, threads: int) -> tuple[I64, int]:
+    """The first half of a sweep."""
+    arrays = (columns.starts, packed, beta, derive(key, 0), derive(key, 1))
+    return _pass(word_block, columns.starts, arrays, ck, (len(columns.starts) - 1) * beta, threads)
+
+
+def document_pass(
+    documents: I64, columns: Columns, packed: U32, ck: I64, alpha: F64, beta: float, key: np.uint64, threads: int
+) -> tuple[I64, int]:
+    """The second half of a sweep."""
+    longest = int(np.diff(documents).max(initial=0))
+    prior = (frozen(alpha, np.float32), *ladder(alpha))
+    arrays = (documents, columns.places, packed, longest, *prior, derive(key, 2), derive(key, 3))
+    return _pass(document_block, documents, arrays, ck, (len(columns.starts) - 1) * beta, threads)
 
 
 def _pass(

@@ -80,7 +80,7 @@ class Topics:
         """Return the model as it is: it is trained already, and may stand in a `Pipeline`."""
         return self
 
-    def transform(self, documents: Iterable[str] | Corpus, *, iterations: int = 20, threads: int = 1) -> F64:
+    def transform(self, documents: Iterable[str] | Corpus, *, iterations: int = 10, threads: int = 1) -> F64:
         """Infer the topic shares theta [D, K] of texts, or of a corpus.
 
         Texts become tokens as the model's own did. A document without a known word gets the prior mean, and a warning
