@@ -99,7 +99,7 @@ def _noise(result: Result) -> Any:
     shown = [("pooled,\nno noise", result["ppl_nonprivate"], "#1f2937")]
     channels = {
         "ppl_krr": ("k-RR", BLUE),
-        "ppl_laplace_aware": ("Laplace,\nnoise-aware", GREEN),
+        "ppl_laplace_aware": ("Laplace,\naware", GREEN),
         "ppl_literal": ("literal", ORANGE),
     }
     for key, (name, colour) in channels.items():
@@ -112,7 +112,8 @@ def _noise(result: Result) -> Any:
     single = result["ppl_single_best"]
     axis.axhline(single, color=GREY, linestyle=":", label=f"best single party, no noise {single:.0f}")
     axis.set_ylabel("perplexity, lower is better")
-    axis.legend(frameon=False)
+    axis.set_title("BBC news, three parties counting together")
+    axis.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
     return figure
 
 
