@@ -10,7 +10,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from matplotlib.ticker import FuncFormatter, ScalarFormatter
+from matplotlib.ticker import FuncFormatter
 
 Result = Mapping[str, Any]
 GREY, BLUE, ORANGE, GREEN, RED = "#9ca3af", "#2563eb", "#ea580c", "#059669", "#dc2626"
@@ -42,7 +42,7 @@ def _likelihood(result: Result) -> Any:
     clear = result["ll_federated_clear"]
     shown = {
         **{f"{party} alone": (value, GREY) for party, value in result["ll_single"].items()},
-        "federated": (clear["lda"], BLUE),
+        "federated,\nLDA": (clear["lda"], BLUE),
         "federated,\nSentenceLDA": (clear["sentence"], GREEN),
         "pooled": (result["ll_pooled"], "#1f2937"),
     }
@@ -86,10 +86,10 @@ def _rounds(result: Result) -> Any:
         axis.set_xscale("log")
         axis.set_xlabel(label)
         axis.grid(color="#e5e7eb", linewidth=0.8)
-    panels[0].xaxis.set_major_formatter(ScalarFormatter())
+    panels[0].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panels[1].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1e6:g} MB"))
     panels[0].set_ylabel("log likelihood of a token")
-    panels[0].legend(frameon=False, fontsize=9)
+    panels[0].legend(frameon=False, fontsize=9, loc="center left")
     return figure
 
 
@@ -99,7 +99,7 @@ def _noise(result: Result) -> Any:
     shown = [("pooled,\nno noise", result["ppl_nonprivate"], "#1f2937")]
     channels = {
         "ppl_krr": ("k-RR", BLUE),
-        "ppl_laplace_aware": ("Laplace,\nnoise-aware", GREEN),
+        "ppl_laplace_aware": ("Laplace,\naware", GREEN),
         "ppl_literal": ("literal", ORANGE),
     }
     for key, (name, colour) in channels.items():
@@ -112,7 +112,8 @@ def _noise(result: Result) -> Any:
     single = result["ppl_single_best"]
     axis.axhline(single, color=GREY, linestyle=":", label=f"best single party, no noise {single:.0f}")
     axis.set_ylabel("perplexity, lower is better")
-    axis.legend(frameon=False)
+    axis.set_title("BBC news, three parties counting together")
+    axis.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
     return figure
 
 

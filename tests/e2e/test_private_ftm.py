@@ -1,5 +1,6 @@
 """FTM's private modes: what the ledger says of them, and that the sound one sees documents only through reports."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -10,6 +11,7 @@ from tertulia.errors import QuorumError
 from tertulia.federation.codec import decode
 from tertulia.federation.journal import unseal
 from tertulia.federation.run import Run
+from tertulia.federation.visit import Visit
 from tertulia.methods import local
 from tertulia.runs import ledger_of
 from tertulia.view.reports import disclosure_rows, privacy_rows
@@ -57,36 +59,43 @@ def test_paper_mode_prints_the_claim_beside_infinity(tmp_path, model):
     assert rows["topic-word distributions"]["honest epsilon"] == "infinite (non-private)"
 
 
-def pushed_bytes(directory) -> bytes:
-    commit, _ = Run.open(directory).journal().last()
-    return b"".join(model.topic_word.tobytes() for model in commit.state.models.values())
+SOUND = {"mode": "sound", "epsilon": 4.0, "vocabulary": PUBLIC}
+ALL_KINDS = [
+    *(({**SOUND, "model": model, "channel": channel}, False)
+      for model in ("lda", "sentence") for channel in ("krr", "subset", "laplace")),
+    *(({**SOUND, "mode": "paper", "model": model, "evaluate": False}, True) for model in ("lda", "sentence")),
+    ({**SOUND, "name": "consensus"}, False),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("model", ["lda", "sentence"])
-@pytest.mark.parametrize(("mode", "leaks"), [("sound", False), ("paper", True)])
-def test_a_changed_word_shows_only_through_its_report(tmp_path, monkeypatch, mode, leaks, model):
+@pytest.mark.parametrize(("settings", "leaks"), ALL_KINDS)
+def test_a_changed_word_shows_only_through_its_report(tmp_path, monkeypatch, settings, leaks):
     """Change one word, and give both runs the reports of the first: in sound mode no outgoing byte may differ."""
     before = PARTIES["north"]
-    after = [before[0].replace(before[0].split()[0], "copper", 1), *before[1:]]
-    if before[0].split()[0] == "copper":
-        after[0] = before[0].replace("copper", "meadow", 1)
+    old = before[0].split()[0]
+    after = [before[0].replace(old, "meadow" if old == "copper" else "copper", 1), *before[1:]]
     first_words: dict[int, np.ndarray] = {}
-    real = local.reports
+    real, seal = local.reports, Visit.seal
+    sent: list[list[bytes]] = []
 
     def reports_of_the_first_run(words, *rest):
         return real(first_words.setdefault(len(words), np.array(words)), *rest)
 
+    def recorded(visit, reply):
+        sent[-1] += [np.asarray(getattr(reply, f.name)).tobytes() for f in dataclasses.fields(reply)]
+        return seal(visit, reply)
+
     monkeypatch.setattr(local, "reports", reports_of_the_first_run)
+    monkeypatch.setattr(Visit, "seal", recorded)
     monkeypatch.setattr("tertulia.federation.visit.fingerprint", lambda corpus: "the same")
-    sent = []
+    monkeypatch.setattr("secrets.token_hex", lambda n: "run")  # the same run, so that all keys are equal
+    monkeypatch.setattr("secrets.token_bytes", lambda n: b"k" * n)
+    kind = tt.Consensus if settings.get("name") == "consensus" else tt.FTM
     for name, own in (("before", before), ("after", after)):
-        directory = tmp_path / name
-        monkeypatch.setattr("secrets.token_hex", lambda n: "run")  # the same run, so that all keys are equal
-        monkeypatch.setattr("secrets.token_bytes", lambda n: b"k" * n)
-        ids = [str(i) for i in range(len(own))]
-        parties = {"north": tt.Corpus.from_texts(own, ids=ids)}
-        method(mode, model=model, channel="krr", evaluate=False).fit(parties, directory=directory, heldout=0.0)
-        sent.append(pushed_bytes(directory))
+        sent.append([])
+        parties = {"north": tt.Corpus.from_texts(own, ids=[str(i) for i in range(len(own))])}
+        kind(**{**SMALL, **settings}).fit(parties, directory=tmp_path / name, heldout=0.0)
+    assert len(sent[0]) == len(sent[1]) > SMALL["rounds"]
     assert (sent[0] != sent[1]) == leaks
 
 

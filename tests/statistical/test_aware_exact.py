@@ -122,8 +122,7 @@ CASES = [(s, name) for s in ("gibbs", "dense") for name in REPORTS] + [("mh", "k
 @pytest.mark.parametrize(("sampler", "name"), CASES)
 def test_samplers_have_the_exact_posterior(sampler, name):
     r = REPORTS[name]
-    sweeps = SWEEPS * (4 if sampler == "mh" else 1)
-    assert distance(follow(sampler, r, sweeps, key=11)[2], posterior(r)) < BAR
+    assert distance(follow(sampler, r, SWEEPS, key=11)[2], posterior(r)) < BAR
 
 
 def test_a_sampler_that_believes_its_reports_is_caught():
