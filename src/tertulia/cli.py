@@ -44,15 +44,17 @@ def run(
     config: ConfigFile,
     directory: Annotated[Path | None, typer.Option(help="Instead of the config's `directory`.")] = None,
     engine: Annotated[str | None, typer.Option(help="Instead of the config's `engine`.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Instead of the method's `epsilon`.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model as CONFIG.toml says."""
     from tertulia import config as configuration
     from tertulia.runs import begin
 
-    changes = {"directory": str(directory) if directory else None, "engine": engine}
-    settings = configuration.load(config).changed({k: v for k, v in changes.items() if v is not None})
-    _finish(begin(settings), as_json)
+    settings = configuration.load(config)
+    method = None if epsilon is None else {**settings.method.model_dump(), "epsilon": epsilon}
+    changes = {"directory": str(directory) if directory else None, "engine": engine, "method": method}
+    _finish(begin(settings.changed({k: v for k, v in changes.items() if v is not None})), as_json)
 
 
 @app.command()

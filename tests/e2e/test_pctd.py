@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import tertulia as tt
+from tertulia.cli import app
 from tertulia.config import RunSettings, load
 from tertulia.errors import ConfigError, InputError, QuorumError
 from tertulia.federation.codec import encode
@@ -208,7 +210,7 @@ def test_a_run_from_a_file_and_its_dry_run(tmp_path):
     (tmp_path / "vectors.txt").write_text("".join(f"{word} {i} 1 {i % 3}\n" for i, word in enumerate(STEMS[:8])))
     parties = "".join(f'[parties.{name}]\npath = "{name}.jsonl"\n' for name in PARTIES)
     (tmp_path / "run.toml").write_text(
-        'directory = "run"\nseed = 7\n[method]\nname = "pctd"\nmode = "paper"\nsigma = 0.25\ntopics = 2\nrounds = 3\n'
+        'directory = "run"\nseed = 7\n[method]\nname = "pctd"\nmode = "paper"\ntopics = 2\nrounds = 3\n'
         'vectors = "vectors.txt"\n[method.vocabulary]\nmode = "public"\nwords = "words.txt"\n' + parties
     )
     settings = load(tmp_path / "run.toml")
@@ -219,7 +221,10 @@ def test_a_run_from_a_file_and_its_dry_run(tmp_path):
     assert float(noise["honest epsilon"]) == pytest.approx(honest(0.25, 3, 1e-6, tokens=1).token, rel=1e-3)
     assert rows["expected topic-word counts"]["honest epsilon"] == "0"
     assert rows["held-out log likelihood"]["honest epsilon"] == "infinite (non-private)"
-    assert finish(begin(settings)).n_topics == 2
+    ran = CliRunner().invoke(app, ["run", str(tmp_path / "run.toml"), "--epsilon", "8", "--json"])
+    assert ran.exit_code == 0, ran.output
+    spent = {row["what"]: row["honest epsilon"] for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)}
+    assert float(spent["noisy counts of words in units"]) == pytest.approx(8.0, abs=0.02)
 
 
 @pytest.mark.parametrize(

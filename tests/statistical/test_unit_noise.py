@@ -104,7 +104,7 @@ def test_a_basis_is_orthonormal_even_where_topics_are_equal(copies):
     L = np.concatenate([log_phi] * copies, axis=1)
     Q, R = unit_noise.orthonormal(L)
     assert np.allclose(Q @ R, L)
-    assert np.allclose(Q.T @ Q, np.eye(L.shape[1]), atol=1e-12)
+    assert np.allclose(Q.T @ Q, np.eye(L.shape[1]), atol=1e-10)
 
 
 def test_the_same_secret_gives_the_same_bits():

@@ -55,6 +55,13 @@ def test_epsilon_picks_sigma_and_back(epsilon):
     assert honest(sigma, 35, 1e-6, tokens=1).token == pytest.approx(epsilon, rel=1e-9)
 
 
+def test_the_ledger_takes_all_words_of_a_document_to_move_one_count():
+    event = NoisyUnits("counts", sigma=20.0).charge()
+    ledger = compose([Loss(event, Adjacency.NULL_REPLACE, 5, 35)], 1e-6).epsilon
+    assert ledger == pytest.approx(honest(20.0, 35, 1e-6, tokens=5, repeats=5).document, rel=0.01)
+    assert ledger > honest(20.0, 35, 1e-6, tokens=5).document
+
+
 def test_hardly_any_noise_lost_is_free():
     assert epsilon_of(1e-9, 1e-6) == 0.0
     assert epsilon_of(0.0, 1e-6) == 0.0
