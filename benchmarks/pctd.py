@@ -178,8 +178,9 @@ def main() -> None:
         finish({"benchmark": "pctd", "sigma": sigma, "honest_eps": honest(sigma, ROUNDS, DELTA, 100)._asdict()})
         return
     seeds, topics = (range(1), (10, 30, 50)) if asked.quick else (range(3), (10, 20, 30, 40, 50))
+    benches = {name: Bench(articles(name), seeds, topics) for name in ("reuters", "newsgroups")}
     speedup = noise_speedup()
-    found = {name: figures(name, Bench(articles(name), seeds, topics), asked.out) for name in ("reuters", "newsgroups")}
+    found = {name: figures(name, bench, asked.out) for name, bench in benches.items()}
     finish({"benchmark": "pctd", **found["reuters"], "noise_speedup": speedup, "newsgroups": found["newsgroups"]})
 
 
