@@ -83,7 +83,9 @@ def train(name: str, mechanism: str, rounds: int, *, evaluate: bool = False, **c
 
 
 @cache  # panels meet where their settings are the defaults
-def _trained(name: str, mechanism: str, rounds: int, evaluate: bool, settings: tuple[tuple[str, Any], ...]) -> Any:
+def _trained(
+    name: str, mechanism: str, rounds: int, evaluate: bool, settings: tuple[tuple[str, Any], ...]
+) -> FederatedTopics:
     corpus = corpus_of(name)
     words = {"mode": "public", "words": corpus.vocabulary.words}
     method = FedLDA(**dict(settings), rounds=rounds, beta=BETA, evaluate=evaluate, vocabulary=words)
