@@ -1,5 +1,7 @@
 """The trainer: its starts, its choice of sampler, and the same bits at any number of threads."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -104,6 +106,19 @@ def test_an_epoch_equals_its_formula(corpus):
         s = (1 - rho) * s + rho * len(words) / (documents[last] - documents[first]) * expected
     assert np.allclose(phi[:, :K], (s + beta) / (s.sum(axis=0) + V * beta), rtol=2e-3, atol=1e-7)
     assert not phi[:, K:].any()
+
+
+def test_ten_thousand_topics_of_a_million_words_have_no_matrix():
+    """Words x topics would take 40 gigabytes, even if most pages were never touched."""
+    many, words = 1_000_000, np.random.default_rng(1).integers(0, 1_000_000, size=20_000)
+    tracemalloc.start()
+    try:
+        state = lda.train(words, np.arange(0, 20_001, 50), many, 10_000, 1e-3, 0.01, sweeps=1, key=1, threads=2)
+        assert tracemalloc.get_traced_memory()[1] < 2**29
+    finally:
+        tracemalloc.stop()
+    assert state.cwk.shape == (many, 10_000)
+    assert state.cwk.sum() == state.ck.sum() == 20_000
 
 
 def test_vector_sums():
