@@ -116,9 +116,7 @@ def federate(
         return finish(run, corpora, observe)
 
 
-def as_corpus(
-    party: str, documents: Documents, options: TextOptions | None = None, keep_text: bool = False
-) -> Corpus:
+def as_corpus(party: str, documents: Documents, options: TextOptions | None = None, keep_text: bool = False) -> Corpus:
     """Make a corpus of whatever a user has."""
     if isinstance(documents, Corpus):
         return documents

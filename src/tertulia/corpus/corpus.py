@@ -119,7 +119,9 @@ class Corpus:
 
         vectors = np.ascontiguousarray(vectors, np.float32)
         if vectors.ndim != 2 or len(vectors) != self.n_documents or not np.all(np.isfinite(vectors)):
-            raise InputError(f"embeddings {vectors.shape} must be finite and a row for each of {self.n_documents} texts")
+            raise InputError(
+                f"embeddings {vectors.shape} must be finite and a row for each of {self.n_documents} texts"
+            )
         column = pl.Series("embedding", vectors, dtype=pl.Array(pl.Float32, vectors.shape[1]))
         return replace(self, table=self.table.with_columns(column))
 

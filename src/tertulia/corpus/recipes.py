@@ -15,7 +15,9 @@ from tertulia.corpus.report import ReadReport
 from tertulia.corpus.splits import Assignment, at_random, by_column, by_file, dirichlet
 from tertulia.corpus.tokens import TextOptions
 
-Recipe = Mapping[str, Any]  # the fields of `Source`, "options", "keep_text", and for a shared source "split" and "party"
+Recipe = Mapping[
+    str, Any
+]  # the fields of `Source`, "options", "keep_text", and for a shared source "split" and "party"
 
 
 def read_recipe(recipe: Recipe, directory: Path | None = None) -> Corpus:

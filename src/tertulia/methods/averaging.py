@@ -13,7 +13,7 @@ import numpy as np
 
 from tertulia.federation.types import Federation, Party, step
 from tertulia.methods.neural import (
-    DOCUMENTS, LOSS, STATISTICS, WEIGHTS, Network_, NeuralTerms, State, Task, Update, finished, task_of,
+    DOCUMENTS, LOSS, STATISTICS, WEIGHTS, OwnModel, NeuralTerms, State, Task, Update, finished, task_of,
 )  # fmt: skip
 from tertulia.methods.optimisers import stepped
 from tertulia.models.bags import Schedule
@@ -30,17 +30,17 @@ def train_locally(party: Party, state: Any, ask: Task) -> tuple[Any, Update]:
     return state, Update(
         party.release(end.weights - ask.weights, WEIGHTS),
         party.release(end.statistics, STATISTICS),
-        party.release(np.float64(end.loss), LOSS),
-        party.release(np.float64(documents), DOCUMENTS),
+        party.release(np.array(end.loss), LOSS),
+        party.release(np.array(documents), DOCUMENTS),
     )
 
 
 @step
-def train_alone(party: Party, state: Any, ask: Task) -> tuple[Any, Network_]:
+def train_alone(party: Party, state: Any, ask: Task) -> tuple[Any, OwnModel]:
     """Train on one's own documents, from beginning to end."""
     schedule = _schedule(party, ask)
     end = _trained(party, ask, -ask.local_steps * schedule.batches)
-    return state, Network_(party.release(end.weights, WEIGHTS), party.release(end.statistics, STATISTICS))
+    return state, OwnModel(party.release(end.weights, WEIGHTS), party.release(end.statistics, STATISTICS))
 
 
 def _schedule(party: Party, ask: Task) -> Schedule:

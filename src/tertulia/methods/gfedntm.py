@@ -20,14 +20,15 @@ from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.methods.averaging import average_rounds, train_alone, train_locally
 from tertulia.methods.compression import block_norms, halved, largest, spread, taken, without
 from tertulia.methods.neural import (
-    DOCUMENTS, GRADIENT, LOSS, STATISTICS, WEIGHTS, Documents, Known, Memory, NeuralTerms, State, Sums, Task, Update,
+    DOCUMENTS, GRADIENT, LOSS, STATISTICS, WEIGHTS, Known, Memory, NeuralTerms, Slopes, State, Sums, Task, Update,
     begin, count_documents, finished, result, result_alone, task_of,
 )  # fmt: skip
 from tertulia.methods.optimisers import stepped
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import plan_vocabulary
 from tertulia.models import synchronised
-from tertulia.models.bags import Noise
+from tertulia.models.bags import Batch, Noise
+from tertulia.models.network import Network
 from tertulia.models.synchronised import Shared
 from tertulia.models.training import MOMENTUM
 
@@ -56,18 +57,18 @@ class Chosen:
 def sum_moments(party: Party, state: Any, ask: Task | Known) -> tuple[Memory, Sums]:
     """Sums that make the next norm's statistics: the encoder's, then the decoder's."""
     memory, known = _remembered(state, ask)
-    values = synchronised.moments(*_batch(party, memory), _shared(known))
-    size = _batch(party, memory)[2].size
-    return memory, Sums(party.release(values, STATISTICS), party.release(np.float64(size), DOCUMENTS))
+    network, weights, batch, noise = _batch(party, memory)
+    values = synchronised.moments(network, weights, batch, noise, _shared(known))
+    return memory, Sums(party.release(values, STATISTICS), party.release(np.array(batch.size), DOCUMENTS))
 
 
 @step
-def sum_adjoints(party: Party, state: Any, ask: Known) -> tuple[Memory, Sums]:
+def sum_slopes(party: Party, state: Any, ask: Known) -> tuple[Memory, Slopes]:
     """Sums that make the loss's slope in a norm's statistics: the decoder's, then the encoder's."""
     memory, known = _remembered(state, ask)
-    values = synchronised.adjoint(*_batch(party, memory), _shared(known))
-    size = _batch(party, memory)[2].size
-    return memory, Sums(party.release(values, STATISTICS), party.release(np.float64(size), DOCUMENTS))
+    network, weights, batch, noise = _batch(party, memory)
+    values = synchronised.adjoint(network, weights, batch, noise, _shared(known))
+    return memory, Slopes(party.release(values, STATISTICS))
 
 
 @step
@@ -107,7 +108,7 @@ def _remembered(state: Any, ask: Task | Known) -> tuple[Memory, Known]:
     return Memory(ask, held), Known((), (), 0.0)
 
 
-def _batch(party: Party, memory: Memory) -> tuple[Any, ...]:
+def _batch(party: Party, memory: Memory) -> tuple[Network, Array, Batch, Noise]:
     task = memory.task
     batch = task.schedule.batch(task.bags(party), task.step)
     return task.network, task.weights, batch, Noise(task.seed, task.step)
@@ -134,8 +135,8 @@ def _update(party: Party, flat: Array, statistics: Array, loss: float, n: float)
     return Update(
         party.release(flat, GRADIENT),
         party.release(statistics, STATISTICS),
-        party.release(np.float64(loss), LOSS),
-        party.release(np.float64(n), DOCUMENTS),
+        party.release(np.array(loss), LOSS),
+        party.release(np.array(n), DOCUMENTS),
     )
 
 
@@ -182,7 +183,7 @@ def _synchronised(fed: Federation, task: Task) -> Known:
         found = synchronised.statistics(sums.values, float(sums.documents))
         known = Known((*known.statistics, found), (), float(sums.documents))
     for _ in range(2):
-        slopes = fed.sum(sum_adjoints, known).values
+        slopes = fed.sum(sum_slopes, known).values
         known = Known(known.statistics, (*known.adjoints, slopes), known.documents)
     return known
 
@@ -211,7 +212,9 @@ def plan(config: NeuralTerms) -> list[Planned]:
     if config.averaging != "syncopt":
         return [*words, *counted, *(Planned(train_locally, "mean", how, times) for how in (WEIGHTS, LOSS, DOCUMENTS))]
     sums = [Planned(sum_moments, "sum", STATISTICS, times)] if config.normalisation != "layer" else []
-    return [*words, *counted, *sums, *(Planned(send_gradient, "mean", how, times) for how in (GRADIENT, LOSS, DOCUMENTS))]
-
-
-__all__ = ["Documents", "plan", "train"]
+    return [
+        *words,
+        *counted,
+        *sums,
+        *(Planned(send_gradient, "mean", how, times) for how in (GRADIENT, LOSS, DOCUMENTS)),
+    ]

@@ -7,20 +7,20 @@ passes an E x H layer, which can express the same and is V / H times smaller. `l
 
 from __future__ import annotations
 
-import math
-
 from torch import Tensor
 
 from tertulia.models.prodlda import Inputs, Sizes, Weights, body
 
-# Two layers learn faster than the one that they amount to, since each step moves both; so the one moves in larger steps.
+# Two layers learn faster than the one that they amount to, as each step moves both: so the one takes larger steps.
 GAIN = 4.0
 
 
 def shapes(sizes: Sizes) -> dict[str, tuple[int, ...]]:
     """All weights, in the order in which they travel."""
     E, V, H = sizes.embedding, sizes.words, sizes.hidden[0]
-    adapter = {"adapter": (E, V), "adapter_bias": (V,), "adapted": (V, H)} if sizes.literal_adapter else {"folded": (E, H)}
+    adapter = (
+        {"adapter": (E, V), "adapter_bias": (V,), "adapted": (V, H)} if sizes.literal_adapter else {"folded": (E, H)}
+    )
     return {"words": (V, H), **adapter, **body(sizes)}
 
 
