@@ -1,4 +1,4 @@
-"""The synthetic corpora of gFedNTM (sec. 4.1): LDA documents at nodes that share some topics and keep some for themselves."""
+"""The synthetic corpora of gFedNTM (sec. 4.1): LDA documents at nodes that share some topics and keep others."""
 
 from __future__ import annotations
 

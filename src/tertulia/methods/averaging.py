@@ -13,7 +13,17 @@ import numpy as np
 
 from tertulia.federation.types import Federation, Party, step
 from tertulia.methods.neural import (
-    DOCUMENTS, LOSS, STATISTICS, WEIGHTS, OwnModel, NeuralTerms, State, Task, Update, finished, task_of,
+    DOCUMENTS,
+    LOSS,
+    STATISTICS,
+    WEIGHTS,
+    NeuralTerms,
+    OwnModel,
+    State,
+    Task,
+    Update,
+    finished,
+    task_of,
 )  # fmt: skip
 from tertulia.methods.optimisers import stepped
 from tertulia.models.bags import Schedule

@@ -2,11 +2,11 @@
 
 Stage 1 is vocabulary consensus. In stage 2, SyncOpt, every party sends the gradient of one mini-batch at the current
 weights, the server averages them by mini-batch size (2) and takes an optimiser's step (3), until the weights stall or a
-limit is reached. The paper says that this equals training in one place. It does if BatchNorm's statistics are everybody's:
-`normalisation = "sync"` sums them in four more questions a step; "batch" leaves them to each party, "layer" has none.
+limit is reached. The paper says that this equals training in one place. It does if BatchNorm's statistics are those of
+all: `normalisation = "sync"` sums them in four more questions a step; "batch" leaves them to parties, "layer" has none.
 
 Departures: FedAvg and FedAdam (`averaging`) for networks on which thousands of tiny rounds are too slow; Adam at the
-server. A gradient is no protection: a batch's words can be read off it, and documents be reconstructed (docs/gfedntm.md).
+server. A gradient is no protection: a batch's words can be read off it, and documents reconstructed (docs/gfedntm.md).
 """
 
 from __future__ import annotations
@@ -20,8 +20,25 @@ from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.methods.averaging import average_rounds, train_alone, train_locally
 from tertulia.methods.compression import block_norms, halved, largest, spread, taken, without
 from tertulia.methods.neural import (
-    DOCUMENTS, GRADIENT, LOSS, STATISTICS, WEIGHTS, Known, Memory, NeuralTerms, Slopes, State, Sums, Task, Update,
-    begin, count_documents, finished, result, result_alone, task_of,
+    DOCUMENTS,
+    GRADIENT,
+    LOSS,
+    STATISTICS,
+    WEIGHTS,
+    Known,
+    Memory,
+    NeuralTerms,
+    Slopes,
+    State,
+    Sums,
+    Task,
+    Update,
+    begin,
+    count_documents,
+    finished,
+    result,
+    result_alone,
+    task_of,
 )  # fmt: skip
 from tertulia.methods.optimisers import stepped
 from tertulia.methods.trained import Trained

