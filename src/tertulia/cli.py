@@ -66,6 +66,26 @@ def resume(directory: RunDirectory, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def scenarios(
+    config: ConfigFile,
+    directory: Annotated[Path | None, typer.Option(help="Instead of the config's `directory`.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train three times: federated, all documents in one place, and each party alone; compare on everybody's."""
+    from tertulia import config as configuration
+    from tertulia.scenarios import compare
+
+    settings = configuration.load(config)
+    if directory is not None:
+        settings = settings.changed({"directory": str(directory)})
+    rows = compare(settings, console.tell)
+    if as_json:
+        _print_json({"scenarios": rows})
+    else:
+        console.records(f"Three scenarios in {settings.directory}", rows)
+
+
+@app.command()
 def topics(
     model: ModelDirectory,
     words: Annotated[int, typer.Option("--words", "-n", help="Words a topic.")] = 10,

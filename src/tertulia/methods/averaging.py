@@ -17,8 +17,8 @@ from tertulia.methods.neural import (
     LOSS,
     STATISTICS,
     WEIGHTS,
-    Network_,
     NeuralTerms,
+    OwnModel,
     State,
     Task,
     Update,
@@ -40,17 +40,17 @@ def train_locally(party: Party, state: Any, ask: Task) -> tuple[Any, Update]:
     return state, Update(
         party.release(end.weights - ask.weights, WEIGHTS),
         party.release(end.statistics, STATISTICS),
-        party.release(np.float64(end.loss), LOSS),
-        party.release(np.float64(documents), DOCUMENTS),
+        party.release(np.array(end.loss), LOSS),
+        party.release(np.array(documents), DOCUMENTS),
     )
 
 
 @step
-def train_alone(party: Party, state: Any, ask: Task) -> tuple[Any, Network_]:
+def train_alone(party: Party, state: Any, ask: Task) -> tuple[Any, OwnModel]:
     """Train on one's own documents, from beginning to end."""
     schedule = _schedule(party, ask)
     end = _trained(party, ask, -ask.local_steps * schedule.batches)
-    return state, Network_(party.release(end.weights, WEIGHTS), party.release(end.statistics, STATISTICS))
+    return state, OwnModel(party.release(end.weights, WEIGHTS), party.release(end.statistics, STATISTICS))
 
 
 def _schedule(party: Party, ask: Task) -> Schedule:

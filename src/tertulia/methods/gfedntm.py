@@ -2,11 +2,11 @@
 
 Stage 1 is vocabulary consensus. In stage 2, SyncOpt, every party sends the gradient of one mini-batch at the current
 weights, the server averages them by mini-batch size (2) and takes an optimiser's step (3), until the weights stall or a
-limit is reached. The paper says that this equals training in one place. It does if BatchNorm's statistics are everybody's:
-`normalisation = "sync"` sums them in four more questions a step; "batch" leaves them to each party, "layer" has none.
+limit is reached. The paper says that this equals training in one place. It does if BatchNorm's statistics are those of
+all: `normalisation = "sync"` sums them in four more questions a step; "batch" leaves them to parties, "layer" has none.
 
 Departures: FedAvg and FedAdam (`averaging`) for networks on which thousands of tiny rounds are too slow; Adam at the
-server. A gradient is no protection: a batch's words can be read off it, and documents be reconstructed (docs/gfedntm.md).
+server. A gradient is no protection: a batch's words can be read off it, and documents reconstructed (docs/gfedntm.md).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tertulia.methods.neural import (
     LOSS,
     STATISTICS,
     WEIGHTS,
-    Documents,
     Known,
     Memory,
     NeuralTerms,
+    Slopes,
     State,
     Sums,
     Task,
@@ -44,7 +44,8 @@ from tertulia.methods.optimisers import stepped
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import plan_vocabulary
 from tertulia.models import synchronised
-from tertulia.models.bags import Noise
+from tertulia.models.bags import Batch, Noise
+from tertulia.models.network import Network
 from tertulia.models.synchronised import Shared
 from tertulia.models.training import MOMENTUM
 
@@ -73,18 +74,18 @@ class Chosen:
 def sum_moments(party: Party, state: Any, ask: Task | Known) -> tuple[Memory, Sums]:
     """Sums that make the next norm's statistics: the encoder's, then the decoder's."""
     memory, known = _remembered(state, ask)
-    values = synchronised.moments(*_batch(party, memory), _shared(known))
-    size = _batch(party, memory)[2].size
-    return memory, Sums(party.release(values, STATISTICS), party.release(np.float64(size), DOCUMENTS))
+    network, weights, batch, noise = _batch(party, memory)
+    values = synchronised.moments(network, weights, batch, noise, _shared(known))
+    return memory, Sums(party.release(values, STATISTICS), party.release(np.array(batch.size), DOCUMENTS))
 
 
 @step
-def sum_adjoints(party: Party, state: Any, ask: Known) -> tuple[Memory, Sums]:
+def sum_slopes(party: Party, state: Any, ask: Known) -> tuple[Memory, Slopes]:
     """Sums that make the loss's slope in a norm's statistics: the decoder's, then the encoder's."""
     memory, known = _remembered(state, ask)
-    values = synchronised.adjoint(*_batch(party, memory), _shared(known))
-    size = _batch(party, memory)[2].size
-    return memory, Sums(party.release(values, STATISTICS), party.release(np.float64(size), DOCUMENTS))
+    network, weights, batch, noise = _batch(party, memory)
+    values = synchronised.adjoint(network, weights, batch, noise, _shared(known))
+    return memory, Slopes(party.release(values, STATISTICS))
 
 
 @step
@@ -124,7 +125,7 @@ def _remembered(state: Any, ask: Task | Known) -> tuple[Memory, Known]:
     return Memory(ask, held), Known((), (), 0.0)
 
 
-def _batch(party: Party, memory: Memory) -> tuple[Any, ...]:
+def _batch(party: Party, memory: Memory) -> tuple[Network, Array, Batch, Noise]:
     task = memory.task
     batch = task.schedule.batch(task.bags(party), task.step)
     return task.network, task.weights, batch, Noise(task.seed, task.step)
@@ -151,8 +152,8 @@ def _update(party: Party, flat: Array, statistics: Array, loss: float, n: float)
     return Update(
         party.release(flat, GRADIENT),
         party.release(statistics, STATISTICS),
-        party.release(np.float64(loss), LOSS),
-        party.release(np.float64(n), DOCUMENTS),
+        party.release(np.array(loss), LOSS),
+        party.release(np.array(n), DOCUMENTS),
     )
 
 
@@ -199,7 +200,7 @@ def _synchronised(fed: Federation, task: Task) -> Known:
         found = synchronised.statistics(sums.values, float(sums.documents))
         known = Known((*known.statistics, found), (), float(sums.documents))
     for _ in range(2):
-        slopes = fed.sum(sum_adjoints, known).values
+        slopes = fed.sum(sum_slopes, known).values
         known = Known(known.statistics, (*known.adjoints, slopes), known.documents)
     return known
 
@@ -234,6 +235,3 @@ def plan(config: NeuralTerms) -> list[Planned]:
         *sums,
         *(Planned(send_gradient, "mean", how, times) for how in (GRADIENT, LOSS, DOCUMENTS)),
     ]
-
-
-__all__ = ["Documents", "plan", "train"]

@@ -102,7 +102,7 @@ class Task:
 
 @lru_cache(maxsize=8)
 def _vocabulary(text: bytes, offsets: bytes) -> Vocabulary:
-    return Vocabulary(unpack_words(np.frombuffer(text, np.uint8), np.frombuffer(offsets, np.int64)))
+    return Vocabulary(tuple(unpack_words(np.frombuffer(text, np.uint8), np.frombuffer(offsets, np.int64))))
 
 
 @message
@@ -131,6 +131,13 @@ class Sums:
 
 
 @message
+class Slopes:
+    """A party's part of the loss's slopes in shared statistics; only the total is revealed."""
+
+    values: Array
+
+
+@message
 class Update:
     """A party's part of a mean."""
 
@@ -149,7 +156,7 @@ class Documents:
 
 
 @message
-class Network_:  # noqa: N801 (a message that carries a network's weights)
+class OwnModel:
     """A party's own model."""
 
     weights: Array
@@ -226,7 +233,7 @@ def task_of(config: NeuralTerms, state: State) -> Task:
     return Task(
         *pack_words(state.words), architecture_of(network), config.embedding, state.weights, state.statistics,
         schedule.seed, state.step, schedule.batches, _local_steps(config), config.batch_size, config.learning_rate,
-        tuple(config.betas), config.compression,
+        config.betas, config.compression,
     )  # fmt: skip
 
 
@@ -248,7 +255,7 @@ def result(config: NeuralTerms, state: State) -> Trained:
     return Trained(_topics(config, state.words, state.weights, state.statistics, state.embedding_size), {})
 
 
-def result_alone(config: NeuralTerms, words: tuple[str, ...], models: dict[PartyId, Network_]) -> Trained:
+def result_alone(config: NeuralTerms, words: tuple[str, ...], models: dict[PartyId, OwnModel]) -> Trained:
     """Each party's own model."""
     local = {}
     for party, model in models.items():

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tertulia.metrics.communication import Communication, communication
     from tertulia.metrics.diversity import topic_diversity
     from tertulia.metrics.perplexity import Completion, completion, perplexity_plugin, unigram
+    from tertulia.metrics.recovery import amwmd, dss, hellinger_similarity, tss
     from tertulia.metrics.similarity import Pairs, Tops, match, similar_pairs, top_words_sparse, weighted_jaccard
 
 __all__ = [
@@ -21,9 +22,12 @@ __all__ = [
     "Completion",
     "Pairs",
     "Tops",
+    "amwmd",
     "c_v",
     "communication",
     "completion",
+    "dss",
+    "hellinger_similarity",
     "match",
     "npmi",
     "perplexity_plugin",
@@ -31,6 +35,7 @@ __all__ = [
     "top_words_sparse",
     "topic_coherence",
     "topic_diversity",
+    "tss",
     "umass",
     "umass_gensim",
     "unigram",
@@ -42,6 +47,7 @@ _HOMES = {
     "communication": {"Communication", "communication"},
     "diversity": {"topic_diversity"},
     "perplexity": {"Completion", "completion", "perplexity_plugin", "unigram"},
+    "recovery": {"amwmd", "dss", "hellinger_similarity", "tss"},
     "similarity": {"Pairs", "Tops", "match", "similar_pairs", "top_words_sparse", "weighted_jaccard"},
 }
 

@@ -7,13 +7,11 @@ passes an E x H layer, which can express the same and is V / H times smaller. `l
 
 from __future__ import annotations
 
-import math
-
 from torch import Tensor
 
 from tertulia.models.prodlda import Inputs, Sizes, Weights, body
 
-# Two layers learn faster than the one that they amount to, since each step moves both; so the one moves in larger steps.
+# Two layers learn faster than the one that they amount to, as each step moves both: so the one takes larger steps.
 GAIN = 4.0
 
 

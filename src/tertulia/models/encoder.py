@@ -1,4 +1,4 @@
-"""The encoder of a neural model, as part of `Topics`: it infers topic shares in one pass, and is saved with the topics."""
+"""The encoder of a neural model, as part of `Topics`: it infers topic shares in one pass, and is saved with them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ except ModuleNotFoundError as error:
     raise InputError("neural topic models need torch: pip install 'tertulia[neural]'") from error
 
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 from tertulia.models import combinedtm, prodlda, zeroshottm
 from tertulia.models.prodlda import EPS, Inputs, Sizes, Weights
@@ -59,7 +59,8 @@ class Network:
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The weights by name, in the order in which they stand in the flat array."""
-        return _MODELS[self.kind].shapes(self.sizes)
+        shapes: dict[str, tuple[int, ...]] = _MODELS[self.kind].shapes(self.sizes)
+        return shapes
 
     @property
     def features(self) -> tuple[int, int]:
@@ -106,7 +107,7 @@ class Network:
         if self.normalisation == "layer":
             return self.losses(weights, inputs, layer_norm).sum(), self.resting()
         raw = self.encode(weights, inputs)
-        gaussian = F.batch_norm(raw, None, None, training=True, eps=EPS)
+        gaussian = functional.batch_norm(raw, None, None, training=True, eps=EPS)
         theta, kl = prodlda.sample(weights, inputs, gaussian, self.sizes)
         words, *decoder = decode(theta, weights["beta"], inputs.bow, EPS)
         variance, mean = torch.var_mean(raw.detach(), dim=0, correction=0)
@@ -146,13 +147,13 @@ class Network:
 
     def split(self, statistics: Array | Tensor) -> list[Tensor]:
         """Statistics of both norms as one [2, F] tensor each."""
-        encoder, decoder = torch.as_tensor(statistics, dtype=self.dtype).split(self.features, dim=1)
-        return [encoder, decoder]
+        whole, first = torch.as_tensor(statistics, dtype=self.dtype), self.features[0]
+        return [whole[:, :first], whole[:, first:]]
 
 
 def layer_norm(layer: int, raw: Tensor) -> Tensor:
     """Normalise each document by itself."""
-    return F.layer_norm(raw, raw.shape[1:], eps=EPS)
+    return functional.layer_norm(raw, raw.shape[1:], eps=EPS)
 
 
 def given_norm(statistics: list[Tensor]) -> Callable[[int, Tensor], Tensor]:
@@ -160,7 +161,8 @@ def given_norm(statistics: list[Tensor]) -> Callable[[int, Tensor], Tensor]:
 
     def norm(layer: int, raw: Tensor) -> Tensor:
         mean, variance = statistics[layer].to(raw.dtype)
-        return (raw - mean) * torch.rsqrt(variance + EPS)
+        normalised: Tensor = (raw - mean) * torch.rsqrt(variance + EPS)
+        return normalised
 
     return norm
 

@@ -1,7 +1,7 @@
 """ProdLDA: a variational autoencoder whose decoder is a product of experts.
 
-Srivastava and Sutton 2017, "Autoencoding Variational Inference for Topic Models" (ICLR); the sizes and the optimiser are
-those of Bianchi et al.'s contextualized topic models. Weights are a dict of tensors and every function is pure: what a
+Srivastava and Sutton 2017, "Autoencoding Variational Inference for Topic Models" (ICLR); sizes and optimiser are those
+of Bianchi et al.'s contextualized topic models. Weights are a dict of tensors and every function is pure: what a
 party computes depends on weights and batch alone. An encoder reads a bag of words into a Gaussian over topics, whose
 softmax is theta; words are drawn from softmax(norm(theta beta)). Both `norm`s are without scale and shift.
 
@@ -11,12 +11,13 @@ softmax is theta; words are drawn from softmax(norm(theta beta)). Both `norm`s a
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 from tertulia.arrays import F64
 from tertulia.models.bags import Batch, Noise
@@ -72,11 +73,11 @@ def shapes(sizes: Sizes) -> dict[str, tuple[int, ...]]:
 def body(sizes: Sizes) -> dict[str, tuple[int, ...]]:
     """Everything behind the first layer, which is the same for all three models.
 
-    BatchNorm takes out every feature's mean. A bias before it, or a learned mean of the prior, would have no gradient but
-    rounding errors, which Adam blows up into a random walk; so they exist only where the norm leaves means alone.
+    BatchNorm takes out every feature's mean. A bias before it, or a learned mean of the prior, would have no gradient
+    but rounding errors, which Adam blows up into a random walk; they exist only where the norm leaves means alone.
     """
     H, K = sizes.hidden, sizes.topics
-    deeper = {f"hidden{i}": shape for i, shape in enumerate(zip(H[:-1], H[1:], strict=True), 1)}
+    deeper = {f"hidden{i}": shape for i, shape in enumerate(pairwise(H), 1)}
     biases = {f"bias{i}": (n,) for i, n in enumerate(H)}
     prior = {"prior_log_variance": (K,)} if sizes.learn_prior else {}
     means = {"head_bias": (2 * K,), **({"prior_mean": (K,)} if sizes.learn_prior else {})} if sizes.shifts else {}
@@ -90,9 +91,9 @@ def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
 
 def encode(weights: Weights, inputs: Inputs, first: Tensor) -> Tensor:
     """Mean and log variance of the Gaussian over topics, before their norm: [B, 2K]."""
-    h = F.softplus(first + weights["bias0"])
+    h = functional.softplus(first + weights["bias0"])
     for i in range(1, sum(name.startswith("bias") for name in weights)):
-        h = F.softplus(torch.addmm(weights[f"bias{i}"], h, weights[f"hidden{i}"]))
+        h = functional.softplus(torch.addmm(weights[f"bias{i}"], h, weights[f"hidden{i}"]))
     if inputs.keep_hidden is not None:
         h = h * inputs.keep_hidden
     raw = h @ weights["head"]

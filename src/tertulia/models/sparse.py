@@ -1,7 +1,7 @@
 """A batch of bags of words as tensors, and the two layers that are as wide as the vocabulary.
 
-Both are written so that nothing of the size of batch x vocabulary is made that need not be: a batch holds a third of the
-words at most, and the decoder's BatchNorm is a product itself.
+The first is computed for the words that a batch holds, a third of all or fewer; the second makes its loss and gradient
+in one go, with as few passes over batch x vocabulary as there can be.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 from tertulia.models.bags import Batch
 
@@ -61,7 +61,7 @@ class _Times(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weight: Tensor, bow: Bow) -> Tensor:
         ctx.bow, ctx.shape = bow, weight.shape
-        return F.embedding_bag(bow.words, weight, bow.offsets, mode="sum", per_sample_weights=bow.counts)
+        return functional.embedding_bag(bow.words, weight, bow.offsets, mode="sum", per_sample_weights=bow.counts)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:

@@ -101,7 +101,8 @@ def _about(encoder: Encoder) -> dict[str, Any]:
 def _encoder(about: dict[str, Any] | None, arrays: dict[str, Array]) -> Encoder | None:
     if about is None:
         return None
-    return Encoder(about["architecture"], *(arrays[f"encoder.{name}"] for name in _ENCODER), about["embedding"])
+    weights, statistics = (arrays[f"encoder.{name}"] for name in _ENCODER)
+    return Encoder(about["architecture"], weights, statistics, about["embedding"])
 
 
 def _decode(data: bytes, path: Path) -> dict[str, Any]:

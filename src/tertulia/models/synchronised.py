@@ -70,7 +70,7 @@ def statistics(sums: Array, documents: float) -> Array:
 
 
 def adjoint(network: Network, flat: Array, batch: Batch, noise: Noise, shared: Shared) -> Array:
-    """This party's part of dL/ds, [2, F]: of the decoder's statistics, then of the encoder's."""
+    """A party's part of dL/ds, [2, F]: of the decoder's statistics, then of the encoder's."""
     layer = 1 - len(shared.adjoints)
     if batch.size == 0:
         return np.zeros((2, network.features[layer]))
@@ -80,7 +80,7 @@ def adjoint(network: Network, flat: Array, batch: Batch, noise: Noise, shared: S
 
 
 def gradient(network: Network, flat: Array, batch: Batch, noise: Noise, shared: Shared) -> tuple[Array, float]:
-    """This party's gradient and loss, both divided by its own documents."""
+    """A party's gradient and loss, both divided by its own documents."""
     if batch.size == 0:
         return np.zeros_like(flat), 0.0
     weights = network.tensors(flat)

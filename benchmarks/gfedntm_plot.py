@@ -1,0 +1,46 @@
+"""Figure 3 of gFedNTM, and its numbers as a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+Rows = list[dict[str, Any]]
+LINES = ("federated", "centralised", "non_collaborative", "random")
+
+
+def plot(by_k: Rows, by_eta: Rows, path: Path) -> None:
+    """DSS and TSS over K' and over eta."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 2, figsize=(10, 7), constrained_layout=True)
+    for row, (rows, key, label) in enumerate(((by_k, "shared", "shared topics K'"), (by_eta, "eta", "eta"))):
+        for column, (score, better) in enumerate((("dss", "lower is better"), ("tss", "higher is better"))):
+            axis = axes[row][column]
+            for name in LINES:
+                if score in rows[0][name]:
+                    style = {"federated": "o-", "centralised": "x--", "random": ":"}.get(name, "s-")
+                    values = [r[name][score] for r in rows]
+                    axis.plot([r[key] for r in rows], values, style, label=name.replace("_", "-"))
+            axis.set(xlabel=label, ylabel=f"{score.upper()} ({better})")
+            if key == "eta":
+                axis.set_xscale("log")
+            axis.legend(fontsize=8)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def table(by_k: Rows, by_eta: Rows) -> str:
+    """A Markdown table of all scores."""
+    lines = [
+        "| K' | eta | score | federated | centralised | non-collaborative | random |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in (*by_k, *by_eta):
+        for score in ("tss", "dss"):
+            cells = [f"{row[name][score]:.2f}" if score in row[name] else "" for name in LINES]
+            lines.append(f"| {row['shared']} | {row['eta']} | {score.upper()} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"

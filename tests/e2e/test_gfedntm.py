@@ -1,0 +1,140 @@
+"""gFedNTM from documents to a saved model, on both engines; equal to training in one place."""
+
+import numpy as np
+import pytest
+import torch
+
+import tertulia as tt
+from tertulia.federation.run import Run
+from tertulia.view.reports import disclosure_rows, privacy_rows
+
+torch.set_num_threads(1)
+SMALL = {"topics": 3, "hidden": (8, 6), "batch_size": 16, "vocabulary": {"max_share": 1.0}}
+
+
+@pytest.fixture
+def parties(worded):
+    return {name: [f"{text} n{i}x" for i, text in enumerate(worded(n, 20 + n))] for n, name in enumerate("abc")}
+
+
+def fit(parties, settings, **options):
+    return tt.GFedNTM(**{**SMALL, **settings}).fit(parties, heldout=0.0, **options)
+
+
+def test_two_hundred_federated_steps_equal_centralised_ones(parties):
+    settings = {"epochs": 1000, "rounds": 200, "precision": "float64"}
+    federated = fit(parties, settings)
+    pooled = fit(parties, {**settings, "scenario": "centralised"})
+    assert len(federated.history) == len(pooled.history) == 201
+    assert np.abs(federated.encoder.weights - pooled.encoder.weights).max() < 1e-4
+    assert np.abs(federated.encoder.statistics - pooled.encoder.statistics).max() < 1e-4
+    assert np.abs(federated.topic_word - pooled.topic_word).max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"normalisation": "batch"},
+        {"normalisation": "layer"},
+        {"optimiser": "sgd"},
+        {"compression": "fp16"},
+        {"compression": "topk", "keep": 0.2},
+        {"averaging": "fedavg", "local_steps": 10, "rounds": 6},
+        {"averaging": "fedadam", "local_steps": 10, "rounds": 6, "server_rate": 0.02},
+    ],
+)
+def test_every_way_of_training_learns(settings, parties):
+    model = fit(parties, {"rounds": 60, "learning_rate": 0.02, **settings})
+    losses = [facts["loss"] for facts in model.history[1:]]
+    assert np.all(np.isfinite(losses))
+    assert np.mean(losses[-3:]) < np.mean(losses[:3])
+
+
+def test_compression_saves_bytes(parties):
+    def up(settings):
+        return fit(parties, {"rounds": 3, "normalisation": "batch", **settings}).communication.bytes_up
+
+    assert up({"compression": "fp16"}) < up({})
+
+
+def test_engines_give_the_same_bits_and_a_run_goes_on_after_an_interruption(parties, tmp_path):
+    from tertulia.runs import finish
+
+    local = fit(parties, {"rounds": 8})
+    apart = fit(parties, {"rounds": 8}, engine="processes", directory=tmp_path / "apart")
+    assert local.topic_word.tobytes() == apart.topic_word.tobytes()
+
+    def interrupt(kind, facts):
+        if facts.get("round") == 6:
+            raise KeyboardInterrupt
+
+    settings = {"rounds": 8, "checkpoint_every": 4}
+    with pytest.raises(KeyboardInterrupt):
+        fit(parties, settings, directory=tmp_path / "run", observe=interrupt)
+    resumed = finish(Run.open(tmp_path / "run"))
+    assert resumed.topic_word.tobytes() == local.topic_word.tobytes()
+
+
+def test_a_model_is_saved_with_its_encoder(parties, tmp_path):
+    model = fit(parties, {"rounds": 20})
+    model.save(tmp_path / "model")
+    loaded = tt.Topics.load(tmp_path / "model")
+    texts = parties["a"][:3]
+    assert loaded.encoder == model.encoder
+    assert np.array_equal(loaded.transform(texts), model.transform(texts))
+    assert np.allclose(loaded.transform(texts).sum(axis=1), 1)
+
+
+def test_models_that_read_sentences(parties):
+    random = np.random.default_rng(0)
+    corpora = {
+        name: (corpus := tt.Corpus.from_texts(texts)).with_embeddings(random.normal(size=(corpus.n_documents, 5)))
+        for name, texts in parties.items()
+    }
+    for kind in ("combinedtm", "zeroshottm"):
+        model = fit(corpora, {"model": kind, "rounds": 4})
+        assert model.transform(corpora["a"]).shape == (20, 3)
+    with pytest.raises(tt.TertuliaError, match="keep_text=True"):
+        fit({"a": tt.Corpus.from_texts(parties["a"])}, {"model": "zeroshottm", "rounds": 1})
+
+
+def test_alone_gives_each_party_its_own(parties):
+    model = fit(parties, {"scenario": "alone", "epochs": 2})
+    assert set(model.local) == {"a", "b", "c"}
+    assert model.local["a"].transform(parties["a"][:2]).shape == (2, 3)
+
+
+def test_odd_parties(parties):
+    words = (*sorted({w for texts in parties.values() for t in texts for w in t.split()}), "nobodysword")
+    odd = {**parties, "tiny": ["winter letter"], "foreign": ["zug um zug"] * 3}
+    model = fit(odd, {"rounds": 5, "vocabulary": {"mode": "public", "words": words}})
+    assert np.all(np.isfinite(model.topic_word))
+    assert "nobodysword" in model.vocabulary.index
+
+
+def test_absences_do_not_stop_it(parties):
+    model = fit(parties, {"rounds": 10}, federation={"dropouts": {"rate": 0.3}, "quorum": 0.1})
+    assert np.all(np.isfinite(model.topic_word))
+
+
+def test_the_ledger_says_that_gradients_are_not_private(parties, tmp_path):
+    fit(parties, {"rounds": 2}, directory=tmp_path / "run")
+    run = Run.open(tmp_path / "run")
+    honest = {row["what"]: row["honest epsilon"] for row in privacy_rows(run, 1e-6)}
+    assert honest["gradient of a mini-batch"] == "infinite (non-private)"
+    assert honest["statistics of a mini-batch"] == "infinite (non-private)"
+    seen = {row["seen"] for row in disclosure_rows(run) if "mini-batch" in row["what"]}
+    assert seen == {"in a sum", "in a mean"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"topics": 1}, "at least 2 topics"),
+        ({"compression": "fp16", "averaging": "fedavg"}, "it goes with averaging = 'syncopt'"),
+        ({"dropout": 1.0}, "dropout = 1.0"),
+    ],
+)
+def test_wrong_settings_name_the_key(settings, says):
+    with pytest.raises(tt.TertuliaError, match=says):
+        tt.GFedNTM(**settings)

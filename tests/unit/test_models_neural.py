@@ -1,0 +1,123 @@
+"""The neural models: gradients, closed forms, read-out, batches and noise."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import tertulia as tt
+from tertulia.corpus import Corpus, Vocabulary
+from tertulia.models import synchronised
+from tertulia.models.bags import Bags, Noise, Schedule, document_key
+from tertulia.models.network import Network
+from tertulia.models.prodlda import Sizes, divergence, laplace_prior
+from tertulia.models.synchronised import Shared
+from tertulia.models.training import Progress, train
+
+torch.set_num_threads(1)
+KINDS = ["prodlda", "combinedtm", "zeroshottm"]
+V, K, E = 25, 4, 6
+
+
+@pytest.fixture
+def bags():
+    random = np.random.default_rng(0)
+    texts = [" ".join(f"word{'abcdefghijklmnopqrstuvwxy'[v]}" for v in random.integers(0, V, 12)) for _ in range(20)]
+    words = Vocabulary(tuple(f"word{letter}" for letter in "abcdefghijklmnopqrstuvwxy"))
+    return Bags.of(Corpus.from_texts(texts).encode(words), random.normal(size=(20, E)).astype(np.float32))
+
+
+def network(kind, normalisation="batch", literal=False, precision="float64", **sizes):
+    made = Sizes(V, K, E, (7, 5), literal_adapter=literal, shifts=normalisation == "layer", **sizes)
+    return Network(kind, made, normalisation, precision)
+
+
+@pytest.mark.parametrize("normalisation", ["batch", "layer"])
+@pytest.mark.parametrize(("kind", "literal"), [(k, False) for k in KINDS] + [("combinedtm", True)])
+def test_gradients_are_those_of_finite_differences(kind, literal, normalisation, bags):
+    net, noise, batch = network(kind, normalisation, literal), Noise(1, 2), bags.select(np.arange(20))
+    flat = net.start(3)
+    found = net.gradient(flat, batch, noise).flat
+    places = np.random.default_rng(1).choice(len(flat), 60, replace=False)
+
+    def loss(move):
+        return net.gradient(flat + move, batch, noise).loss
+
+    for place in places:
+        move = np.zeros_like(flat)
+        move[place] = 1e-5
+        assert found[place] == pytest.approx((loss(move) - loss(-move)) / 2e-5, abs=1e-7)
+
+
+def test_five_sums_equal_one_batch(bags):
+    net, noise, flat = network("combinedtm"), Noise(1, 2), network("combinedtm").start(3)
+    whole = net.gradient(flat, bags.select(np.arange(20)), noise)
+    parts = [bags.select(np.arange(*span)) for span in ((0, 12), (12, 13), (13, 20), (0, 0))]  # one holds one, one none
+    shared = Shared(20.0, ())
+    for _ in range(2):
+        sums = sum(synchronised.moments(net, flat, part, noise, shared) for part in parts)
+        shared = shared._replace(statistics=(*shared.statistics, synchronised.statistics(sums, 20.0)))
+    for _ in range(2):
+        slopes = sum(synchronised.adjoint(net, flat, part, noise, shared) for part in parts)
+        shared = shared._replace(adjoints=(*shared.adjoints, slopes))
+    found = sum(part.size * synchronised.gradient(net, flat, part, noise, shared)[0] for part in parts) / 20
+    assert np.abs(found - whole.flat).max() < 1e-12
+    assert np.abs(np.concatenate(shared.statistics, axis=1) - whole.statistics).max() < 1e-12
+
+
+def test_the_laplace_prior_and_its_divergence_have_closed_forms():
+    alpha = np.array([0.5, 1.0, 4.0])
+    mean, variance = laplace_prior(alpha)
+    assert mean == pytest.approx(np.log(alpha) - np.log(alpha).mean())
+    assert variance[0] == pytest.approx(2.0 * (1 - 2 / 3) + (2.0 + 1.0 + 0.25) / 9)
+    m, s2 = torch.tensor([[0.3, -0.2, 0.1]]), torch.tensor([[0.5, 1.5, 0.7]])
+    p, q2 = torch.from_numpy(mean).float(), torch.from_numpy(variance).float()
+    exact = torch.distributions.kl_divergence(
+        torch.distributions.Normal(m, s2.sqrt()), torch.distributions.Normal(p, q2.sqrt())
+    ).sum()
+    assert divergence(m, s2.log(), p, q2.log()).item() == pytest.approx(exact.item(), rel=1e-5)
+    assert divergence(p[None], q2.log()[None], p, q2.log()).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_topics_are_read_out_through_the_norm():
+    net = network("prodlda")
+    flat, statistics = net.start(0), net.resting()
+    statistics[0, 2 * K :], statistics[1, 2 * K :] = 0.1, 4.0
+    beta = net.named(flat)["beta"]
+    scaled = (beta - 0.1) / math.sqrt(4.0 + 1e-5)
+    expected = np.exp(scaled) / np.exp(scaled).sum(axis=1, keepdims=True)
+    assert np.allclose(net.topic_word(flat, statistics), expected, atol=1e-12)
+
+
+def test_batches_and_noise_belong_to_documents(bags):
+    schedule = Schedule(5, 4)
+    batches = [schedule.batch(bags, step) for step in range(4)]
+    assert sorted(np.concatenate([b.keys for b in batches])) == sorted(bags.keys)
+    half = Bags(*bags.select(np.arange(10)))
+    assert set(schedule.batch(half, 2).keys) == set(batches[2].keys) & set(half.keys)
+    keys = np.array([document_key("a"), document_key("b")], np.uint64)
+    one, both = Noise(1, 7).normal(keys[1:], 3, 0), Noise(1, 7).normal(keys, 3, 0)
+    assert np.array_equal(one[0], both[1])
+    many = Noise(2, 0).normal(np.arange(20000, dtype=np.uint64), 4, 0)
+    assert abs(many.mean()) < 0.02
+    assert abs(many.std() - 1) < 0.02
+    mask = Noise(2, 0).mask(np.arange(20000, dtype=np.uint64), 5, 1, 0.2)
+    assert mask.mean() == pytest.approx(1, abs=0.02)
+    assert set(np.unique(mask)) == {np.float32(0), np.float32(1.25)}
+
+
+def test_training_lowers_the_loss_and_a_single_document_is_passed_over(bags):
+    net = network("prodlda", precision="float32")
+    start = Progress(net.start(0), net.resting(), 0.0)
+    first = train(net, start, bags, Schedule(0, 2), range(2), 0.01)
+    last = train(net, start, bags, Schedule(0, 2), range(200), 0.01)
+    assert last.loss < first.loss
+    alone = Bags(*bags.select(np.arange(1)))
+    assert np.array_equal(train(net, start, alone, Schedule(0, 1), range(3), 0.01).weights, start.weights)
+
+
+def test_divergence_of_training_is_told(bags):
+    net = network("prodlda", precision="float32")
+    with pytest.raises(tt.TertuliaError, match="lower `learning_rate`"):
+        train(net, Progress(net.start(0) * np.nan, net.resting(), 0.0), bags, Schedule(0, 1), range(2), 0.01)
