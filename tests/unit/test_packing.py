@@ -47,6 +47,14 @@ def test_likely_topics_cost_less():
     assert len(pack(words, none, best, RANK, MOST)) < len(pack(words, worst, best, RANK, MOST))
 
 
+def test_even_tuples_at_random_take_a_quarter_of_three_numbers_each():
+    rng = np.random.default_rng(3)
+    _, rank = ranks(rng.gamma(0.2, size=(3309, 30)))
+    columns = rng.integers(0, 3309, 105), rng.integers(0, 30, 105), rng.integers(0, 30, 105)
+    bits = 105 * (np.log2(3309) + 2 * np.log2(30)) - np.log2(np.arange(1, 106)).sum()  # their order need not be sent
+    assert len(pack(*columns, rank, 105)) < min(105 * 12 / 4, 1.15 * bits / 8)
+
+
 def test_ranks_are_inverse_to_each_other():
     assert np.array_equal(np.take_along_axis(RANK, TOPIC_AT.astype(int), axis=1), np.tile(np.arange(K), (V, 1)))
 
