@@ -2,8 +2,8 @@
 
 Bars, fixed before the first run: over five seeds, perplexity on average at most 1 % higher than that of 200 sweeps of
 collapsed Gibbs from random topics, and coherence at most 0.01 lower. One chain each. After the trainer come as many
-sweeps of the exact sampler, as its own (`phi="mean"`) is an approximation: on the last corpus it stops 2.5 % higher, and
-after only 100 exact sweeps still 1.1 % higher.
+sweeps of the exact sampler, as its own (`phi="mean"`) is an approximation: on the last corpus it stops 2.5 % higher,
+and after only 100 exact sweeps still 1.1 % higher.
 
 The models have fewer or more topics than were planted. With as many, and on small real corpora, a chain may end in one
 of several modes, collapsed Gibbs too: the ratio then has a standard deviation of 2.5 %, too much for five to tell.
