@@ -1,8 +1,7 @@
 """gFedNTM (2022), figures 3 and 4, and what our implementation adds: three scenarios, equality, speed, rounds.
 
 (A) K' topics that all nodes share, (B) the topics' concentration eta, on synthetic LDA corpora; then CombinedTM on
-titles of scientific papers, a party a field of study. `--quick` scales everything down; without it the sizes are the
-paper's.
+titles of papers, a party a field of study. `--quick` scales everything down; without it the sizes are the paper's.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def sizes(quick: bool) -> tuple[Setting, dict[str, Any], list[int], list[float],
     """Corpus, training, K', eta and the number of runs."""
     if quick:
         small = Setting(nodes=3, words=600, topics=20, shared=4, eta=0.05, training=400, validation=60)
-        return small, {"epochs": 40, "batch_size": 80, "learning_rate": 0.005}, [2, 8, 14], [0.05, 0.2], 1
+        return small, {"epochs": 30, "batch_size": 100, "learning_rate": 0.005}, [2, 14], [0.2], 1
     return Setting(), {"epochs": 30, "batch_size": 320}, [5, 10, 15, 30, 40], [0.01, 0.02, 0.03, 0.04, 0.08, 1.0], 3
 
 
