@@ -1,6 +1,6 @@
 """The trainer against long collapsed Gibbs: three kinds of corpora, five seeds, held-out perplexity and coherence.
 
-Bars, fixed before the first run: over five seeds, perplexity on average at most 1 % higher than that of 200 sweeps of
+Bars: over five seeds, perplexity on average at most 1 % higher than that of 200 sweeps of
 collapsed Gibbs from random topics, and coherence at most 0.01 lower. One chain each. After the trainer come as many
 sweeps of the exact sampler, as its own (`phi="mean"`) is an approximation: on the last corpus it stops 2.5 % higher,
 and after only 100 exact sweeps still 1.1 % higher.
