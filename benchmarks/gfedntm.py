@@ -98,7 +98,7 @@ def averaging(data: Synthetic, training: dict[str, Any], local_steps: int = 50) 
         reached = tss(data.beta, fit(data, {**local, "rounds": rounds}).topic_word)
     syncopt = len(synced.history) - 1
     return {
-        "syncopt": syncopt, "fedavg": rounds, "ratio": syncopt / rounds, "tss_syncopt": goal / 0.98,
+        "syncopt": syncopt, "fedavg": rounds, "ratio": syncopt / rounds if reached >= goal else float("nan"), "tss_syncopt": goal / 0.98,
         "tss_fedavg": reached,
     }  # fmt: skip
 
