@@ -97,9 +97,9 @@ def averaging(data: Synthetic, training: dict[str, Any], local_steps: int = 50) 
         rounds *= 2
         reached = tss(data.beta, fit(data, {**local, "rounds": rounds}).topic_word)
     syncopt = len(synced.history) - 1
+    ratio = syncopt / rounds if reached >= goal else float("nan")
     return {
-        "syncopt": syncopt, "fedavg": rounds, "ratio": syncopt / rounds, "tss_syncopt": goal / 0.98,
-        "tss_fedavg": reached,
+        "syncopt": syncopt, "fedavg": rounds, "ratio": ratio, "tss_syncopt": goal / 0.98, "tss_fedavg": reached,
     }  # fmt: skip
 
 

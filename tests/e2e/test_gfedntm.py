@@ -44,7 +44,7 @@ def test_two_hundred_federated_steps_equal_centralised_ones(parties):
     ],
 )
 def test_every_way_of_training_learns(settings, parties):
-    model = fit(parties, {"rounds": 60, "learning_rate": 0.02, **settings})
+    model = fit(parties, {"rounds": 40, "learning_rate": 0.02, **settings})
     losses = [facts["loss"] for facts in model.history[1:]]
     assert np.all(np.isfinite(losses))
     assert np.mean(losses[-3:]) < np.mean(losses[:3])

@@ -1,6 +1,8 @@
 """The neural models: gradients, closed forms, read-out, batches and noise."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -121,3 +123,14 @@ def test_divergence_of_training_is_told(bags):
     net = network("prodlda", precision="float32")
     with pytest.raises(tt.TertuliaError, match="lower `learning_rate`"):
         train(net, Progress(net.start(0) * np.nan, net.resting(), 0.0), bags, Schedule(0, 1), range(2), 0.01)
+
+
+def test_without_torch_the_extra_is_named():
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from tertulia.errors import InputError\n"
+        "try:\n    import tertulia.methods.gfedntm\n"
+        "except InputError as error:\n    print(error)"
+    )
+    said = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert "pip install 'tertulia[neural]'" in said
