@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from tertulia.errors import InputError
 from tertulia.models.prodlda import Inputs, Sizes, Weights, body
 
-# Two layers learn faster than the one that they amount to, as each step moves both: so the one takes larger steps.
+# The one layer takes larger steps than each of the two: chosen among 1, 4 and 16 by the loss on newsgroup posts.
 GAIN = 16.0
 
 
@@ -28,7 +29,8 @@ def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
     """Read a bag of words and an embedding."""
     words = inputs.bow.times(weights["words"])
     embeddings = inputs.embeddings
-    assert embeddings is not None
+    if embeddings is None:
+        raise InputError("CombinedTM reads sentence embeddings: give a corpus that keeps its texts, or with_embeddings")
     if "folded" in weights:
         return words + (GAIN * embeddings) @ weights["folded"]
     return words + (embeddings @ weights["adapter"] + weights["adapter_bias"]) @ weights["adapted"]
