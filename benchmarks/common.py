@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -98,6 +99,15 @@ def cpu_timed(function: Callable[[], _T]) -> tuple[float, _T]:
     start = time.process_time()
     value = function()
     return time.process_time() - start, value
+
+
+def call(module: str, *arguments: str, threads: int = 1) -> dict[str, Any]:
+    """Run a module in a process whose libraries may use so many threads; read the JSON that it ends with."""
+    limits = {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "OPENBLAS", "MKL", "RAYON")}
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, env={**os.environ, **limits}, stdout=subprocess.PIPE, text=True, check=True)
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 def say(text: str) -> None:

@@ -13,9 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import finish, parser, peak_mb, reset_peak, say
+from benchmarks.common import call, finish, parser, peak_mb, reset_peak, say
 from benchmarks.generated import generate
-from benchmarks.sampler_worker import call
 from tertulia.corpus import Corpus
 from tertulia.trainer import LDA
 

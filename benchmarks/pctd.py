@@ -10,22 +10,18 @@ Reuters; `newsgroups` holds the same keys for the other corpus.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import cpu_timed, data, finish, parser, say
+from benchmarks.common import call, data, finish, parser, say
 from benchmarks.pctd_data import HELDOUT, Federated, articles
 from benchmarks.pctd_plot import draw, table
 from tertulia import LDA, PCTD, Corpus, Topics
-from tertulia.kernels import unit_noise, units
-from tertulia.kernels.normals import normals
 from tertulia.metrics import completion, npmi, umass, unigram
 from tertulia.privacy.gaussian import honest, moments_epsilon, sigma_for, theorem_epsilon
-from tertulia.privacy.noise import NoiseStream
 
 SIGMAS = (0.0, 0.05, 0.1, 0.25, 0.3)
 PAPER_SIGMA, TAU, TOPICS, ROUNDS, DELTA = 0.25, 0.3, 20, 35, 1e-6
@@ -145,28 +141,6 @@ def honest_epsilons(train: Corpus) -> dict[str, dict[str, float]]:
     }
 
 
-def noise_speedup(S: int = 30_000, W: int = 18_000, K: int = 50) -> float:
-    """CPU time of a noisy E-step with its statistic: every number drawn, over the shortcut's.
-
-    Both draw from ChaCha20, as a party does.
-    """
-    rng = np.random.default_rng(0)
-    bounds = np.arange(S)[:, None] * 3 + np.array([0, 3])
-    documents = np.linspace(0, S, 501).astype(np.int64) * 3
-    found = units.units(rng.integers(0, W, 3 * S).astype(np.int32), documents, bounds, W)
-    log_phi = np.log(rng.dirichlet(np.full(W, 0.1), K) + 1e-9).T.copy()
-    theta = rng.dirichlet(np.ones(K), 500)
-
-    def drawn(how: Callable[..., unit_noise.Noisy]) -> unit_noise.Noisy:
-        return how(found, log_phi, theta, PAPER_SIGMA, partial(normals, NoiseStream(bytes(32)).words))
-
-    drawn(unit_noise.covered)  # compiles
-    quick = statistics.median(cpu_timed(lambda: drawn(unit_noise.covered))[0] for _ in range(15))
-    slow, _ = cpu_timed(lambda: drawn(unit_noise.dense))
-    say(f"one noisy E-step at W = {W}, K = {K}, S = {S}: {slow:.1f} s dense, {quick:.3f} s by the shortcut")
-    return slow / quick
-
-
 def main() -> None:
     """Run the benchmark."""
     options = parser("PC-TD on articles of Reuters and 20 Newsgroups")
@@ -179,7 +153,7 @@ def main() -> None:
         return
     seeds, topics = (range(1), (10, 30, 50)) if asked.quick else (range(3), (10, 20, 30, 40, 50))
     benches = {name: Bench(articles(name), seeds, topics) for name in ("reuters", "newsgroups")}
-    speedup = noise_speedup()
+    speedup = call("benchmarks.pctd_noise")["noise_speedup"]
     found = {name: figures(name, bench, asked.out) for name, bench in benches.items()}
     finish({"benchmark": "pctd", **found["reuters"], "noise_speedup": speedup, "newsgroups": found["newsgroups"]})
 

@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import finish, imdb, newsgroups, parser, parted, say
+from benchmarks.common import call, finish, imdb, newsgroups, parser, parted, say
 from benchmarks.generated import generate
 from benchmarks.sampler_memory import bandwidth, bytes_per_token, passes, threads_ratios
 from benchmarks.sampler_plot import draw, save
 from benchmarks.sampler_trainers import BETA, PACKAGES, PEERS, VARIATIONAL, Task
-from benchmarks.sampler_worker import call, measure
+from benchmarks.sampler_worker import measure
 from tertulia.corpus import Corpus
 from tertulia.corpus.splits import is_heldout
 from tertulia.metrics import completion

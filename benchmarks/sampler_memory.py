@@ -16,10 +16,9 @@ from typing import Any
 import numba
 import numpy as np
 
-from benchmarks.common import cpu_timed, peak_mb, reset_peak
+from benchmarks.common import call, cpu_timed, peak_mb, reset_peak
 from benchmarks.generated import generate
 from benchmarks.sampler_trainers import ALPHA, BETA
-from benchmarks.sampler_worker import call
 from tertulia.arrays import F32
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda, warp

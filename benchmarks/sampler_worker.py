@@ -6,14 +6,12 @@ A process each keeps one library's memory and threads out of another's figures. 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import peak_mb, reset_peak
+from benchmarks.common import call, peak_mb, reset_peak
 from benchmarks.sampler_trainers import ALPHA, Task, train
 from tertulia.corpus import Corpus
 from tertulia.metrics import completion
@@ -22,15 +20,6 @@ from tertulia.metrics import completion
 def measure(task: Task) -> dict[str, Any]:
     """Train in another process; return the curve and the memory."""
     return call("benchmarks.sampler_worker", json.dumps(asdict(task)), threads=task.threads)
-
-
-def call(module: str, *arguments: str, threads: int = 1) -> dict[str, Any]:
-    """Run a module in a process whose libraries may use so many threads; read the JSON that it ends with."""
-    limits = {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "OPENBLAS", "MKL", "RAYON")}
-    command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(command, env={**os.environ, **limits}, stdout=subprocess.PIPE, text=True, check=True)
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
 
 
 def main() -> None:

@@ -130,7 +130,7 @@ class PCTDSettings(Settings):
     def _no_sound_mode(cls, value: Any) -> Any:
         if value == "sound":
             raise ValueError(
-                "PC-TD has no sound mode: its noise is drawn in floating point, and drowns all topics long before "
+                "there is no sound mode: the noise is drawn in floating point, and drowns all topics long before "
                 "epsilon is small; use 'consensus' or 'ftm' with mode 'sound', or mode 'paper', whose honest epsilon "
                 "`tertulia privacy` tells"
             )

@@ -75,7 +75,9 @@ def model_path(model: str | None) -> Path:
 @lru_cache(maxsize=2)
 def _encoder(path: Path) -> Any:
     from sentence_transformers import SentenceTransformer
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # of loading weights, which takes a second
     return SentenceTransformer(str(path), device="cpu", local_files_only=True)
 
 

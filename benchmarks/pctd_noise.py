@@ -1,0 +1,43 @@
+"""What PC-TD's noise costs: one noisy E-step with every number drawn, and by the shortcut; one thread of BLAS."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from benchmarks.common import cpu_timed, say
+from tertulia.kernels import unit_noise, units
+from tertulia.kernels.normals import normals
+from tertulia.privacy.noise import NoiseStream
+
+SIGMA = 0.25
+
+
+def noise_speedup(S: int = 30_000, W: int = 18_000, K: int = 50) -> float:
+    """CPU time of a noisy E-step with its statistic: every number drawn, over the shortcut's.
+
+    Both draw from ChaCha20, as a party does.
+    """
+    rng = np.random.default_rng(0)
+    bounds = np.arange(S)[:, None] * 3 + np.array([0, 3])
+    documents = np.linspace(0, S, 501).astype(np.int64) * 3
+    found = units.units(rng.integers(0, W, 3 * S).astype(np.int32), documents, bounds, W)
+    log_phi = np.log(rng.dirichlet(np.full(W, 0.1), K) + 1e-9).T.copy()
+    theta = rng.dirichlet(np.ones(K), 500)
+
+    def drawn(how: Callable[..., unit_noise.Noisy]) -> unit_noise.Noisy:
+        return how(found, log_phi, theta, SIGMA, partial(normals, NoiseStream(bytes(32)).words))
+
+    drawn(unit_noise.covered)  # compiles
+    quick = statistics.median(cpu_timed(lambda: drawn(unit_noise.covered))[0] for _ in range(15))
+    slow, _ = cpu_timed(lambda: drawn(unit_noise.dense))
+    say(f"one noisy E-step at W = {W}, K = {K}, S = {S}: {slow:.1f} s dense, {quick:.3f} s by the shortcut")
+    return slow / quick
+
+
+if __name__ == "__main__":
+    print(json.dumps({"noise_speedup": noise_speedup()}))
