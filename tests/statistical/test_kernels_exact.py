@@ -68,9 +68,10 @@ def dense_chain(words, documents, z, cwk, lanes, beta, key, sweeps, draw, seen):
             totals[:] = ck + V * beta
         for k in range(K):
             phis[:, k] *= np.float32(1.0 / totals[k])
-        cwk[:] = 0
         sweep_key = bits(stream, np.uint64(0))
-        dense.sweep_block(words, documents, 0, documents.shape[0] - 1, z, phis, lanes, cwk, sweep_key)
+        dense.sweep_block(words, documents, 0, documents.shape[0] - 1, z, phis, lanes, sweep_key)
+        cwk[:] = 0
+        dense.count_block(words, z, 0, V, cwk)
         seen[code(z, K)] += 1
 
 

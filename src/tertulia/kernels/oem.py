@@ -13,7 +13,6 @@ costs as much as four. A second epoch gains little.
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from tertulia.kernels.dense import frequency
 from tertulia.kernels.lanes import add, dot, padded, padded_with_zeros, total
 from tertulia.kernels.rng import bits
 
+_WORTH = 500_000  # pairs times topics of a batch: to wake a second thread takes as long as fewer do
 _PARTS = 16  # of the words of a batch: fixed, for the order of sums
 _ITERATIONS = 4  # of the E-step
 _LOW = np.uint64(2**21 - 1)
@@ -37,12 +37,11 @@ def epoch(words: I32, documents: I64, V: int, alpha: F64, beta: float, key: np.u
     K = len(alpha)
     stats, prior = random_stats(frequency(words, V), K, key, threads), padded_with_zeros(alpha)
     ck, scale = stats.sum(axis=0, dtype=np.float64), 1.0  # [padded K]; true counts are `scale` times what is kept
-    with ThreadPoolExecutor(threads) as pool:
-        for batch, rate, times in steps(words, documents, frozen(np.arange(V), np.int32), V):
-            base = beta / scale
-            inverse = inverted(ck, V * base, K)
-            scale *= 1.0 - rate
-            ck += _step(batch, stats, base, inverse, prior, rate * times / scale, pool, threads)
+    for batch, rate, times in steps(words, documents, frozen(np.arange(V), np.int32), V):
+        base = beta / scale
+        inverse = inverted(ck, V * base, K)
+        scale *= 1.0 - rate
+        ck += _step(batch, stats, base, inverse, prior, rate * times / scale, threads)
     stats += np.float32(beta / scale)
     stats *= inverted(ck, V * beta / scale, K)
     return stats
@@ -65,20 +64,19 @@ def _step(
     inverse: F32,
     alpha: F32,
     weight: float,
-    pool: ThreadPoolExecutor,
     threads: int,
 ) -> F64:
     """One mini-batch, in place; return what it adds to the counts of topics [padded K]."""
+    threads = threads if len(batch.words) * len(alpha) >= _WORTH else 1
     theta = np.empty((len(batch.offsets) - 1, len(alpha)), dtype=np.float32)
     pull = np.empty(len(batch.words), dtype=np.float32)
     cuts = blocks.cuts(batch.offsets, threads)
     fixed: tuple[Any, ...] = (stats, np.float32(base), inverse, alpha, theta, pull)
-    blocks.run(expect, [(batch, first, last, *fixed) for first, last in cuts], threads, pool)
-    cuts = blocks.cuts(batch.columns, _PARTS)
-    sums = np.zeros((len(cuts), len(alpha)), dtype=np.float32)
-    fixed = (stats, np.float32(base), np.float32(weight), theta, pull)
-    jobs = [(batch, *cut, *fixed, part) for cut, part in zip(cuts, sums, strict=True)]
-    blocks.run(maximise, jobs, threads, pool)
+    blocks.run(expect, [(batch, first, last, *fixed) for first, last in cuts], threads)
+    parts = np.array(blocks.cuts(batch.columns, _PARTS))
+    sums = np.zeros((len(parts), len(alpha)), dtype=np.float32)
+    fixed = (parts, stats, np.float32(base), np.float32(weight), theta, pull, sums)
+    blocks.run(maximise, [(batch, *some, *fixed) for some in blocks.even(len(parts), threads)], threads)
     gained: F64 = sums.sum(axis=0, dtype=np.float64)
     return gained
 
@@ -128,6 +126,7 @@ def maximise(
     batch: Batch,
     first: int,
     last: int,
+    parts: I64,
     stats: F32,
     base: np.float32,
     weight: np.float32,
@@ -135,19 +134,20 @@ def maximise(
     pull: F32,
     sums: F32,
 ) -> None:
-    """M-step of the batch's distinct words first..last-1: add to their stats, and to the sums over words [K]."""
+    """M-step of parts first..last-1 of the batch's distinct words: add to their stats, and to sums [parts, K]."""
     words, owner, order, columns = batch.words, batch.owner, batch.order, batch.columns
-    K = sums.shape[0]
+    K = sums.shape[1]
     gain = np.empty(K, dtype=np.float32)
-    for c in range(first, last):
-        gain[:] = 0.0
-        for j in range(columns[c], columns[c + 1]):
-            add(gain, pull[order[j]], theta, np.int64(owner[order[j]]))
-        row = stats[words[order[columns[c]]]]
-        for k in range(K):
-            more = weight * gain[k] * (row[k] + base)
-            row[k] += more
-            sums[k] += more
+    for part in range(first, last):
+        for c in range(parts[part, 0], parts[part, 1]):
+            gain[:] = 0.0
+            for j in range(columns[c], columns[c + 1]):
+                add(gain, pull[order[j]], theta, np.int64(owner[order[j]]))
+            row = stats[words[order[columns[c]]]]
+            for k in range(K):
+                more = weight * gain[k] * (row[k] + base)
+                row[k] += more
+                sums[part, k] += more
 
 
 @kernel

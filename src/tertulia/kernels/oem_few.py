@@ -7,7 +7,6 @@ reviews: perplexity 4312 after an epoch instead of 4528). With K = 100 it is the
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -34,12 +33,11 @@ def epoch(
     V, K = len(rank), len(alpha)
     prior, scale = padded_with_zeros(alpha), 1.0
     mass, ck = sown(tokens, K, key)  # ck [padded K]; true counts are `scale` times what is kept
-    with ThreadPoolExecutor(threads) as pool:
-        for batch, rate, times in steps(words, documents, rank, V):
-            base = beta / scale
-            inverse = inverted(ck, V * base, K)
-            scale *= 1.0 - rate
-            ck += _step(batch, mass, base, inverse, prior, rate * times / scale, pool, threads)
+    for batch, rate, times in steps(words, documents, rank, V):
+        base = beta / scale
+        inverse = inverted(ck, V * base, K)
+        scale *= 1.0 - rate
+        ck += _step(batch, mass, base, inverse, prior, rate * times / scale, threads)
     return mass, np.float32(beta / scale), inverted(ck, V * beta / scale, K)
 
 
@@ -50,7 +48,6 @@ def _step(
     inverse: F32,
     alpha: F32,
     weight: float,
-    pool: ThreadPoolExecutor,
     threads: int,
 ) -> F64:
     """One mini-batch, in place; return what it adds to the counts of topics [padded K]."""
@@ -58,12 +55,11 @@ def _step(
     shares = np.empty((len(batch.words), FEW), dtype=np.float32)
     cuts = blocks.cuts(batch.offsets, threads)
     fixed: tuple[Any, ...] = (mass, np.float32(base), inverse, alpha, chosen, shares)
-    blocks.run(expect, [(batch, first, last, *fixed) for first, last in cuts], threads, pool)
-    cuts = blocks.cuts(batch.columns, _PARTS)
-    sums = np.zeros((len(cuts), len(alpha)), dtype=np.float32)
-    fixed = (mass, np.float32(weight), chosen, shares)
-    jobs = [(batch, *cut, *fixed, part) for cut, part in zip(cuts, sums, strict=True)]
-    blocks.run(maximise, jobs, threads, pool)
+    blocks.run(expect, [(batch, first, last, *fixed) for first, last in cuts], threads)
+    parts = np.array(blocks.cuts(batch.columns, _PARTS))
+    sums = np.zeros((len(parts), len(alpha)), dtype=np.float32)
+    fixed = (parts, mass, np.float32(weight), chosen, shares, sums)
+    blocks.run(maximise, [(batch, *some, *fixed) for some in blocks.even(len(parts), threads)], threads)
     gained: F64 = sums.sum(axis=0, dtype=np.float64)
     return gained
 
@@ -115,15 +111,16 @@ def _fold(counts: F32, start: int, stop: int, shares: F32, prior: F32, theta: F3
 
 @kernel
 def maximise(
-    batch: Batch, first: int, last: int, mass: Mass, weight: np.float32, chosen: I32, shares: F32, sums: F32
+    batch: Batch, first: int, last: int, parts: I64, mass: Mass, weight: np.float32, chosen: I32, shares: F32, sums: F32
 ) -> None:
-    """M-step of the batch's distinct words first..last-1: add to their mass, and to the sums over words [K]."""
+    """M-step of parts first..last-1 of the batch's distinct words: add to their mass, and to sums [parts, K]."""
     words, _, owner, _, order, columns = batch
-    place = np.full(sums.shape[0], -1, dtype=np.int32)
-    for c in range(first, last):
-        w = np.uintp(words[order[columns[c]]])
-        pairs = order[columns[c] : columns[c + 1]]
-        if w < mass.cells.shape[0]:
-            grow_common(w, pairs, owner, mass, weight, chosen, shares, sums)
-        else:
-            grow_rare(w, pairs, owner, mass, weight, chosen, shares, sums, place)
+    place = np.full(sums.shape[1], -1, dtype=np.int32)
+    for part in range(first, last):
+        for c in range(parts[part, 0], parts[part, 1]):
+            w = np.uintp(words[order[columns[c]]])
+            pairs = order[columns[c] : columns[c + 1]]
+            if w < mass.cells.shape[0]:
+                grow_common(w, pairs, owner, mass, weight, chosen, shares, sums[part])
+            else:
+                grow_rare(w, pairs, owner, mass, weight, chosen, shares, sums[part], place)

@@ -44,7 +44,7 @@ def mean_phi(cwk: I32, ck: I64, beta: float, threads: int = 1) -> F32:
     V, K = cwk.shape
     phi = np.zeros((V, padded(K)), dtype=np.float32)
     inverse = (1.0 / (ck + V * beta)).astype(np.float32)
-    jobs = [(cwk, np.float32(beta), inverse, start, min(start + _WORDS, V), phi) for start in range(0, V, _WORDS)]
+    jobs = [(cwk, np.float32(beta), inverse, *some, phi) for some in blocks.even(V, threads)]
     blocks.run(mean_block, jobs, threads)
     return phi
 
