@@ -107,8 +107,10 @@ def test_a_step_keeps_all_sums_and_lists_the_strongest(sown):
         shares = np.empty((len(batch.words), FEW), dtype=np.float32)
         oem_few.expect(batch, 0, 30, mass, np.float32(0.1), inverse, prior, chosen, shares)
         assert np.allclose(shares.sum(axis=1), batch.counts, rtol=1e-4)  # every token goes somewhere
-        gained = np.zeros(padded(K), dtype=np.float32)
-        oem_few.maximise(batch, 0, len(batch.columns) - 1, mass, np.float32(2.0), chosen, shares, gained)
+        sums_by_part = np.zeros((2, padded(K)), dtype=np.float32)
+        parts = np.array([[0, 5], [5, len(batch.columns) - 1]])
+        oem_few.maximise(batch, 0, 2, parts, mass, np.float32(2.0), chosen, shares, sums_by_part)
+        gained = sums_by_part.sum(axis=0)
         after = full(mass)
         assert np.allclose(after.sum(axis=1), mass.whole, rtol=1e-4)
         assert np.allclose((after - before).sum(axis=0), gained[:K], rtol=1e-3, atol=1e-2)
