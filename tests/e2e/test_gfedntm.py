@@ -6,6 +6,10 @@ import torch
 
 import tertulia as tt
 from tertulia.federation.run import Run
+from tertulia.federation.types import step_name
+from tertulia.method_settings import GFedNTMSettings
+from tertulia.methods import gfedntm
+from tertulia.privacy.ledger import Ledger
 from tertulia.view.reports import disclosure_rows, privacy_rows
 
 torch.set_num_threads(1)
@@ -115,6 +119,19 @@ def test_odd_parties(parties):
 def test_absences_do_not_stop_it(parties):
     model = fit(parties, {"rounds": 10}, federation={"dropouts": {"rate": 0.3}, "quorum": 0.1})
     assert np.all(np.isfinite(model.topic_word))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"compression": "topk"}, {"normalisation": "layer"}, {"averaging": "fedavg"}, {"scenario": "alone"}],
+)
+def test_all_that_leaves_was_planned(settings, parties, tmp_path):
+    fit(parties, {"rounds": 2, "epochs": 1, **settings}, directory=tmp_path / "run")
+    ledger = Ledger(tmp_path / "run" / "parties" / "a" / "ledger.sqlite")
+    left = {(r.step, r.verb, r.what) for r in ledger.releases()}
+    planned = gfedntm.plan(GFedNTMSettings(**{**SMALL, "rounds": 2, **settings}))
+    assert left == {(step_name(p.step), p.verb, p.mechanism.what) for p in planned}
+    ledger.close()
 
 
 def test_the_ledger_says_that_gradients_are_not_private(parties, tmp_path):

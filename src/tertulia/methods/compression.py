@@ -26,7 +26,7 @@ def halved(gradient: Array, weight: float) -> Array:
 
 def block_norms(gradient: Array) -> F64:
     """The squared norm of each block of weights."""
-    norms: F64 = _blocks(gradient).astype(np.float64).__pow__(2).sum(axis=1)
+    norms: F64 = (_blocks(gradient).astype(np.float64) ** 2).sum(axis=1)
     return norms
 
 

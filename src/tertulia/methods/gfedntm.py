@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tertulia.arrays import Array
-from tertulia.federation.types import Federation, Party, Planned, message, step
+from tertulia.federation.types import Federation, Party, Planned, Step, message, step
 from tertulia.methods.averaging import average_rounds, train_alone, train_locally
 from tertulia.methods.compression import block_norms, halved, largest, spread, taken, without
 from tertulia.methods.neural import (
@@ -224,14 +224,17 @@ def plan(config: NeuralTerms) -> list[Planned]:
     words = plan_vocabulary(config.vocabulary)
     counted = [Planned(count_documents, "sum", DOCUMENTS, 1)]
     if config.scenario == "alone":
-        return [*words, *counted, Planned(train_alone, "each", WEIGHTS, 1)]
+        return [*words, *counted, *(Planned(train_alone, "each", how, 1) for how in (WEIGHTS, STATISTICS))]
     times = config.rounds or config.epochs
+    told = (STATISTICS, LOSS, DOCUMENTS)
     if config.averaging != "syncopt":
-        return [*words, *counted, *(Planned(train_locally, "mean", how, times) for how in (WEIGHTS, LOSS, DOCUMENTS))]
-    sums = [Planned(sum_moments, "sum", STATISTICS, times)] if config.normalisation != "layer" else []
-    return [
-        *words,
-        *counted,
-        *sums,
-        *(Planned(send_gradient, "mean", how, times) for how in (GRADIENT, LOSS, DOCUMENTS)),
-    ]
+        return [*words, *counted, *(Planned(train_locally, "mean", how, times) for how in (WEIGHTS, *told))]
+    sums = []
+    if config.normalisation == "sync":
+        sums += [Planned(sum_moments, "sum", how, 2 * times) for how in (STATISTICS, DOCUMENTS)]
+        sums += [Planned(sum_slopes, "sum", STATISTICS, 2 * times)]
+    last: Step = send_gradient
+    if config.compression == "topk":
+        sums += [Planned(sum_norms, "sum", GRADIENT, times)]
+        last = send_blocks
+    return [*words, *counted, *sums, *(Planned(last, "mean", how, times) for how in (GRADIENT, *told))]
