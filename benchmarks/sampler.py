@@ -29,8 +29,9 @@ import numpy as np
 
 from benchmarks.common import call, finish, imdb, newsgroups, parser, parted, say
 from benchmarks.generated import generate
-from benchmarks.sampler_memory import bandwidth, bytes_per_token, passes, threads_ratios
+from benchmarks.sampler_memory import bandwidth, bytes_per_token, passes
 from benchmarks.sampler_plot import draw, save
+from benchmarks.sampler_threads import threads_ratios
 from benchmarks.sampler_trainers import BETA, PACKAGES, PEERS, VARIATIONAL, Task
 from benchmarks.sampler_worker import measure
 from tertulia.corpus import Corpus
@@ -261,7 +262,7 @@ def main() -> None:
         main_name, main_corpus = next(iter(read.items()))
         transform = inference(main_name, directory, [*peers, *inferring], n)
         mine = transform["tertulia"]["cpu_s"]
-        threads = threads_ratios(main_corpus, 100)
+        threads = threads_ratios(main_corpus, 100, SWEEPS[100], 5 if quick else 3)
         extra = {} if quick else {"speedup_threads2": two_threads(main_name, directory, topics, peers, n)}
         finish(
             {
@@ -269,8 +270,9 @@ def main() -> None:
                 "corpus": main_name,
                 **{key: value for key, value in results[main_name].items() if key != "curves"},
                 "bytes_per_token": round(bytes_per_token(directory, 8_000_000), 2),
-                "threads2_ratio": threads["train"],
-                "threads2_ratio_by_part": threads,
+                "threads2_ratio": threads["train"]["ratio"],
+                "threads2_ceiling": threads["train"]["ceiling"],
+                "threads2_by_part": threads,
                 "transform_speedup": {
                     p: round(run["cpu_s"] / mine, 1) for p, run in transform.items() if p != "tertulia"
                 },

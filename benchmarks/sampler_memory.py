@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -103,36 +102,6 @@ def bytes_per_token(directory: Path, tokens: int, K: int = 100) -> float:
         peaks[corpus.n_tokens] = call("benchmarks.sampler_memory", str(directory / str(n)), str(K))["peak_mb"]
     (less, low), (more, high) = peaks.items()
     return (high - low) * 2**20 / (more - less)
-
-
-def threads_ratios(corpus: Corpus, K: int, rounds: int = 5) -> dict[str, float]:
-    """How many times faster two threads are than one, by the clock on the wall: training, its start, each sampler.
-
-    The best of some interleaved rounds each: what else runs on the machine only ever slows.
-    """
-    V, priors = len(corpus.vocabulary), (ALPHA / K, BETA)
-    data = corpus.words, corpus.documents
-
-    def train(sweeps: int, threads: int) -> Any:
-        return lda.train(*data, V, K, *priors, sweeps, 1, threads=threads)
-
-    state = train(1, 2)
-
-    def sweep(sampler: Any, threads: int) -> Any:
-        return lda.run(*data, state, 5, 1, sampler, threads=threads, phi="mean")
-
-    kinds = {"train": partial(train, 10), "start": partial(train, 0)}
-    kinds |= {sampler: partial(sweep, sampler) for sampler in ("dense", "sparse", "warp")}
-    ratios = {}
-    for name, work in kinds.items():
-        best = {1: np.inf, 2: np.inf}
-        for _ in range(rounds):
-            for threads in best:
-                began = time.perf_counter()
-                work(threads)
-                best[threads] = min(best[threads], time.perf_counter() - began)
-        ratios[name] = round(best[1] / best[2], 2)
-    return ratios
 
 
 def main() -> None:

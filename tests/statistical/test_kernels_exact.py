@@ -69,9 +69,9 @@ def dense_chain(words, documents, z, cwk, lanes, beta, key, sweeps, draw, seen):
         for k in range(K):
             phis[:, k] *= np.float32(1.0 / totals[k])
         sweep_key = bits(stream, np.uint64(0))
-        dense.sweep_block(words, documents, 0, documents.shape[0] - 1, z, phis, lanes, sweep_key)
-        cwk[:] = 0
-        dense.count_block(words, z, 0, V, cwk)
+        dense.sweep_block(
+            words, documents, 0, documents.shape[0] - 1, z, phis, lanes, sweep_key, cwk.reshape(-1), ck, s % 2
+        )
         seen[code(z, K)] += 1
 
 

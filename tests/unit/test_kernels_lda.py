@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 from scipy.special import gammaln
 
 from tertulia.errors import InputError
-from tertulia.kernels import blocks, chains, dense, gibbs, lda
+from tertulia.kernels import chains, dense, gibbs, lda
 
 V, K = 40, 5
 SAMPLERS = [
@@ -144,14 +144,6 @@ def test_large_models_cannot_draw_phi(corpus, state, monkeypatch):
     monkeypatch.setattr(chains, "DENSE_CELLS", V * K - 1)
     with pytest.raises(InputError, match="use phi = 'mean'"):
         lda.run(*corpus, state, 1, 1, "sparse", phi="draw")
-
-
-def test_cuts_cover_every_item_once_and_balance_the_weight():
-    offsets = np.concatenate([[0], np.cumsum(np.random.default_rng(1).integers(0, 9, size=500))])
-    for parts in (1, 2, 3, 7, 900):
-        ranges = blocks.cuts(offsets, parts)
-        assert [i for a, b in ranges for i in range(a, b)] == list(range(500))
-        assert max(offsets[b] - offsets[a] for a, b in ranges) <= offsets[-1] / parts + 9
 
 
 @pytest.mark.parametrize(

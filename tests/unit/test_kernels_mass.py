@@ -5,11 +5,10 @@ import pytest
 
 from tertulia.kernels import mass as masses
 from tertulia.kernels import oem_few
-from tertulia.kernels.batch import steps
+from tertulia.kernels.batch import batch_at, collect, course, room
 from tertulia.kernels.compiled import frozen
-from tertulia.kernels.lanes import padded, padded_with_zeros
+from tertulia.kernels.lanes import inverted, padded, padded_with_zeros
 from tertulia.kernels.mass import FEW
-from tertulia.kernels.oem import inverted
 from tertulia.kernels.rng import derive
 
 V, K, COMMON = 60, 40, 20
@@ -38,7 +37,9 @@ def some_batch(documents=30, length=12, seed=2):
     generator = np.random.default_rng(seed)
     words = frozen(generator.integers(0, V, size=documents * length), np.int32)
     offsets = frozen(np.arange(0, documents * length + 1, length), np.int64)
-    return words, offsets, next(steps(words, offsets, frozen(np.arange(V), np.int32), V))[0]
+    places = room(offsets, course(offsets), V, 1)
+    collect(words, offsets, 0, documents, frozen(np.arange(V), np.int32), places, 0)
+    return words, offsets, batch_at(places, 0)
 
 
 def test_sowing_keeps_every_token(sown, tokens):
@@ -103,14 +104,12 @@ def test_a_step_keeps_all_sums_and_lists_the_strongest(sown):
         before = full(mass)
         _, _, batch = some_batch(seed=seed)
         inverse = inverted(total, 0.1 * V, K)
-        chosen = np.empty((30, FEW), dtype=np.int32)
-        shares = np.empty((len(batch.words), FEW), dtype=np.float32)
-        oem_few.expect(batch, 0, 30, mass, np.float32(0.1), inverse, prior, chosen, shares)
+        chosen, shares = work = oem_few.room(30, len(batch.words))
+        oem_few.expect(batch, 0, 30, mass, np.float32(0.1), inverse, prior, work)
         assert np.allclose(shares.sum(axis=1), batch.counts, rtol=1e-4)  # every token goes somewhere
-        sums_by_part = np.zeros((2, padded(K)), dtype=np.float32)
-        parts = np.array([[0, 5], [5, len(batch.columns) - 1]])
-        oem_few.maximise(batch, 0, 2, parts, mass, np.float32(2.0), chosen, shares, sums_by_part)
-        gained = sums_by_part.sum(axis=0)
+        gained = np.zeros(padded(K), dtype=np.float32)
+        for first, last in ((0, 5), (5, len(batch.columns) - 1)):
+            oem_few.maximise(batch, first, last, mass, np.float32(0.1), np.float32(2.0), work, gained)
         after = full(mass)
         assert np.allclose(after.sum(axis=1), mass.whole, rtol=1e-4)
         assert np.allclose((after - before).sum(axis=0), gained[:K], rtol=1e-3, atol=1e-2)

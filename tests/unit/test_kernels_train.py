@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tertulia.errors import InputError
-from tertulia.kernels import lda, mass, oem
+from tertulia.kernels import epoch, lda, mass, oem
 from tertulia.kernels.batch import batches
 from tertulia.kernels.compiled import frozen
 from tertulia.kernels.lanes import add, dot, padded_with_zeros, total
@@ -87,8 +87,8 @@ def test_an_epoch_equals_its_formula(corpus):
     """Against a literal version in float64, batch by batch."""
     words, documents = (frozen(x, t) for x, t in zip(corpus, (np.int32, np.int64), strict=True))
     alpha, beta, key = np.linspace(0.05, 0.3, K), 0.02, derive(9)
-    phi = oem.epoch(words, documents, V, alpha, beta, key)
-    s = oem.random_stats(np.bincount(words, minlength=V), K, key, 1)[:, :K].astype(float)
+    phi = epoch.all_topics(words, documents, V, alpha, beta, key)
+    s = oem.random_stats(np.bincount(words, minlength=V), K, key, 1)[0][:, :K].astype(float)
     assert s.sum() == pytest.approx(len(words), rel=0.1)
     assert len(batches(documents)) > 5
     for t, (first, last) in enumerate(batches(documents)):

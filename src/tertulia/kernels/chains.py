@@ -15,6 +15,7 @@ from tertulia.errors import InputError
 from tertulia.kernels import dense, gibbs, sparse, warp
 from tertulia.kernels.columns import columns
 from tertulia.kernels.dense import counts, frequency
+from tertulia.kernels.lanes import padded
 from tertulia.kernels.phi import draw_phi, mean_phi
 from tertulia.kernels.rng import derive
 from tertulia.kernels.rows import mean_rows, phi_rows
@@ -53,12 +54,14 @@ def _dense(
     phi: str,
     threads: int,
 ) -> int:
-    cwk, changed = counts(words, z, V, len(alpha), threads), 0
+    cwk, ck, changed = counts(words, z, V, len(alpha), threads), frequency(z, len(alpha)), 0
+    room = np.zeros((V, padded(len(alpha))), dtype=np.float32)
     for stream in streams:
-        ck = frequency(z, len(alpha))
-        exact = phi == "draw"
-        fixed = draw_phi(cwk, ck, beta, derive(stream, _PHI), threads) if exact else mean_phi(cwk, ck, beta, threads)
-        cwk, changed = dense.sweep(words, documents, z, fixed, alpha, derive(stream, _SWEEP), threads)
+        exact, own = phi == "draw", derive(stream, _SWEEP)
+        fixed = (
+            draw_phi(cwk, ck, beta, derive(stream, _PHI), threads) if exact else mean_phi(cwk, ck, beta, threads, room)
+        )
+        changed = dense.sweep(words, documents, z, fixed, alpha, own, cwk, ck, threads)
     return changed
 
 

@@ -59,11 +59,6 @@ def parts(n: int, threads: int) -> list[tuple[int, int]]:
     return list(pairwise(n * part // threads for part in range(threads + 1)))
 
 
-def shares(offsets: I64, threads: int) -> list[tuple[int, int]]:
-    """Ranges of words or documents, several a thread: equal in tokens they are not equal in work."""
-    return blocks.cuts(offsets, threads if threads == 1 else 8 * threads)
-
-
 def checked_topics(K: int) -> int:
     """Refuse more topics than two bytes can name."""
     if K > MOST_TOPICS:

@@ -1,8 +1,9 @@
 """Partially collapsed Gibbs for LDA (FTM, CIKM 2019, equations 6-7): exact, and parallel over documents.
 
 A sweep draws Phi from its Dirichlet posterior (7) and then, with Phi fixed and theta integrated out, every topic of
-every document (6). Given Phi, documents are independent: threads share nothing but Phi, and integer counts add up to
-the same whatever their order. Arithmetic is in float32: a conditional probability carries a relative error of ~1e-6.
+every document (6). Given Phi, documents are independent: threads share nothing but Phi and the counts for the next
+sweep, whole numbers that add up to the same whatever the order. Arithmetic is in float32: a conditional probability
+carries a relative error of ~1e-6.
 """
 
 from __future__ import annotations
@@ -11,20 +12,22 @@ import numpy as np
 
 from tertulia.arrays import F32, F64, I32, I64
 from tertulia.kernels import blocks
+from tertulia.kernels.atomic import fetch_add
 from tertulia.kernels.compiled import frozen, kernel
-from tertulia.kernels.lanes import draw
+from tertulia.kernels.lanes import draw, padded_with_zeros
 from tertulia.kernels.rng import uniform32
 
 
-def sweep(words: I32, documents: I64, z: I32, phi: F32, alpha: F64, key: np.uint64, threads: int) -> tuple[I32, int]:
-    """Redraw every topic in place given phi [V, padded K] (6); return their counts [V, K] and how many changed."""
-    V, K = phi.shape[0], alpha.shape[0]
-    lanes = np.zeros(phi.shape[1], dtype=np.float32)
-    lanes[:K] = alpha
-    fixed = (z, phi, frozen(lanes, np.float32), key)
-    jobs = [(words, documents, *some, *fixed) for some in blocks.cuts(documents, threads)]
-    changed = sum(blocks.run(sweep_block, jobs, threads))
-    return counts(words, z, V, K, threads), changed
+def sweep(
+    words: I32, documents: I64, z: I32, phi: F32, alpha: F64, key: np.uint64, cwk: I32, ck: I64, threads: int
+) -> int:
+    """Redraw every topic given phi [V, padded K] (6); z, their counts cwk [V, K] and ck [K] change in place.
+
+    Returns how many topics have changed.
+    """
+    fixed = (z, phi, padded_with_zeros(alpha), key, cwk.reshape(-1), ck, threads == 1)
+    jobs = [(words, documents, *some, *fixed) for some in blocks.shares(documents, threads)]
+    return sum(blocks.run(sweep_block, jobs, threads))
 
 
 def counts(words: I32, z: I32, V: int, K: int, threads: int = 1) -> I32:
@@ -40,10 +43,13 @@ def counts(words: I32, z: I32, V: int, K: int, threads: int = 1) -> I32:
 
 
 @kernel
-def sweep_block(words: I32, documents: I64, first: int, last: int, z: I32, phi: F32, alpha: F32, key: np.uint64) -> int:
-    """Redraw the topics of documents first..last-1."""
+def sweep_block(
+    words: I32, documents: I64, first: int, last: int, z: I32, phi: F32, alpha: F32, key: np.uint64, cwk: I32, ck: I64,
+    alone: bool,
+) -> int:  # fmt: skip
+    """Redraw the topics of documents first..last-1; unless alone, other threads may add to cwk [V * K] and ck too."""
     K = alpha.shape[0]
-    cdk = np.zeros(K, dtype=np.int32)
+    cdk, gained = np.zeros(K, dtype=np.int32), np.zeros(K, dtype=np.int64)
     weight = alpha.copy()  # C_dk + alpha_k
     running = np.empty(K, dtype=np.float32)
     changed = 0
@@ -60,12 +66,28 @@ def sweep_block(words: I32, documents: I64, first: int, last: int, z: I32, phi: 
             new = draw(weight, phi, w, running, uniform32(key, np.uint64(i)), old)
             cdk[new] += 1
             weight[new] = alpha[new] + np.float32(cdk[new])
-            z[i] = new
-            changed += new != old
+            if new != old:
+                z[i] = new
+                gained[old] -= 1
+                gained[new] += 1
+                changed += 1
+                _move(cwk, w * ck.shape[0], old, new, alone)
         for i in range(start, stop):
             cdk[z[i]] = 0
             weight[z[i]] = alpha[z[i]]
+    for k in range(ck.shape[0]):
+        fetch_add(ck, k, gained[k])
     return changed
+
+
+@kernel
+def _move(cwk: I32, row: int, old: int, new: int, alone: bool) -> None:
+    if alone:
+        cwk[row + old] -= 1
+        cwk[row + new] += 1
+    else:
+        fetch_add(cwk, row + old, -1)
+        fetch_add(cwk, row + new, 1)
 
 
 @kernel

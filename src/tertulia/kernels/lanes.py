@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba import extending, types
 from numba.core import cgutils
 
-from tertulia.arrays import F32, Array
+from tertulia.arrays import F32, F64, Array
 from tertulia.kernels.compiled import frozen, kernel
 
 LANES = 16
@@ -39,6 +39,15 @@ def padded_with_zeros(x: Array) -> F32:
     lanes = np.zeros(padded(len(x)), dtype=np.float32)
     lanes[: len(x)] = x
     return frozen(lanes, np.float32)
+
+
+@kernel
+def inverted(ck: F64, smoothing: float, K: int) -> F32:
+    """1 / (C_k + smoothing) of topics 0..K-1, zero for those that only pad."""
+    inverse = np.zeros(ck.shape[0], dtype=np.float32)
+    for k in range(K):
+        inverse[k] = 1.0 / (ck[k] + smoothing)
+    return inverse
 
 
 @kernel

@@ -35,14 +35,14 @@ def draw_phi(cwk: I32, ck: I64, beta: float, key: np.uint64, threads: int) -> F3
     return phi
 
 
-def mean_phi(cwk: I32, ck: I64, beta: float, threads: int = 1) -> F32:
-    """The posterior mean of Phi: an approximation wherever it stands in for a draw.
+def mean_phi(cwk: I32, ck: I64, beta: float, threads: int = 1, room: F32 | None = None) -> F32:
+    """The posterior mean of Phi, in a given room or a new one: an approximation wherever it stands in for a draw.
 
     A token's own count then speaks for its old topic, so a sampler does not target the exact posterior; it settles in
     fewer sweeps, which suits point estimates.
     """
     V, K = cwk.shape
-    phi = np.zeros((V, padded(K)), dtype=np.float32)
+    phi = np.zeros((V, padded(K)), dtype=np.float32) if room is None else room
     inverse = (1.0 / (ck + V * beta)).astype(np.float32)
     jobs = [(cwk, np.float32(beta), inverse, *some, phi) for some in blocks.even(V, threads)]
     blocks.run(mean_block, jobs, threads)

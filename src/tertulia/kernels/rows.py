@@ -13,7 +13,7 @@ import numpy as np
 
 from tertulia.arrays import F32, F64, I32, I64
 from tertulia.kernels import blocks
-from tertulia.kernels.columns import U16, Columns, checked_topics, shares, sort
+from tertulia.kernels.columns import U16, Columns, checked_topics, sort
 from tertulia.kernels.compiled import frozen, kernel
 from tertulia.kernels.dense import frequency
 from tertulia.kernels.ladder import Ladder, ladder
@@ -57,7 +57,7 @@ def count(columns: Columns, z: I32, K: int, threads: int) -> tuple[I64, U16, F32
     """The counts of topics in words, without zeros: starts [V+1] of rows, topics [nnz], counts [nnz]."""
     V = len(columns.starts) - 1
     by_word = sort(columns.places, z, threads)
-    ranges = shares(columns.starts, threads)
+    ranges = blocks.shares(columns.starts, threads)
     starts = np.zeros(V + 1, dtype=np.int64)
     blocks.run(_count_topics, [(columns.starts, by_word, a, b, K, starts) for a, b in ranges], threads)
     np.cumsum(starts, out=starts)
@@ -82,7 +82,7 @@ def _rows(starts: I64, topics: U16, mass: F32, alpha: F64, scale: F64, base: flo
         base=float(base),
         floor=ladder(alpha * scale * base),
     )
-    blocks.run(fill, [(alpha, a, b, *rows[:8]) for a, b in shares(starts, threads)], threads)
+    blocks.run(fill, [(alpha, a, b, *rows[:8]) for a, b in blocks.shares(starts, threads)], threads)
     return rows
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from tertulia.arrays import F32, F64, I32, I64
 from tertulia.kernels import blocks
-from tertulia.kernels.columns import U16, U32, shares
+from tertulia.kernels.columns import U16, U32
 from tertulia.kernels.compiled import kernel
 from tertulia.kernels.ladder import climb
 from tertulia.kernels.rng import uniform
@@ -39,7 +39,7 @@ _PROBE = 2  # looking a topic up in a table costs as much as reading this many e
 
 def sweep(words: I32, documents: I64, z: I32, rows: Rows, key: np.uint64, threads: int) -> int:
     """Redraw every topic in place given phi; return how many changed."""
-    jobs = [(words, documents, first, last, z, rows, key) for first, last in shares(documents, threads)]
+    jobs = [(words, documents, first, last, z, rows, key) for first, last in blocks.shares(documents, threads)]
     return sum(blocks.run(sweep_block, jobs, threads))
 
 

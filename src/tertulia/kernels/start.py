@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tertulia.arrays import F32, F64, I32, I64, Array
-from tertulia.kernels import blocks, oem, oem_few
-from tertulia.kernels.columns import shares
+from tertulia.kernels import blocks, epoch
 from tertulia.kernels.compiled import frozen, kernel
 from tertulia.kernels.dense import frequency
 from tertulia.kernels.lanes import draw, padded, padded_with_zeros
@@ -21,7 +20,7 @@ def warm(words: I32, documents: I64, V: int, alpha: F64, beta: float, key: np.ui
     """Topics [N] by one epoch of online EM, then `seat`; for many topics both by the few of a document alone."""
     if len(alpha) > _ALL_TOPICS or V * len(alpha) > _MOST_CELLS:
         return _warm_few(words, documents, V, alpha, beta, key, threads)
-    phi = oem.epoch(words, documents, V, alpha, beta, derive(key, 0), threads)
+    phi = epoch.all_topics(words, documents, V, alpha, beta, derive(key, 0), threads)
     return seat(words, documents, phi, alpha, derive(key, 1), threads)
 
 
@@ -31,10 +30,10 @@ def _warm_few(words: I32, documents: I64, V: int, alpha: F64, beta: float, key: 
     rank = np.empty(V, dtype=np.int32)
     rank[by_rank] = np.arange(V)
     rank = frozen(rank, np.int32)
-    topics = oem_few.epoch(words, documents, rank, tokens[by_rank], alpha, beta, derive(key, 0), threads)
+    topics = epoch.few_topics(words, documents, rank, tokens[by_rank], alpha, beta, derive(key, 0), threads)
     z = np.empty(len(words), dtype=np.int32)
     fixed = (rank, *topics, padded_with_zeros(alpha), derive(key, 1), z)
-    jobs = [(words, documents, first, last, *fixed) for first, last in shares(documents, threads)]
+    jobs = [(words, documents, first, last, *fixed) for first, last in blocks.shares(documents, threads)]
     blocks.run(seat_few, jobs, threads)
     return z
 
@@ -59,7 +58,7 @@ def seat(words: I32, documents: I64, phi: F32, alpha: F64, key: np.uint64, threa
     prior = padded_with_zeros(alpha)
     jobs = [
         (words, documents, first, last, phi, prior, len(alpha), key, z)
-        for first, last in blocks.cuts(documents, threads)
+        for first, last in blocks.shares(documents, threads)
     ]
     blocks.run(seat_block, jobs, threads)
     return z

@@ -19,10 +19,10 @@ def run(
 ) -> tuple[I32, I32]:
     """Sweep from topics z [N] beside the others' counts [V, K]; return the new topics and one's own counts [V, K]."""
     z = np.array(z, dtype=np.int32)
-    own = np.zeros_like(others)
-    np.add.at(own, (words, z), 1)
+    V, K = others.shape
+    everyone: I32 = others + dense.counts(words, z, V, K, threads)
+    ck = everyone.sum(axis=0, dtype=np.int64)
     for s in range(sweeps):
-        everyone = others + own
-        phi = mean_phi(everyone, everyone.sum(axis=0, dtype=np.int64), beta)
-        own, _ = dense.sweep(words, documents, z, phi, alpha, derive(key, s), threads)
-    return z, own
+        phi = mean_phi(everyone, ck, beta, threads)
+        dense.sweep(words, documents, z, phi, alpha, derive(key, s), everyone, ck, threads)
+    return z, everyone - others

@@ -31,7 +31,7 @@ import numpy as np
 
 from tertulia.arrays import F32, F64, I32, I64
 from tertulia.kernels import blocks
-from tertulia.kernels.columns import U32, Columns, checked_topics, parts, shares
+from tertulia.kernels.columns import U32, Columns, checked_topics, parts
 from tertulia.kernels.compiled import frozen, kernel
 from tertulia.kernels.ladder import climb, ladder
 from tertulia.kernels.rng import derive, uniform, uniform32
@@ -101,7 +101,7 @@ def _pass(
     """All words or all documents judge and propose, with the counts of topics as they were before."""
     inverse = (1.0 / (ck + smoothing)).astype(np.float32)
     without = (1.0 / (np.maximum(ck - 1, 0) + smoothing)).astype(np.float32)
-    ranges = shares(offsets, threads)
+    ranges = blocks.shares(offsets, threads)
     counts = np.zeros((max(len(ranges), 1), len(ck)), dtype=np.int64)
     jobs = [(first, last, *arrays, inverse, without, counts[b]) for b, (first, last) in enumerate(ranges)]
     moves = sum(blocks.run(block, jobs, threads))
@@ -123,7 +123,7 @@ def word_block(
 ) -> int:
     """Words first..last-1 judge, then propose."""
     K, b = inverse.shape[0], np.float32(beta)
-    cw = np.zeros(K, dtype=np.int32)
+    cw, own = np.zeros(K, dtype=np.int32), np.zeros(K, dtype=np.int64)  # own: rows of ck share lines of the cache
     moves = 0
     for w in range(first, last):
         start, n = np.uintp(starts[w]), np.uintp(starts[w + 1] - starts[w])
@@ -140,7 +140,7 @@ def word_block(
                 else:
                     new = old
             packed[start + j] = new << _HIGH | old
-            ck[new] += 1
+            own[new] += 1
         whole = (n - 1.0) + K * beta
         for j in range(n):
             x = packed[start + j]
@@ -152,6 +152,7 @@ def word_block(
             else:
                 s = np.uint32(min((r - (n - 1.0)) / beta, K - 1.0))
             packed[start + j] = (x >> _HIGH << _HIGH) | s
+    ck[:] = own
     return moves
 
 
@@ -174,7 +175,7 @@ def document_block(
 ) -> int:
     """Documents first..last-1 judge, then propose."""
     K = inverse.shape[0]
-    cd = np.zeros(K, dtype=np.int32)
+    cd, own = np.zeros(K, dtype=np.int32), np.zeros(K, dtype=np.int64)
     mine = np.empty(longest, dtype=np.uint32)
     moves = 0
     for d in range(first, last):
@@ -194,7 +195,7 @@ def document_block(
                 else:
                     new = old
             mine[j] = new << _HIGH | old
-            ck[new] += 1
+            own[new] += 1
         whole = (n - 1.0) + upto[K - 1]
         for j in range(n):
             cd[mine[j] & _LOW], cd[mine[j] >> _HIGH] = 0, 0
@@ -205,4 +206,5 @@ def document_block(
             else:
                 s = np.uint32(climb(upto, guide, (r - (n - 1.0)) / upto[K - 1]))
             packed[places[start + j]] = (mine[j] >> _HIGH << _HIGH) | s
+    ck[:] = own
     return moves

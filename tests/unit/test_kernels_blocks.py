@@ -1,0 +1,151 @@
+"""Threads: who does what, together or in turn, and what they share."""
+
+import multiprocessing
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from tertulia.kernels import blocks, dense, lda
+from tertulia.kernels.atomic import fetch_add, gate, meet
+from tertulia.kernels.compiled import frozen, kernel
+from tertulia.kernels.phi import mean_phi
+from tertulia.kernels.rng import derive
+
+
+def test_cuts_cover_every_item_once_and_balance_the_weight():
+    offsets = np.concatenate([[0], np.cumsum(np.random.default_rng(1).integers(0, 9, size=500))])
+    for parts in (1, 2, 3, 7, 900):
+        ranges = blocks.cuts(offsets, parts)
+        assert [i for a, b in ranges for i in range(a, b)] == list(range(500))
+        assert max(offsets[b] - offsets[a] for a, b in ranges) <= offsets[-1] / parts + 9
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_results_come_in_the_order_of_the_jobs(threads):
+    def late(i):
+        time.sleep(0.002 * (7 - i))
+        return i * i
+
+    assert blocks.run(late, [(i,) for i in range(7)], threads) == [i * i for i in range(7)]
+    assert blocks.run(late, [], threads) == []
+
+
+def test_no_more_jobs_at_a_time_than_threads():
+    now, most, lock = set(), [], threading.Lock()
+
+    def job(i):
+        with lock:
+            now.add(i)
+            most.append(len(now))
+        time.sleep(0.005)
+        with lock:
+            now.discard(i)
+
+    blocks.run(job, [(i,) for i in range(12)], 3)
+    assert max(most) == 3
+
+
+def test_a_job_that_calls_run_does_so_alone():
+    def inner(_):
+        return threading.current_thread()
+
+    def outer(_):
+        return set(blocks.run(inner, [(i,) for i in range(4)], 2)), threading.current_thread()
+
+    found = blocks.run(outer, [(0,), (1,)], 2)
+    assert all(threads == {own} for threads, own in found)
+    assert blocks.alone_or(2) == 2
+
+
+@pytest.mark.parametrize("broken", [0, 3])
+def test_an_error_of_a_job_is_raised_when_all_have_stopped(broken):
+    done = []
+
+    def job(i):
+        if i == broken:
+            raise ValueError(f"job {i}")
+        time.sleep(0.002)
+        done.append(i)
+
+    with pytest.raises(ValueError, match=f"job {broken}"):
+        blocks.run(job, [(i,) for i in range(4)], 2)
+    before = list(done)
+    time.sleep(0.02)
+    assert done == before
+    assert blocks.run(lambda i: i, [(1,), (2,)], 2) == [1, 2]  # its threads are still good
+
+
+def test_callers_at_the_same_time_do_not_wait_for_each_other():
+    """Tasks that meet need threads of their own, however many callers there are."""
+    meetings = []
+
+    def call():
+        both = threading.Barrier(2)
+        blocks.together([lambda: meetings.append(both.wait(10))] * 2)
+
+    callers = [threading.Thread(target=call) for _ in range(6)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(20)
+    assert sorted(meetings) == [0] * 6 + [1] * 6
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_has_threads_of_its_own():
+    blocks.run(time.sleep, [(0.001,)] * 4, 3)
+    child = multiprocessing.get_context("fork").Process(target=blocks.run, args=(time.sleep, [(0.001,)] * 4, 3))
+    child.start()
+    child.join(20)
+    assert child.exitcode == 0
+
+
+@kernel
+def crowd(threads, gate, total, rounds):
+    """Everybody adds one and meets the others; return how often the sum was not what it must be then."""
+    wrong = 0
+    for turn in range(rounds):
+        fetch_add(total, 0, 1)
+        meet(gate, threads)
+        wrong += total[0] != threads * (turn + 1)
+        meet(gate, threads)
+    return wrong
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_meet_at_a_gate(threads):
+    shared = threads, gate(), np.zeros(1, dtype=np.int64), 300
+    found = []
+    blocks.together([lambda: found.append(crowd(*shared))] * threads)
+    assert found == [0] * threads
+
+
+@kernel
+def add_many(total, n):
+    for i in range(n):
+        fetch_add(total, i % 2, 1)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_no_addition_is_lost(dtype):
+    total = np.zeros(2, dtype=dtype)
+    blocks.run(add_many, [(total, 100_000)] * 4, 4)
+    assert list(total) == [200_000, 200_000]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_a_sweep_of_threads_keeps_counts_up_to_date(threads):
+    generator = np.random.default_rng(3)
+    words = frozen(generator.integers(0, 40, size=20_000), np.int32)
+    documents = frozen(np.arange(0, 20_001, 50), np.int64)
+    state = lda.init(words, documents, 40, 7, 0.1, 0.01, 1)
+    z, cwk, ck = state.z.copy(), state.cwk.copy(), state.ck.copy()
+    phi, alpha = mean_phi(cwk, ck, 0.01), np.full(7, 0.1)
+    changed = dense.sweep(words, documents, z, phi, alpha, derive(5), cwk, ck, threads)
+    assert changed == (z != state.z).sum() > 0
+    assert np.array_equal(cwk, dense.counts(words, z, 40, 7))
+    assert np.array_equal(ck, np.bincount(z, minlength=7))
