@@ -13,7 +13,7 @@ key of its own; a state is never changed in place, so a call may be repeated.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -62,6 +62,14 @@ class SweepInfo(NamedTuple):
     log_joint: float
 
 
+class Learning(NamedTuple):
+    """Which priors are fitted on the way, and after how many sweeps each time."""
+
+    alpha: LearnAlpha
+    beta: bool
+    every: int
+
+
 def train(
     words: Array,
     documents: Array,
@@ -104,9 +112,9 @@ def train(
         if topics.shape != (K, V):
             raise InputError(f"start has shape {topics.shape}, but there are {K} topics and {V} words")
         z = starts.from_topics(words, documents, topics, alpha, stream, threads)
-    settings: dict[str, Any] = {"learn_alpha": learn_alpha, "learn_beta": learn_beta, "learn_every": learn_every}
-    state = _counted(words, z, V, alpha, beta, threads)
-    return run(words, documents, state, sweeps, key, sampler, threads=threads, phi=phi, **settings)[0]
+    learning = Learning(learn_alpha, learn_beta, learn_every)
+    alpha, beta, _ = _sweep(words, documents, V, z, alpha, beta, sweeps, key, sampler, learning, phi, threads)
+    return _counted(words, z, V, alpha, beta, threads)
 
 
 def choose(K: int, V: int, N: int) -> Sampler:
@@ -168,15 +176,8 @@ def run(
     """
     _check_settings(sampler, phi, sweeps, threads, learn_every)
     words, documents, z, alpha, beta = _checked(words, documents, state)
-    V, K = state.cwk.shape
-    name = choose(K, V, len(words)) if sampler == "auto" else sampler
-    learning = bool(learn_alpha or learn_beta)
-    changed, step = 0, learn_every if learning else max(sweeps, 1)
-    for first in range(0, sweeps, step):
-        streams = [derive(key, s) for s in range(first, min(first + step, sweeps))]
-        changed = chains.SAMPLERS[name](words, documents, V, z, alpha, beta, streams, phi, threads)
-        if learning and len(streams) == step:
-            alpha, beta = _learned(words, documents, V, z, alpha, beta, learn_alpha, learn_beta)
+    V, learning = state.cwk.shape[0], Learning(learn_alpha, learn_beta, learn_every)
+    alpha, beta, changed = _sweep(words, documents, V, z, alpha, beta, sweeps, key, sampler, learning, phi, threads)
     after = _counted(words, z, V, alpha, beta, threads)
     return after, SweepInfo(changed, log_joint(words, documents, after) if monitor else math.nan)
 
@@ -194,12 +195,28 @@ def log_joint(words: Array, documents: Array, state: LDAState) -> float:
     return float(gibbs.log_joint(words, documents, frozen(z, np.int32), alpha, beta, state.cwk.shape[0]))
 
 
+def _sweep(
+    words: I32, documents: I64, V: int, z: I32, alpha: F64, beta: float, sweeps: int, key: int, sampler: Sampler,
+    learning: Learning, phi: Phi, threads: int,
+) -> tuple[F64, float, int]:  # fmt: skip
+    """Redraw the topics z in place; return the priors after it and how many topics the last sweep changed."""
+    name = choose(len(alpha), V, len(words)) if sampler == "auto" else sampler
+    learns = bool(learning.alpha or learning.beta)
+    changed, step = 0, learning.every if learns else max(sweeps, 1)
+    for first in range(0, sweeps, step):
+        streams = [derive(key, s) for s in range(first, min(first + step, sweeps))]
+        changed = chains.SAMPLERS[name](words, documents, V, z, alpha, beta, streams, phi, threads)
+        if learns and len(streams) == step:
+            alpha, beta = _learned(words, documents, V, z, alpha, beta, learning)
+    return alpha, beta, changed
+
+
 def _learned(
-    words: I32, documents: I64, V: int, z: I32, alpha: F64, beta: float, learn_alpha: LearnAlpha, learn_beta: bool
+    words: I32, documents: I64, V: int, z: I32, alpha: F64, beta: float, learning: Learning
 ) -> tuple[F64, float]:
-    if learn_alpha:
-        alpha = priors.learn_alpha(documents, z, alpha, symmetric=learn_alpha == "symmetric")
-    if learn_beta:
+    if learning.alpha:
+        alpha = priors.learn_alpha(documents, z, alpha, symmetric=learning.alpha == "symmetric")
+    if learning.beta:
         _, cwk, ck, _, _ = _counted(words, z, V, alpha, beta)
         beta = priors.learn_beta(_cells(cwk), ck, beta)
     return alpha, beta
