@@ -89,7 +89,7 @@ def _rounds(result: Result) -> Any:
     panels[0].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panels[1].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1e6:g} MB"))
     panels[0].set_ylabel("log likelihood of a token")
-    panels[0].legend(frameon=False, fontsize=9, loc="center left")
+    panels[0].legend(frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1.0, 0.05))
     return figure
 
 

@@ -29,7 +29,7 @@ def same(a, b):
 
 @pytest.mark.parametrize(
     ("name", "sampler"),
-    [("laplace", "dense"), ("laplace", "gibbs"), ("subset", "dense"), ("krr", "mh"), ("krr", "dense")],
+    [("laplace", "dense"), ("laplace", "gibbs"), ("subset", "dense"), ("krr", "mh"), ("krr", "dense"), ("krr", "warp")],
 )
 def test_blocks_and_threads_change_no_bit(name, sampler):
     whole = source(name)(0, len(WORDS))
@@ -41,7 +41,9 @@ def test_blocks_and_threads_change_no_bit(name, sampler):
     assert info.changed == same_info.changed > 0
 
 
-@pytest.mark.parametrize(("name", "sampler"), [("laplace", "dense"), ("laplace", "gibbs"), ("krr", "mh")])
+@pytest.mark.parametrize(
+    ("name", "sampler"), [("laplace", "dense"), ("laplace", "gibbs"), ("krr", "mh"), ("krr", "warp")]
+)
 @pytest.mark.parametrize("beta", [0.1, np.linspace(0.05, 0.2, V)])
 def test_counts_are_those_of_told_words(name, sampler, beta):
     r = source(name)(0, len(WORDS))
