@@ -93,8 +93,9 @@ def test_an_empty_corpus_is_fine():
 def test_what_does_not_fit_is_refused():
     r, many = source("krr")(0, len(WORDS)), source("subset")(0, len(WORDS))
     state = aware.init(r, DOCUMENTS, V, K, 0.1, 0.1, 1)
-    with pytest.raises(InputError, match="one word each"):
-        aware.run(many, DOCUMENTS, state, 1, 2, "mh")
+    for sampler in ("mh", "warp"):
+        with pytest.raises(InputError, match="one word each"):
+            aware.run(many, DOCUMENTS, state, 1, 2, sampler)
     with pytest.raises(InputError, match="another corpus"):
         aware.run(r, DOCUMENTS[:-1], state, 1, 2)
     with pytest.raises(InputError, match="another state"):
