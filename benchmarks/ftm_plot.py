@@ -51,7 +51,7 @@ def _likelihood(result: Result) -> Any:
         bars.bar(x, value - unigram, color=colour, width=0.7)
         bars.annotate(f"{value:.2f}", (x, value - unigram), ha="center", va="bottom" if value > unigram else "top")
         shown[name] = (value, colour)
-    bars.set_xticks(range(len(shown)), list(shown), fontsize=9)
+    bars.set_xticks(range(len(shown)), list(shown), fontsize=8)
     bars.axhline(0, color="black", linewidth=0.8)
     bars.set_ylabel(f"log likelihood of a token, above unigram ({unigram:.2f})")
     bars.set_title("Without noise")
@@ -111,7 +111,7 @@ def _noise(result: Result) -> Any:
     axis.axhline(result["ppl_unigram"], color=RED, linestyle=":", label=f"unigram {result['ppl_unigram']:.0f}")
     for of, single in (
         ("", result["ppl_single_best"]),
-        (" of one subject", result["news_by_subject"]["ppl_single_best"]),
+        (", by subject", result["news_by_subject"]["ppl_single_best"]),
     ):
         axis.axhline(
             single, color=GREY, linestyle="--" if of else ":", label=f"best party alone{of}, no noise {single:.0f}"
