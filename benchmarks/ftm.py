@@ -17,7 +17,7 @@ from benchmarks.ftm_newsgroups import consensus, likelihoods, rounds_needed
 from benchmarks.ftm_parties import groups
 from benchmarks.ftm_plot import draw, table
 from benchmarks.ftm_speed import speeds
-from benchmarks.ftm_tokens import news, scale
+from benchmarks.ftm_tokens import news, scale, settings
 
 OUT = Path(__file__).parent / "out" / "ftm"
 PARTS: dict[str, Callable[[Any, bool], dict[str, Any]]] = {
@@ -25,6 +25,7 @@ PARTS: dict[str, Callable[[Any, bool], dict[str, Any]]] = {
     "rounds": rounds_needed,
     "consensus": consensus,
     "news": lambda _, quick: news(quick),
+    "settings": lambda _, quick: settings(quick),
     "scale": lambda _, quick: scale(quick),
     "speed": lambda _, quick: speeds(quick),
 }

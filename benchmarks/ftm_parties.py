@@ -24,6 +24,7 @@ Parties = Mapping[str, Corpus]
 
 THREE = {"P1": ("religion", "forsale"), "P2": ("politics", "recreation"), "P3": ("computing", "science")}
 FOUR = {"P1": ("religion", "forsale"), "P2": ("politics", "recreation"), "P3": ("computing",), "P4": ("science",)}
+SUBJECTS = (("sport",), ("entertainment", "tech"))  # of BBC news; the third party has business and politics
 SIX = {name: (name,) for groups in THREE.values() for name in groups}
 
 
@@ -83,16 +84,23 @@ def reviews(documents: int | None, max_words: int) -> World:
     return world(at_random(train, {"P1": 1, "P2": 2, "P3": 3}), max_words)
 
 
-def bbc() -> World:
-    """BBC news as OCTIS prepared them, in three equal parties, with its own test documents."""
+def bbc(by_subject: bool = False, validation: bool = False) -> World:
+    """BBC news as OCTIS prepared them, in three parties: equal and alike, or of different subjects.
+
+    Scored are its test documents; or its validation documents, which are then not trained on.
+    """
     table = pl.read_parquet(data("bbc_octis.parquet"))
     options = TextOptions(stop_words="none", min_length=1)
     corpus = Corpus.from_texts(table["text"].to_list(), ids=[str(i) for i in table["id"]], options=options)
-    test = (table["split"] == "test").to_numpy()
-    train = corpus.select(~test)
+    split, subject = table["split"].to_numpy(), table["label"].to_numpy()
+    training = split == "train" if validation else split != "test"
+    train, scored = corpus.select(training), corpus.select(split == ("val" if validation else "test"))
     words = Vocabulary(tuple(propose(train).words))
-    parties = {f"P{i + 1}": train.select(np.arange(train.n_documents) % 3 == i) for i in range(3)}
-    heldout = corpus.select(test).encode(words)
+    party = np.arange(train.n_documents) % 3
+    if by_subject:
+        party = np.select([np.isin(subject[training], names) for names in SUBJECTS], [0, 1], 2)
+    parties = {f"P{i + 1}": train.select(party == i) for i in range(3)}
+    heldout = scored.encode(words)
     found = completion(unigram(train.encode(words)), 1.0, heldout)
     say(f"BBC: {train.encode(words)}, {heldout.n_documents} to score")
     return World(parties, _public(words), heldout, found.log_likelihood / found.tokens)

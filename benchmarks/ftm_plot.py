@@ -89,7 +89,7 @@ def _rounds(result: Result) -> Any:
     panels[0].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panels[1].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1e6:g} MB"))
     panels[0].set_ylabel("log likelihood of a token")
-    panels[0].legend(frameon=False, fontsize=9, loc="center left")
+    panels[0].legend(frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1.0, 0.05))
     return figure
 
 
@@ -151,6 +151,12 @@ def _paper_rows(result: Result) -> list[tuple[str, str, str]]:
             ("rounds of three parties to 95 % of the way", "under 5 (fig. 6/7)", str(result["rounds_to_95"])),
             ("rounds of four parties", "about 15", str(result["rounds_to_95_four_parties"])),
             ("rounds of conventional LDA", "300 and more", str(result["conventional_rounds_to_95"])),
+            (
+                "sweeps and bytes to get there: FTM; conventional",
+                "-",
+                f"{result['sweeps_to_95']}, {_megabytes(result['bytes_to_95'])}; "
+                f"{result['conventional_rounds_to_95']}, {_megabytes(result['conventional_bytes_to_95'])}",
+            ),
         ]
     return rows
 
@@ -169,6 +175,10 @@ def _noise_rows(result: Result) -> list[tuple[str, str, str]]:
         ratio = found["ppl"] / found["ppl_pooled"]
         rows.append((f"consensus, {split}: perplexity over pooled", "-", f"{ratio:.3f} after {found['rounds']} rounds"))
     return rows
+
+
+def _megabytes(sent: float | None) -> str:
+    return "never" if sent is None else f"{sent / 1e6:.0f} MB"
 
 
 def _spelled(values: Mapping[str, float]) -> str:

@@ -4,50 +4,94 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.common import say
-from benchmarks.ftm_parties import HELDOUT, World, bbc, reviews
-from tertulia import FTM, Centralised, Consensus, NonCollaborative
+from benchmarks.ftm_parties import HELDOUT, Parties, World, bbc, reviews
+from tertulia import FTM, Centralised, Consensus, Corpus
 
 TOPICS, ALPHA, BETA = 20, 5.0, 0.1
 LITERAL_BETA = 0.01  # with more, the literal mode is worse still
+SEEDS = (0, 1, 2)
 
 
 def news(quick: bool) -> dict[str, Any]:
-    """Three parties of BBC news: alone, pooled, and counting together under noise."""
-    judge = bbc()
-    parties = judge.parties
-    common = {"topics": TOPICS, "alpha": ALPHA, "beta": BETA, "vocabulary": judge.words}
-    start, rounds = (40, 6) if quick else (80, 12)  # noisy topics are merged better when they have settled
-    sweeps = start + rounds * 10
-    together = {**common, "rounds": rounds, "start_sweeps": start, "sweeps": 10, "evaluate": False}
+    """BBC news in three parties that are alike: alone, pooled, and counting together under noise; or not alike.
 
-    def scored(what: str, model: Any) -> float:
-        ppl = judge.perplexity(model)
+    Alone and pooled are the same method with one party, so that all models are means over as many sweeps.
+    """
+    alike, subjects = BBC(bbc(), quick), BBC(bbc(by_subject=True), quick)
+    return {
+        "ppl_unigram": math.exp(-alike.judge.unigram),
+        "ppl_single_best": alike.best_alone(),
+        "ppl_nonprivate": alike.scored("pooled", alike.pooled),
+        "ppl_consensus_clear": alike.scored("counting together", alike.judge.parties),
+        "ppl_krr": {f"{epsilon:g}": alike.noisy("krr", epsilon, SEEDS) for epsilon in (10, 8)},
+        "ppl_laplace_aware": {f"{epsilon:g}": alike.noisy("laplace", epsilon) for epsilon in (11, 8)},
+        "ppl_literal": {f"{epsilon:g}": alike.literal(epsilon) for epsilon in (11, 8)},
+        "news_by_subject": {
+            "ppl_single_best": subjects.best_alone(),
+            "ppl_krr": {f"{epsilon:g}": subjects.noisy("krr", epsilon, SEEDS) for epsilon in (10, 8)},
+        },
+    }
+
+
+def settings(quick: bool) -> dict[str, Any]:
+    """How the priors of `news` are chosen: by the validation documents, under most noise and for parties alone."""
+    world = bbc(validation=True)
+    found = {}
+    for alpha in (2.0, 5.0):
+        for beta in (0.05, 0.1, 0.2):
+            tried = BBC(world, quick, alpha, beta)
+            found[f"{alpha:g}, {beta:g}"] = {"krr": tried.noisy("krr", 8), "single_best": tried.best_alone()}
+    return {"ppl_by_alpha_and_beta": found}
+
+
+@dataclass(frozen=True)
+class BBC:
+    """Models of BBC news, counted together by three parties or by one, and their perplexity."""
+
+    judge: World
+    quick: bool
+    alpha: float = ALPHA
+    beta: float = BETA
+
+    @property
+    def pooled(self) -> Parties:
+        """All documents at one party."""
+        return {"all": Corpus.concatenate(list(self.judge.parties.values()))}
+
+    def scored(self, what: str, parties: Parties, seed: int = 0, **noise: Any) -> float:
+        """Perplexity of counting together; noisy topics are merged better when they have settled."""
+        start, rounds = (40, 6) if self.quick else (80, 16)
+        method = Consensus(
+            topics=TOPICS, alpha=self.alpha, beta=self.beta, vocabulary=self.judge.words, start_sweeps=start,
+            rounds=rounds, sweeps=10, evaluate=False, **noise,
+        )  # fmt: skip
+        ppl = self.judge.perplexity(method.fit(parties, workers=2, heldout=0.0, seed=seed))
         say(f"BBC, {what}: {ppl:.0f}")
         return ppl
 
-    def noisy(channel: str, epsilon: float) -> float:
-        method = Consensus(**together, mode="sound", channel=channel, epsilon=epsilon)
-        return scored(f"{channel} {epsilon:g}", method.fit(parties, workers=2, heldout=0.0))
+    def best_alone(self) -> float:
+        """The lowest perplexity of a single party."""
+        return min(self.scored(f"{name} alone", {name: own}) for name, own in self.judge.parties.items())
 
-    def literal(epsilon: float) -> float:
-        settings = {**common, "beta": LITERAL_BETA, "rounds": 2, "sweeps": 5 if quick else 20, "evaluate": False}
-        method = FTM(**settings, mode="paper", epsilon=epsilon)
-        return scored(f"literal {epsilon:g}", method.fit(parties, workers=2, heldout=0.0))
+    def noisy(self, channel: str, epsilon: float, seeds: Sequence[int] = SEEDS[:1]) -> float:
+        """The mean perplexity over seeds; the noise is drawn anew for each."""
+        what, noise = f"{channel} {epsilon:g}", {"mode": "sound", "channel": channel, "epsilon": epsilon}
+        return sum(self.scored(what, self.judge.parties, seed, **noise) for seed in seeds) / len(seeds)
 
-    alone = NonCollaborative(**common, sweeps=sweeps).fit(parties, workers=2, heldout=0.0)
-    pooled = Centralised(**common, sweeps=sweeps).fit(parties, heldout=0.0)
-    return {
-        "ppl_unigram": math.exp(-judge.unigram),
-        "ppl_single_best": min(scored(f"{name} alone", model) for name, model in alone.local.items()),
-        "ppl_nonprivate": scored("pooled", pooled),
-        "ppl_consensus_clear": scored("counting together", Consensus(**together).fit(parties, workers=2, heldout=0.0)),
-        "ppl_krr": {f"{epsilon:g}": noisy("krr", epsilon) for epsilon in (10, 8)},
-        "ppl_laplace_aware": {f"{epsilon:g}": noisy("laplace", epsilon) for epsilon in (11, 8)},
-        "ppl_literal": {f"{epsilon:g}": literal(epsilon) for epsilon in (11, 8)},
-    }
+    def literal(self, epsilon: float) -> float:
+        """The papers' own method."""
+        method = FTM(
+            topics=TOPICS, alpha=self.alpha, beta=LITERAL_BETA, vocabulary=self.judge.words, rounds=2,
+            sweeps=5 if self.quick else 20, evaluate=False, mode="paper", epsilon=epsilon,
+        )  # fmt: skip
+        ppl = self.judge.perplexity(method.fit(self.judge.parties, workers=2, heldout=0.0))
+        say(f"BBC, literal {epsilon:g}: {ppl:.0f}")
+        return ppl
 
 
 def scale(quick: bool) -> dict[str, Any]:

@@ -37,6 +37,8 @@ class PrivateSettings(LDASettings):
             raise ValueError("an epsilon goes with mode 'paper' or 'sound', and these need one")
         if self.mode == "sound" and self.vocabulary.mode != "public":
             raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals tell words")
+        if self.mode == "sound" and self.sampler == "warp" and self.channel != "krr":
+            raise ValueError("sampler 'warp' in mode 'sound' needs reports of one word each: channel = 'krr'")
         return self
 
 

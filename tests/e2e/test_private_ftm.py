@@ -65,6 +65,7 @@ ALL_KINDS = [
       for model in ("lda", "sentence") for channel in ("krr", "subset", "laplace")),
     *(({**SOUND, "mode": "paper", "model": model, "evaluate": False}, True) for model in ("lda", "sentence")),
     ({**SOUND, "name": "consensus"}, False),
+    ({**SOUND, "sampler": "warp"}, False),
 ]  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def plain(world):
     return perplexity(lda.topic_word(state), held)
 
 
-@pytest.mark.parametrize("sampler", ["dense", "mh"])
+@pytest.mark.parametrize("sampler", ["dense", "mh", "warp"])
 def test_randomised_response_is_seen_through(world, plain, sampler):
     words, held, documents = world
     told = reports(words, Channel("krr", 7.0, V), bytes(32), "world")

@@ -112,6 +112,16 @@ def test_a_federation_of_one_is_lda(worded):
         ({"min_similarity": 2}, "min_similarity = 2"),
         ({"mode": "sound"}, "these need one"),
         ({"mode": "sound", "epsilon": 8}, "needs a public word list"),
+        (
+            {
+                "mode": "sound",
+                "epsilon": 8,
+                "channel": "laplace",
+                "sampler": "warp",
+                "vocabulary": {"mode": "public", "words": ["a"]},
+            },
+            "one word each",
+        ),
         ({"epsilon": 8}, "goes with mode"),
         ({"tpoics": 3}, "unknown key 'tpoics'"),
         ({"vocabulary": {"mode": "public"}}, "go together"),

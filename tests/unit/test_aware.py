@@ -29,7 +29,7 @@ def same(a, b):
 
 @pytest.mark.parametrize(
     ("name", "sampler"),
-    [("laplace", "dense"), ("laplace", "gibbs"), ("subset", "dense"), ("krr", "mh"), ("krr", "dense")],
+    [("laplace", "dense"), ("laplace", "gibbs"), ("subset", "dense"), ("krr", "mh"), ("krr", "dense"), ("krr", "warp")],
 )
 def test_blocks_and_threads_change_no_bit(name, sampler):
     whole = source(name)(0, len(WORDS))
@@ -41,7 +41,9 @@ def test_blocks_and_threads_change_no_bit(name, sampler):
     assert info.changed == same_info.changed > 0
 
 
-@pytest.mark.parametrize(("name", "sampler"), [("laplace", "dense"), ("laplace", "gibbs"), ("krr", "mh")])
+@pytest.mark.parametrize(
+    ("name", "sampler"), [("laplace", "dense"), ("laplace", "gibbs"), ("krr", "mh"), ("krr", "warp")]
+)
 @pytest.mark.parametrize("beta", [0.1, np.linspace(0.05, 0.2, V)])
 def test_counts_are_those_of_told_words(name, sampler, beta):
     r = source(name)(0, len(WORDS))
@@ -91,8 +93,9 @@ def test_an_empty_corpus_is_fine():
 def test_what_does_not_fit_is_refused():
     r, many = source("krr")(0, len(WORDS)), source("subset")(0, len(WORDS))
     state = aware.init(r, DOCUMENTS, V, K, 0.1, 0.1, 1)
-    with pytest.raises(InputError, match="one word each"):
-        aware.run(many, DOCUMENTS, state, 1, 2, "mh")
+    for sampler in ("mh", "warp"):
+        with pytest.raises(InputError, match="one word each"):
+            aware.run(many, DOCUMENTS, state, 1, 2, sampler)
     with pytest.raises(InputError, match="another corpus"):
         aware.run(r, DOCUMENTS[:-1], state, 1, 2)
     with pytest.raises(InputError, match="another state"):

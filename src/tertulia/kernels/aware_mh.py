@@ -81,7 +81,7 @@ def sweep_block(
     for d in range(first, last):
         start, stop = documents[d], documents[d + 1]
         n = stop - start
-        _fill_in(z, start, stop, pool, sum_alpha, alpha_keep, alpha_other, cdk, key)
+        fill_in(z, start, stop, pool, sum_alpha, alpha_keep, alpha_other, cdk, key)
         for i in range(start, stop):
             w, k, at = told[i - base], pool[i - start], np.uint64(i * _DRAWS)
             cdk[k] -= 1
@@ -122,7 +122,7 @@ def sweep_block(
 
 
 @kernel
-def _fill_in(
+def fill_in(
     z: I32, start: int, stop: int, pool: I32, sum_alpha: float, keep: F32, other: I32, cdk: I64, key: np.uint64
 ) -> None:
     """Give the background tokens of a document a topic each, as Polya's urn does; pool [n] gets the topics of all."""

@@ -235,6 +235,8 @@ def _noise_aware(chain: _Chain, told: aware.Source) -> tuple[I32, F64]:
         state = sampler.init_from_topics(*units, start, alpha, beta, keys[0])
     last = -(-training.sweeps // 2)
     how = {"phi": "mean", "learn_alpha": training.learn_alpha, "threads": threads}
+    if not sentences and training.sampler in ("gibbs", "warp"):
+        how["sampler"] = training.sampler
     state, _ = sampler.run(*units, state, training.sweeps - last, keys[1], **how)
     mean = np.zeros((len(alpha), V))
     for s in range(last):
