@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from tertulia.corpus import Corpus, Vocabulary
 from tertulia.metrics.recovery import amwmd
 
 
-def fields_of_study(quick: bool) -> dict[str, Any]:
+def real(quick: bool, where: Path) -> dict[str, Any]:
     """AMWMD of each field's own CombinedTM topics to those of the federated models and of the other fields.
 
     Means over fields: `federated_10` and `federated_25` by the number of topics, `other_fields` for single models.
