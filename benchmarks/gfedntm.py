@@ -111,7 +111,8 @@ def averaging(data: Synthetic, training: dict[str, Any], local_steps: int = 100)
     goal = 0.98 * reached
     batch = max(2, training["batch_size"] // len(data.parties))
     local = {**training, "averaging": "fedavg", "local_steps": local_steps, "epochs": 100_000, "batch_size": batch}
-    candidates = sorted({max(1, steps // part) for part in (60, 45, 36, 30, 24, 20, 10, 5, 2)})
+    local["learning_rate"] = 0.4 * training["learning_rate"]  # local steps drift less when they are smaller
+    candidates = sorted({max(1, steps // part) for part in (45, 30, 20, 10, 5, 2)})
     rounds, found = first(candidates, goal, data, local)
     own, _ = first([steps * part // 8 for part in range(1, 8)], goal, data, {**training, "scenario": "centralised"})
     own = own or steps
@@ -163,6 +164,7 @@ def main() -> None:
     options.add_argument("--shared", type=int, nargs="*", default=[5, 10, 15, 30, 40], help="values of K'")
     options.add_argument("--etas", type=float, nargs="*", default=[0.01, 0.02, 0.03, 0.04, 0.08, 1.0])
     options.add_argument("--runs", type=int, default=3)
+    options.add_argument("--titles", type=int, default=3200, help="titles of papers a field")
     chosen = options.parse_args()
     torch.set_num_threads(1)
     size = sizes(chosen)
@@ -170,7 +172,7 @@ def main() -> None:
     if "sweeps" in chosen.parts:
         result |= figures(size, chosen.plots)
     if "real" in chosen.parts:
-        result["amwmd"] = real(chosen.quick, chosen.plots)
+        result["amwmd"] = real(chosen.quick, chosen.titles, chosen.plots)
     if "equivalence" in chosen.parts:
         result |= equivalence(synthetic(size.setting, 0), size.training)
     if "package" in chosen.parts:

@@ -15,7 +15,7 @@ from tertulia.config import RunSettings
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import ConfigError
-from tertulia.method_settings import AloneSettings, GFedNTMSettings
+from tertulia.method_settings import AloneSettings, GFedNTMSettings, LDASettings
 from tertulia.metrics.diversity import topic_diversity
 from tertulia.metrics.perplexity import completion
 from tertulia.models import Topics
@@ -51,8 +51,9 @@ def _method(settings: RunSettings, scenario: str) -> dict[str, Any]:
         raise ConfigError(
             f"method.name = '{settings.method.name}': give the federated method to compare with its baselines"
         )
-    common = {name: method[name] for name in AloneSettings.model_fields if name in method}
-    sweeps = method["sweeps"] * method["rounds"] + method.get("start_sweeps", 0)
+    shared = set(AloneSettings.model_fields) - (set() if isinstance(settings.method, LDASettings) else {"sampler"})
+    common = {name: value for name, value in method.items() if name in shared}
+    sweeps = method.get("sweeps", 1) * method["rounds"] + method.get("start_sweeps", 0)
     return {**common, "name": scenario, "sweeps": sweeps}
 
 
