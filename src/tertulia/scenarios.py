@@ -34,13 +34,13 @@ def compare(settings: RunSettings, tell: Callable[[str], None]) -> list[dict[str
     for scenario in SCENARIOS:
         tell(f"training: {scenario}")
         where = str(Path(settings.directory) / scenario)
-        changed = settings.changed({"method": _method(settings, scenario), "directory": where})
+        changed = settings.changed({"method": method_in(settings, scenario), "directory": where})
         model = finish(begin(changed, corpora))
         rows.append({"scenario": scenario, **_scores(model, list(model.local.values()), heldout, scenario)})
     return rows
 
 
-def _method(settings: RunSettings, scenario: str) -> dict[str, Any]:
+def method_in(settings: RunSettings, scenario: str) -> dict[str, Any]:
     """The method's own settings in a scenario; LDA's baselines are methods of their own."""
     method = settings.method.model_dump()
     if isinstance(settings.method, GFedNTMSettings):

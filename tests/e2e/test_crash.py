@@ -161,7 +161,7 @@ def test_ftm_resumes_bit_for_bit(engine, aim, trial, worded, tmp_path):
 
 def test_gfedntm_resumes_bit_for_bit(trial, worded, tmp_path):
     expected, _ = trial("local", "gfedntm", NEURAL, worded, tmp_path / "run")
-    process = resume(tmp_path / "run", f"server.before_commit:7:{tmp_path / 'killed'}")
+    process = resume(tmp_path / "run", f"server.after_ask:33:{tmp_path / 'killed'}")
     process.communicate(timeout=120)
     assert (tmp_path / "killed").exists()
     finish(tmp_path / "run")

@@ -67,7 +67,7 @@ def test_local_steps_go_on_with_everybodys_moments(parties):
 @pytest.mark.parametrize("averaging", ["syncopt", "fedavg"])
 def test_validation_stops_training_and_the_best_is_kept(averaging, parties):
     settings = {"averaging": averaging, "local_steps": 4, "learning_rate": 0.1, "validation": 0.25, "stop_after": 2}
-    model = fit(parties, {**settings, "epochs": 60})
+    model = fit(parties, {**settings, "normalisation": "layer", "epochs": 60})
     losses = [facts["validation"] for facts in model.history if "validation" in facts]
     assert len(losses) < 60
     assert min(losses) < losses[-1]

@@ -6,6 +6,8 @@ import sys
 import pytest
 
 from tertulia.cli import main
+from tertulia.config import load
+from tertulia.scenarios import method_in
 
 METHODS = {
     "ftm": "name = 'ftm'\ntopics = 4\nrounds = 2\nsweeps = 10",
@@ -33,7 +35,7 @@ def scenarios(path, monkeypatch, *options):
     return ended.value.code
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["ftm", "gfedntm"])
 def test_three_models_are_compared(method, worded, tmp_path, monkeypatch, capsys):
     assert not scenarios(write(tmp_path, method, worded), monkeypatch, "--json")
     rows = json.loads(capsys.readouterr().out)["scenarios"]
@@ -41,8 +43,16 @@ def test_three_models_are_compared(method, worded, tmp_path, monkeypatch, capsys
     assert [row["models"] for row in rows] == [1, 1, 2]
     assert all(1 < row["perplexity"] < 100 for row in rows)  # there are some 70 words
     assert all((tmp_path / "runs" / row["scenario"] / "model").is_dir() for row in rows)
-    if method in ("ftm", "gfedntm"):  # a party alone has not seen the other's words
-        assert rows[2]["perplexity"] > max(rows[0]["perplexity"], rows[1]["perplexity"])
+    # A party alone has not seen the other's words.
+    assert rows[2]["perplexity"] > max(rows[0]["perplexity"], rows[1]["perplexity"])
+
+
+@pytest.mark.parametrize("method", ["fedlda", "pctd"])
+@pytest.mark.parametrize("scenario", ["centralised", "alone"])
+def test_every_method_has_baselines(method, scenario, worded, tmp_path):
+    settings = load(write(tmp_path, method, worded))
+    baseline = settings.changed({"method": method_in(settings, scenario)}).method
+    assert (baseline.name, baseline.topics, baseline.sweeps) == (scenario, 4, settings.method.rounds)
 
 
 def test_a_baseline_has_no_baselines(worded, tmp_path, monkeypatch, capsys):
