@@ -183,7 +183,7 @@ class GFedNTMSettings(NeuralSettings):
     seed: int | None = None  # of weights, batches and dropout; None: the run's
     rounds: Positive | None = None  # the most, whatever the epochs
     averaging: Literal["syncopt", "fedavg", "fedadam"] = "syncopt"
-    local_steps: Positive = 50  # between two rounds of fedavg or fedadam
+    local_steps: Positive = 100  # between two rounds of fedavg or fedadam
     local_moments: Literal["averaged", "fresh"] = "averaged"  # Adam's travel with the weights: 3 times the bytes
     optimiser: Literal["sgd", "adam"] = "adam"
     server_rate: float = Field(default=1.0, gt=0)  # of fedavg and fedadam

@@ -119,7 +119,7 @@ class Documents:
     """How many documents a party has, and how wide their embeddings are (0: it has none)."""
 
     documents: Array  # to train on, and to validate by
-    width: Array
+    width: Array  # itself, its square, and 1: sums tell whether all are the same
 
 
 @message
@@ -174,7 +174,9 @@ def count_documents(party: Party, state: Any, ask: Ask) -> tuple[Any, Documents]
     bags = _bags(party, ask)
     counts = [part.n_documents for part in bags.parted(ask.validation, ask.seed)]
     width = 0 if bags.embeddings is None else bags.embeddings.shape[1]
-    return state, Documents(party.release(np.array(counts), DOCUMENTS), party.release(np.array([width, 1]), DOCUMENTS))
+    return state, Documents(
+        party.release(np.array(counts), DOCUMENTS), party.release(np.array([width, width**2, 1]), DOCUMENTS)
+    )
 
 
 def _bags(party: Party, ask: Ask) -> Bags:
@@ -189,16 +191,16 @@ def begin(fed: Federation, config: NeuralTerms) -> State:
         raise InputError("the agreed vocabulary is empty: lower `min_documents` or raise `max_share`")
     ask = Ask(*pack_words(words), config.model, config.embedding, config.validation, config.seed or 0)
     counted = fed.sum(count_documents, ask)
-    (documents, validation), (total, parties) = map(int, counted.documents), counted.width
+    (documents, validation), (total, squares, parties) = map(int, counted.documents), map(int, counted.width)
     if documents == 0:
         raise InputError("no party has a document with an agreed word: check languages and vocabulary")
     if config.validation and not validation:
         raise InputError(f"validation = {config.validation}: of {documents} documents none falls to it; set it to 0")
-    if total % parties:
+    if total**2 != parties * squares:  # they vary
         raise InputError("parties embed sentences with models of different width: use the same for all")
-    network = _network(config, len(words), int(total // parties))
+    network = _network(config, len(words), total // parties)
     weights = network.start(config.seed or 0)
-    return State(0, words, documents, weights, network.resting(), at_rest(weights), 0, int(total // parties))
+    return State(0, words, documents, weights, network.resting(), at_rest(weights), 0, total // parties)
 
 
 def _network(config: NeuralTerms, words: int, embedding: int) -> Network:
