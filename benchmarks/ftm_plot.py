@@ -109,11 +109,16 @@ def _noise(result: Result) -> Any:
         axis.annotate(f"{value:.0f}", (x, value), ha="center", va="bottom")
     axis.set_xticks(range(len(shown)), [name for name, *_ in shown], fontsize=9)
     axis.axhline(result["ppl_unigram"], color=RED, linestyle=":", label=f"unigram {result['ppl_unigram']:.0f}")
-    single = result["ppl_single_best"]
-    axis.axhline(single, color=GREY, linestyle=":", label=f"best single party, no noise {single:.0f}")
+    for of, single in (
+        ("", result["ppl_single_best"]),
+        (" of one subject", result["news_by_subject"]["ppl_single_best"]),
+    ):
+        axis.axhline(
+            single, color=GREY, linestyle="--" if of else ":", label=f"best party alone{of}, no noise {single:.0f}"
+        )
     axis.set_ylabel("perplexity, lower is better")
     axis.set_title("BBC news, three parties counting together")
-    axis.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
+    axis.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, fontsize=9)
     return figure
 
 

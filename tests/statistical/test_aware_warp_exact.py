@@ -6,6 +6,7 @@ test of its own ties it to `aware.run`. A sampler that takes every report for tr
 
 import numpy as np
 from test_aware_exact import ALPHA, BETA, DOCUMENTS, OPTIONS, REPORTS, WORDS, V, distance, posterior, start
+from test_kernels_warp_exact import scales
 
 from tertulia.kernels import aware, aware_warp
 from tertulia.kernels.columns import columns
@@ -16,15 +17,6 @@ from tertulia.kernels.rng import bits, derive
 BAR = 0.1
 SWEEPS = 400_000
 R = REPORTS["krr"]
-
-
-@kernel
-def scales(ck, smoothing):
-    inverse, without = np.empty(ck.shape[0], dtype=np.float32), np.empty(ck.shape[0], dtype=np.float32)
-    for k in range(ck.shape[0]):
-        inverse[k] = np.float32(1.0 / (ck[k] + smoothing))
-        without[k] = np.float32(1.0 / (max(ck[k] - 1, 0) + smoothing))
-    return inverse, without
 
 
 @kernel

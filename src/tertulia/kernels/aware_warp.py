@@ -180,9 +180,8 @@ def document_block(
 
 
 @kernel
-def another(mine: U32, j: int, n: int, r: float, upto: F64, guide: I32) -> np.uint32:
+def another(mine: U32, j: int, n: np.uintp, r: float, upto: F64, guide: I32) -> np.uint32:
     """The topic at r of C_dk + alpha_k, token j left out: that of another token, or one from alpha."""
     if r < n - 1.0:
-        other = np.uintp(r) + np.uintp(np.uintp(r) >= j)
-        return mine[other] >> _HIGH
+        return np.uint32(mine[np.uintp(r) + np.uintp(np.uintp(r) >= j)] >> _HIGH)
     return np.uint32(climb(upto, guide, (r - (n - 1.0)) / upto[upto.shape[0] - 1]))
