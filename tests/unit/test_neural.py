@@ -37,6 +37,8 @@ def test_models_of_sentences_take_vectors(trainer, texts):
     corpus = embedded(texts)
     model = trainer(**SMALL, normalisation="layer").fit(corpus)
     assert model.transform(corpus).shape == (60, 3)
+    with pytest.raises(tt.TertuliaError, match="embeddings of 5 numbers, these have 9"):
+        model.transform(corpus.with_embeddings(np.zeros((60, 9))))
     with pytest.raises(tt.TertuliaError, match="keep_text=True"):
         trainer(**SMALL).fit(tt.Corpus.from_texts(texts))
 
