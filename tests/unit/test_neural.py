@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -86,6 +87,20 @@ def test_training_in_two_goes_is_training_in_one(texts):
     whole = train(network, start, bags, schedule, range(12), 0.01)
     half = train(network, start, bags, schedule, range(5), 0.01)
     assert np.array_equal(train(network, half, bags, schedule, range(5, 12), 0.01).weights, whole.weights)
+
+
+def test_threads_hold_in_the_thread_that_computes():
+    import torch
+
+    from tertulia.models.threads import use_threads
+
+    def counted(n):
+        use_threads(n)
+        return torch.get_num_threads()
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(counted, 2).result() == 2
+        assert pool.submit(counted, 1).result() == 1
 
 
 @pytest.mark.parametrize(
