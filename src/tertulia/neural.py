@@ -17,7 +17,7 @@ from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import InputError
 from tertulia.method_settings import NeuralSettings
 from tertulia.models import Topics
-from tertulia.settings import Explained
+from tertulia.settings import Explained, Positive
 
 if TYPE_CHECKING:
     from tertulia.models.network import Kind
@@ -28,6 +28,7 @@ class NeuralTrainer(Explained, NeuralSettings):
 
     kind: ClassVar[Kind]
     normalisation: Literal["batch", "layer"] = "batch"
+    threads: Positive = 1
 
     def fit(self, documents: Documents, *, seed: int = 0, text: TextOptions | None = None) -> Topics:
         """Train on a list of texts, a data frame with a column `text`, or a corpus.
@@ -44,9 +45,11 @@ class NeuralTrainer(Explained, NeuralSettings):
         from tertulia.models.embeddings import embeddings_of
         from tertulia.models.encoder import Encoder, architecture_of
         from tertulia.models.network import Network  # says which extra is missing where torch is
+        from tertulia.models.threads import use_threads
         from tertulia.models.training import Progress
         from tertulia.models.validation import train_until
 
+        use_threads(self.threads)
         vectors = embeddings_of(corpus, self.embedding) if self.kind != "prodlda" else None
         bags, validation = Bags.of(corpus, vectors).parted(self.validation, seed)
         if bags.n_documents < 2 or (self.validation and validation.n_documents == 0):

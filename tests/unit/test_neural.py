@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -37,6 +38,8 @@ def test_models_of_sentences_take_vectors(trainer, texts):
     corpus = embedded(texts)
     model = trainer(**SMALL, normalisation="layer").fit(corpus)
     assert model.transform(corpus).shape == (60, 3)
+    with pytest.raises(tt.TertuliaError, match="embeddings of 5 numbers, these have 9"):
+        model.transform(corpus.with_embeddings(np.zeros((60, 9))))
     with pytest.raises(tt.TertuliaError, match="keep_text=True"):
         trainer(**SMALL).fit(tt.Corpus.from_texts(texts))
 
@@ -84,6 +87,20 @@ def test_training_in_two_goes_is_training_in_one(texts):
     whole = train(network, start, bags, schedule, range(12), 0.01)
     half = train(network, start, bags, schedule, range(5), 0.01)
     assert np.array_equal(train(network, half, bags, schedule, range(5, 12), 0.01).weights, whole.weights)
+
+
+def test_threads_hold_in_the_thread_that_computes():
+    import torch
+
+    from tertulia.models.threads import use_threads
+
+    def counted(n):
+        use_threads(n)
+        return torch.get_num_threads()
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(counted, 2).result() == 2
+        assert pool.submit(counted, 1).result() == 1
 
 
 @pytest.mark.parametrize(

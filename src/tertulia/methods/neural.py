@@ -23,6 +23,7 @@ from tertulia.models.embeddings import embeddings_of
 from tertulia.models.encoder import Encoder, architecture_of, network_of
 from tertulia.models.network import Network
 from tertulia.models.prodlda import Sizes
+from tertulia.models.threads import use_threads
 
 
 @message
@@ -180,6 +181,8 @@ def count_documents(party: Party, state: Any, ask: Ask) -> tuple[Any, Documents]
 
 
 def _bags(party: Party, ask: Ask) -> Bags:
+    """A party's documents. All steps begin here, so that here torch learns how many threads the party allows."""
+    use_threads(party.setting("threads", 1))
     corpus = party.documents(_vocabulary(ask.text.tobytes(), ask.offsets.tobytes()))
     return bags_of(corpus, None if ask.kind == "prodlda" else lambda found: embeddings_of(found, ask.embedding))
 
