@@ -18,6 +18,8 @@ def plot(by_k: Rows, by_eta: Rows, path: Path) -> None:
 
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), constrained_layout=True)
     for row, (rows, key, label) in enumerate(((by_k, "shared", "shared topics K'"), (by_eta, "eta", "eta"))):
+        if not rows:
+            continue
         for column, (score, better) in enumerate((("dss", "lower is better"), ("tss", "higher is better"))):
             axis = axes[row][column]
             for name in LINES:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tertulia.corpus import Corpus, TextOptions, Vocabulary, read
     from tertulia.errors import TertuliaError
     from tertulia.models import Topics
+    from tertulia.neural import CombinedTM, ProdLDA, ZeroShotTM
     from tertulia.results import FederatedTopics
     from tertulia.trainer import LDA
 
@@ -33,22 +34,28 @@ _HOME = {
     "Topics": "tertulia.models",
     "FederatedTopics": "tertulia.results",
     "LDA": "tertulia.trainer",
+    "CombinedTM": "tertulia.neural",
+    "ProdLDA": "tertulia.neural",
+    "ZeroShotTM": "tertulia.neural",
 }
 __all__ = [
     "FTM",
     "LDA",
     "PCTD",
     "Centralised",
+    "CombinedTM",
     "Consensus",
     "Corpus",
     "FedLDA",
     "FederatedTopics",
     "GFedNTM",
     "NonCollaborative",
+    "ProdLDA",
     "TertuliaError",
     "TextOptions",
     "Topics",
     "Vocabulary",
+    "ZeroShotTM",
     "__version__",
     "federate",
     "read",

@@ -14,8 +14,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tertulia.config import RunSettings
-from tertulia.corpus import Corpus, TextOptions
+from tertulia.corpus import Corpus, TextOptions, Vocabulary, propose
 from tertulia.errors import ConfigError, InputError
 from tertulia.method_settings import (
     AloneSettings,
@@ -29,7 +31,7 @@ from tertulia.method_settings import (
 )
 from tertulia.results import FederatedTopics
 from tertulia.runs import Observer, begin, finish
-from tertulia.settings import Explained
+from tertulia.settings import Explained, VocabularySettings
 
 Documents = Any  # a list of texts, a polars or pandas data frame, or a Corpus
 
@@ -153,6 +155,16 @@ def as_corpus(
     if isinstance(documents, str):
         raise InputError(f"the texts{whose} are one string: give a list of texts, or `tt.read(path)`")
     return Corpus.from_texts(list(documents), options=options, keep_text=keep_text)
+
+
+def chosen_words(corpus: Corpus, terms: VocabularySettings) -> Vocabulary:
+    """The words to model, in the corpus's own order: without any to prune, its arrays stay as they are."""
+    if terms.mode == "public":
+        return Vocabulary(terms.words)
+    words, counts, _ = propose(corpus, terms.min_documents, terms.max_share)
+    frequent = np.argsort(-np.asarray(counts), kind="stable")[: terms.max_words]
+    kept = {words[v] for v in frequent}
+    return Vocabulary(tuple(word for word in corpus.vocabulary.words if word in kept))
 
 
 def _one_way_of_reading(corpora: Mapping[str, Corpus]) -> TextOptions:

@@ -39,6 +39,7 @@ class SourceSettings(Settings):
     date: str | None = None
     label: str | None = None
     encoding: str = "utf-8"
+    embeddings: str | None = None  # a file of vectors, one for each row, for models that read sentences
 
     def source(self) -> dict[str, Any]:
         """The arguments of `corpus.read`."""
@@ -176,8 +177,8 @@ def _anchor(raw: dict[str, Any], base: Path) -> None:
         return os.path.normpath(base / value) if isinstance(value, str) else value
 
     sections = [s for s in raw.get("parties", {}).values() if isinstance(s, dict)]
-    for section, keys in [(s, ("path", "policy")) for s in sections] + [
-        (raw.get("data"), ("path",)),
+    for section, keys in [(s, ("path", "policy", "embeddings")) for s in sections] + [
+        (raw.get("data"), ("path", "embeddings")),
         (raw.get("method", {}).get("vocabulary"), ("words",)),
         (raw.get("method"), ("vectors", "relations")),
         (raw, ("directory",)),

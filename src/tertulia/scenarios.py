@@ -15,7 +15,7 @@ from tertulia.config import RunSettings
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import ConfigError
-from tertulia.method_settings import AloneSettings, GFedNTMSettings
+from tertulia.method_settings import AloneSettings, GFedNTMSettings, LDASettings
 from tertulia.metrics.diversity import topic_diversity
 from tertulia.metrics.perplexity import completion
 from tertulia.models import Topics
@@ -34,13 +34,13 @@ def compare(settings: RunSettings, tell: Callable[[str], None]) -> list[dict[str
     for scenario in SCENARIOS:
         tell(f"training: {scenario}")
         where = str(Path(settings.directory) / scenario)
-        changed = settings.changed({"method": _method(settings, scenario), "directory": where})
+        changed = settings.changed({"method": method_in(settings, scenario), "directory": where})
         model = finish(begin(changed, corpora))
         rows.append({"scenario": scenario, **_scores(model, list(model.local.values()), heldout, scenario)})
     return rows
 
 
-def _method(settings: RunSettings, scenario: str) -> dict[str, Any]:
+def method_in(settings: RunSettings, scenario: str) -> dict[str, Any]:
     """The method's own settings in a scenario; LDA's baselines are methods of their own."""
     method = settings.method.model_dump()
     if isinstance(settings.method, GFedNTMSettings):
@@ -51,8 +51,9 @@ def _method(settings: RunSettings, scenario: str) -> dict[str, Any]:
         raise ConfigError(
             f"method.name = '{settings.method.name}': give the federated method to compare with its baselines"
         )
-    common = {name: method[name] for name in AloneSettings.model_fields if name in method}
-    sweeps = method["sweeps"] * method["rounds"] + method.get("start_sweeps", 0)
+    shared = set(AloneSettings.model_fields) - (set() if isinstance(settings.method, LDASettings) else {"sampler"})
+    common = {name: value for name, value in method.items() if name in shared}
+    sweeps = method.get("sweeps", 1) * method["rounds"] + method.get("start_sweeps", 0)
     return {**common, "name": scenario, "sweeps": sweeps}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tertulia.config import DataSettings, RunSettings
+from tertulia.config import DataSettings, RunSettings, SourceSettings
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import parties_in, read_recipe
 from tertulia.errors import ConfigError
@@ -15,16 +15,21 @@ POOLED = "pooled"  # the one party of the centralised scenario
 
 def sources_of(settings: RunSettings) -> dict[str, dict[str, Any]]:
     """A recipe for each party: documents are read where they are used, by the party itself."""
-    options = {"options": settings.text, **({"keep_text": True} if settings.keeps_text else {})}
     if settings.data is not None:
-        recipe = {**settings.data.source(), **options, "split": split_of(settings.data, settings.seed)}
+        recipe = {**_source(settings, settings.data), "split": split_of(settings.data, settings.seed)}
         return {party: {**recipe, "party": party} for party in parties_in(recipe)}
     for name, own in settings.parties.items():
         if own.path is None:
             raise ConfigError(f"parties.{name} has no `path`: say where its documents are")
     if not settings.parties:
         raise ConfigError("no parties are given: add [parties.NAME] sections, or one [data] section to be split")
-    return {name: {**own.source(), **options} for name, own in settings.parties.items()}
+    return {name: _source(settings, own) for name, own in settings.parties.items()}
+
+
+def _source(settings: RunSettings, own: SourceSettings) -> dict[str, Any]:
+    """What to read and how; texts stay where they must be embedded."""
+    text = {"keep_text": True} if settings.keeps_text and own.embeddings is None else {}
+    return {**own.source(), "options": settings.text, **text}
 
 
 def split_of(data: DataSettings, seed: int) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from tertulia.api import Documents, as_corpus
+from tertulia.api import Documents, as_corpus, chosen_words
 from tertulia.arrays import F64
-from tertulia.corpus import Corpus, TextOptions, Vocabulary, propose
+from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.errors import ConfigError, InputError
 from tertulia.models import Topics
 from tertulia.settings import Explained, Positive, VocabularySettings
@@ -52,7 +52,7 @@ class LDA(Explained):
         if start is not None:
             return self._continued(documents, start, seed, text)
         corpus = as_corpus(None, documents, text)
-        corpus = corpus.encode(self._words(corpus))
+        corpus = corpus.encode(chosen_words(corpus, self.vocabulary))
         return self._trained(corpus, "warm", np.full(self.topics, self.alpha / self.topics), self.beta, seed)
 
     def _continued(self, documents: Documents, start: Topics, seed: int, text: TextOptions | None) -> Topics:
@@ -61,20 +61,11 @@ class LDA(Explained):
         corpus = as_corpus(None, documents, start.options)
         if {corpus.options, text or start.options} != {start.options}:
             raise ConfigError("the texts are cut in another way than the model's were: use the model's `options`")
-        start = extended(start, self._words(corpus))
+        start = extended(start, chosen_words(corpus, self.vocabulary))
         new = self._trained(
             corpus.encode(start.vocabulary), start.topic_word, start.alpha, start.beta or self.beta, seed
         )
         return joined(start, new)
-
-    def _words(self, corpus: Corpus) -> Vocabulary:
-        """The words to model, in the corpus's own order: without any to prune, its arrays stay as they are."""
-        if self.vocabulary.mode == "public":
-            return Vocabulary(self.vocabulary.words)
-        words, counts, _ = propose(corpus, self.vocabulary.min_documents, self.vocabulary.max_share)
-        frequent = np.argsort(-np.asarray(counts), kind="stable")[: self.vocabulary.max_words]
-        kept = {words[v] for v in frequent}
-        return Vocabulary(tuple(word for word in corpus.vocabulary.words if word in kept))
 
     def _trained(self, corpus: Corpus, start: Any, alpha: F64, beta: float, seed: int) -> Topics:
         from tertulia.kernels import lda

@@ -54,6 +54,31 @@ def test_every_way_of_training_learns(settings, parties):
     assert np.mean(losses[-3:]) < np.mean(losses[:3])
 
 
+def test_local_steps_go_on_with_everybodys_moments(parties):
+    """With one party, rounds of local steps are training in one go; with fresh moments they are not."""
+    rounds = {"averaging": "fedavg", "local_steps": 5, "rounds": 4, "epochs": 100, "precision": "float64"}
+    alone = {"a": parties["a"]}
+    one = fit(alone, {**rounds, "local_steps": 20, "rounds": 1})
+    assert np.abs(fit(alone, rounds).encoder.weights - one.encoder.weights).max() < 1e-12
+    fresh = fit(alone, {**rounds, "local_moments": "fresh"})
+    assert np.abs(fresh.encoder.weights - one.encoder.weights).max() > 1e-4
+
+
+@pytest.mark.parametrize("averaging", ["syncopt", "fedavg"])
+def test_validation_stops_training_and_the_best_is_kept(averaging, parties):
+    settings = {"averaging": averaging, "local_steps": 4, "learning_rate": 0.1, "validation": 0.25, "stop_after": 2}
+    model = fit(parties, {**settings, "normalisation": "layer", "epochs": 60})
+    losses = [facts["validation"] for facts in model.history if "validation" in facts]
+    assert len(losses) < 60
+    assert min(losses) < losses[-1]
+    assert losses[-3] == min(losses)
+
+
+def test_validation_that_gets_no_document_is_refused(parties):
+    with pytest.raises(tt.TertuliaError, match="none falls to it"):
+        fit({"a": parties["a"][:4]}, {"validation": 1e-9, "rounds": 1})
+
+
 def test_compression_saves_bytes(parties):
     def up(settings):
         return fit(parties, {"rounds": 3, "normalisation": "batch", **settings}).communication.bytes_up
@@ -123,7 +148,14 @@ def test_absences_do_not_stop_it(parties):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"compression": "topk"}, {"normalisation": "layer"}, {"averaging": "fedavg"}, {"scenario": "alone"}],
+    [
+        {},
+        {"compression": "topk"},
+        {"normalisation": "layer", "validation": 0.25, "batch_size": 60},
+        {"averaging": "fedavg", "validation": 0.25},
+        {"averaging": "fedavg", "local_moments": "fresh"},
+        {"scenario": "alone"},
+    ],
 )
 def test_all_that_leaves_was_planned(settings, parties, tmp_path):
     fit(parties, {"rounds": 2, "epochs": 1, **settings}, directory=tmp_path / "run")
@@ -150,6 +182,7 @@ def test_the_ledger_says_that_gradients_are_not_private(parties, tmp_path):
         ({"topics": 1}, "at least 2 topics"),
         ({"compression": "fp16", "averaging": "fedavg"}, "it goes with averaging = 'syncopt'"),
         ({"dropout": 1.0}, "dropout = 1.0"),
+        ({"normalisation": "sync", "averaging": "fedavg"}, "with local steps take 'layer'"),
     ],
 )
 def test_wrong_settings_name_the_key(settings, says):

@@ -16,9 +16,9 @@ SMALL = {"topics": 2, "rounds": 1, "sweeps": 3}
 
 def test_the_public_names_are_these_and_no_others():
     assert tt.__all__ == [
-        "FTM", "LDA", "PCTD", "Centralised", "Consensus", "Corpus", "FedLDA", "FederatedTopics", "GFedNTM",
-        "NonCollaborative",
-        "TertuliaError", "TextOptions", "Topics", "Vocabulary", "__version__", "federate", "read",
+        "FTM", "LDA", "PCTD", "Centralised", "CombinedTM", "Consensus", "Corpus", "FedLDA", "FederatedTopics",
+        "GFedNTM", "NonCollaborative", "ProdLDA",
+        "TertuliaError", "TextOptions", "Topics", "Vocabulary", "ZeroShotTM", "__version__", "federate", "read",
     ]  # fmt: skip
     assert all(getattr(tt, name) is not None for name in tt.__all__)
     with pytest.raises(AttributeError, match="no attribute 'LSA'"):
@@ -26,7 +26,7 @@ def test_the_public_names_are_these_and_no_others():
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    code = "import sys, tertulia; print(sorted({'numpy', 'numba', 'polars', 'pydantic'} & set(sys.modules)))"
+    code = "import sys, tertulia; print(sorted({'numpy', 'numba', 'polars', 'pydantic', 'torch'} & set(sys.modules)))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 

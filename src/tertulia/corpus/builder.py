@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tertulia.arrays import Array
+from tertulia.arrays import F32, Array
 from tertulia.corpus import storage
 from tertulia.corpus.columns import Column, FileColumn, TableColumns
-from tertulia.corpus.corpus import Corpus
+from tertulia.corpus.corpus import Corpus, embedding_column
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.tokens import TextOptions, sentences
 from tertulia.corpus.units import narrow
@@ -46,6 +46,7 @@ class Builder:
     ) -> None:
         self.options = options or TextOptions()
         self._texts: list[str] | None = [] if keep_text else None
+        self.embeddings: F32 | None = None  # [D, E] of the documents, where they were computed elsewhere
         self.directory = None if directory is None else Path(directory)
         if self.directory is not None:
             storage.begin(self.directory)
@@ -89,6 +90,8 @@ class Builder:
             import polars as pl
 
             table = table.with_columns(pl.Series("text", self._texts, pl.String))
+        if self.embeddings is not None:
+            table = table.with_columns(embedding_column(self.embeddings, table.height))
         if report is None:
             report = ReadReport(rows=table.height, kept=table.height)
         report.note("id seen before", count=table.height - table["id"].n_unique())

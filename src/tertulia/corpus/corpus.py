@@ -115,15 +115,7 @@ class Corpus:
 
     def with_embeddings(self, vectors: Array) -> Corpus:
         """Give each document a sentence embedding that was computed elsewhere, [D, E]."""
-        import polars as pl
-
-        vectors = np.ascontiguousarray(vectors, np.float32)
-        if vectors.ndim != 2 or len(vectors) != self.n_documents or not np.all(np.isfinite(vectors)):
-            raise InputError(
-                f"embeddings {vectors.shape} must be finite and a row for each of {self.n_documents} texts"
-            )
-        column = pl.Series("embedding", vectors, dtype=pl.Array(pl.Float32, vectors.shape[1]))
-        return replace(self, table=self.table.with_columns(column))
+        return replace(self, table=self.table.with_columns(embedding_column(vectors, self.n_documents)))
 
     def document_frequency(self) -> I64:
         """Count the documents in which each word occurs, [V]."""
@@ -191,6 +183,16 @@ class Corpus:
         from tertulia.corpus.builder import concatenate
 
         return concatenate(corpora)
+
+
+def embedding_column(vectors: Array, documents: int) -> pl.Series:
+    """Make the column that holds documents' embeddings."""
+    import polars as pl
+
+    vectors = np.ascontiguousarray(vectors, np.float32)
+    if vectors.ndim != 2 or len(vectors) != documents or not np.all(np.isfinite(vectors)):
+        raise InputError(f"embeddings {vectors.shape} must be finite and a row for each of {documents} texts")
+    return pl.Series("embedding", vectors, dtype=pl.Array(pl.Float32, vectors.shape[1]))
 
 
 def _sums(values: Array, offsets: Array) -> I64:

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from tertulia.corpus import formats
 from tertulia.corpus.builder import WORDLESS, Builder, text_id
 from tertulia.corpus.corpus import Corpus
+from tertulia.corpus.embedded import read_embeddings, rows_of
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.splits import Assignment, Row
 from tertulia.corpus.tokens import TextOptions
@@ -123,12 +124,14 @@ def read(
     encoding: str = "utf-8",
     separator: str | None = None,
     keep_text: bool = False,
+    embeddings: PathLike | None = None,
 ) -> Corpus:
     """Read documents; see `Source` for the arguments that say where they are.
 
     With a `directory` the corpus is built there and mapped into memory: of a large file only the list of distinct
     words and the table of ids stay in memory. With `parties` and `party` only that party's rows are kept. With
-    `keep_text` the texts stay in the table, for models that read sentences.
+    `keep_text` the texts stay in the table, for models that read sentences; or `embeddings` is a file (.npy, .npz,
+    .safetensors) of vectors, one for each row that is read.
 
         corpus = read("notes.csv", text=["title", "body"], id="note_id", label="ward")
         print(corpus.report.summary())
@@ -138,15 +141,19 @@ def read(
         raise InputError("give parties= (the rule) and party= (whose rows to keep) together")
     if parties is not None and parties.parties and party not in parties.parties:
         raise InputError(f"party '{party}' is none of {', '.join(parties.parties)}")
-    report, elsewhere = ReadReport(), 0
+    report, elsewhere, places = ReadReport(), 0, []
+    vectors = None if embeddings is None else read_embeddings(embeddings)
     with closing(Builder(options, directory, keep_text)) as builder:
         for place, row in _assignable(source, report, parties):
             if parties is None or parties(row) == party:
+                places.append(report.rows + elsewhere)
                 _add(builder, report, place, row)
             else:
                 elsewhere += 1
         report.drop(OTHER_PARTY, count=elsewhere)
         _check_rows(source, report)
+        if vectors is not None and embeddings is not None:
+            builder.embeddings = rows_of(vectors, places, report.rows, embeddings, _described(path))
         return builder.finish(report)
 
 

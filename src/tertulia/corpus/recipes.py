@@ -46,5 +46,6 @@ def parties_in(recipe: Recipe) -> list[str]:
     split = assignment(recipe["split"])
     if split.parties:
         return list(split.parties)
-    source = Source(**{name: value for name, value in recipe.items() if name not in ("options", "split", "keep_text")})
+    others = ("options", "split", "keep_text", "embeddings")
+    source = Source(**{name: value for name, value in recipe.items() if name not in others})
     return sorted({split(row) for _, row in source.rows(ReadReport(), split.columns)})

@@ -7,6 +7,7 @@ Each function returns how many topics the last sweep changed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,20 +23,24 @@ from tertulia.kernels.rows import mean_rows, phi_rows
 
 DENSE_CELLS = 2**27  # V x K up to which counts are a plain array: half a gigabyte
 _SWEEP, _PHI = 0, 1  # labels of the random streams within a sweep
-Stretch = Callable[[I32, I64, int, I32, F64, float, list[np.uint64], str, int], int]
 
 
-def _gibbs(
-    words: I32,
-    documents: I64,
-    V: int,
-    z: I32,
-    alpha: F64,
-    beta: float,
-    streams: list[np.uint64],
-    phi: str,
-    threads: int,
-) -> int:
+class Stretch(NamedTuple):
+    """Some sweeps over a corpus."""
+
+    words: I32
+    documents: I64
+    V: int
+    z: I32
+    alpha: F64
+    beta: float
+    streams: list[np.uint64]  # one a sweep
+    phi: str
+    threads: int
+
+
+def _gibbs(stretch: Stretch) -> int:
+    words, documents, V, z, alpha, beta, streams, _, _ = stretch
     cwk = counts(words, z, V, len(alpha))
     ck, changed = cwk.sum(axis=0, dtype=np.int64), 0
     for stream in streams:
@@ -43,17 +48,8 @@ def _gibbs(
     return changed
 
 
-def _dense(
-    words: I32,
-    documents: I64,
-    V: int,
-    z: I32,
-    alpha: F64,
-    beta: float,
-    streams: list[np.uint64],
-    phi: str,
-    threads: int,
-) -> int:
+def _dense(stretch: Stretch) -> int:
+    words, documents, V, z, alpha, beta, streams, phi, threads = stretch
     cwk, ck, changed = counts(words, z, V, len(alpha), threads), frequency(z, len(alpha)), 0
     room = np.zeros((V, padded(len(alpha))), dtype=np.float32)
     for stream in streams:
@@ -65,17 +61,8 @@ def _dense(
     return changed
 
 
-def _sparse(
-    words: I32,
-    documents: I64,
-    V: int,
-    z: I32,
-    alpha: F64,
-    beta: float,
-    streams: list[np.uint64],
-    phi: str,
-    threads: int,
-) -> int:
+def _sparse(stretch: Stretch) -> int:
+    words, documents, V, z, alpha, beta, streams, phi, threads = stretch
     by_word, changed = columns(words, V, threads), 0
     if phi == "draw" and V * len(alpha) > DENSE_CELLS:
         raise InputError(f"phi = 'draw' fills {V} words x {len(alpha)} topics: too many, use phi = 'mean' or 'warp'")
@@ -90,17 +77,8 @@ def _sparse(
     return changed
 
 
-def _warp(
-    words: I32,
-    documents: I64,
-    V: int,
-    z: I32,
-    alpha: F64,
-    beta: float,
-    streams: list[np.uint64],
-    phi: str,
-    threads: int,
-) -> int:
+def _warp(stretch: Stretch) -> int:
+    words, documents, V, z, alpha, beta, streams, _, threads = stretch
     by_word = columns(words, V, threads)
     packed = warp.pack(by_word.places, z, threads)
     ck, changed = frequency(z, len(alpha)), 0
@@ -110,4 +88,4 @@ def _warp(
     return changed
 
 
-SAMPLERS: dict[str, Stretch] = {"gibbs": _gibbs, "dense": _dense, "sparse": _sparse, "warp": _warp}
+SAMPLERS: dict[str, Callable[[Stretch], int]] = {"gibbs": _gibbs, "dense": _dense, "sparse": _sparse, "warp": _warp}

@@ -205,7 +205,8 @@ def _sweep(
     changed, step = 0, learning.every if learns else max(sweeps, 1)
     for first in range(0, sweeps, step):
         streams = [derive(key, s) for s in range(first, min(first + step, sweeps))]
-        changed = chains.SAMPLERS[name](words, documents, V, z, alpha, beta, streams, phi, threads)
+        stretch = chains.Stretch(words, documents, V, z, alpha, beta, streams, phi, threads)
+        changed = chains.SAMPLERS[name](stretch)
         if learns and len(streams) == step:
             alpha, beta = _learned(words, documents, V, z, alpha, beta, learning)
     return alpha, beta, changed

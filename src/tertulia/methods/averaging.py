@@ -1,7 +1,11 @@
 """Federated averaging of neural topic models: several local steps between two rounds.
 
 FedAvg (McMahan et al., AISTATS 2017) adds the mean change of the parties' weights; FedAdam (Reddi et al., "Adaptive
-Federated Optimization", ICLR 2021) takes it for a gradient. Statistics of BatchNorm are averaged beside the weights.
+Federated Optimization", ICLR 2021) takes it for a gradient. Parties whose topics differ drift apart in between, and
+make a jumble of topics when averaged. Two things hold them together. Adam's moments are averaged beside the weights, so
+that local steps go on in everybody's direction and at everybody's scale (as in MimeLite: Karimireddy et al., NeurIPS
+2021, where they stay fixed during local steps); a fresh Adam would blow up what a party knows nothing about. And norms
+look at single documents: BatchNorm over one party's would make it use all topics alike, also those of others alone.
 """
 
 from __future__ import annotations
@@ -11,73 +15,98 @@ from typing import Any
 
 import numpy as np
 
-from tertulia.federation.types import Federation, Party, step
-from tertulia.methods.neural import (
-    DOCUMENTS,
-    LOSS,
-    STATISTICS,
-    WEIGHTS,
-    NeuralTerms,
-    OwnModel,
-    State,
-    Task,
-    Update,
-    finished,
-    task_of,
-)  # fmt: skip
-from tertulia.methods.optimisers import stepped
-from tertulia.models.bags import Schedule
-from tertulia.models.training import Progress, train
+from tertulia.arrays import Array
+from tertulia.federation.types import Federation, Party, message, step
+from tertulia.methods.neural import OwnModel, State, Task, finished, task_of
+from tertulia.methods.neural_terms import DOCUMENTS, LOSS, MOMENTS, STATISTICS, WEIGHTS, NeuralTerms
+from tertulia.methods.optimisers import Moments, at_rest, stepped
+from tertulia.methods.stopping import checked
+from tertulia.models.bags import Bags, Schedule
+from tertulia.models.training import Progress, Remembered, train
+from tertulia.models.validation import train_until
 
 _FEDADAM = (0.9, 0.99), 1e-3  # betas and epsilon, as Reddi et al. advise
 
 
+@message
+class LocalUpdate:
+    """A party's part of a mean: where its local steps have led."""
+
+    change: Array  # of the weights
+    moments: Array  # [2, n] Adam's, or [2, 0]: they stay at the party
+    statistics: Array
+    loss: Array  # scalar
+    weight: Array  # scalar: documents
+
+
 @step
-def train_locally(party: Party, state: Any, ask: Task) -> tuple[Any, Update]:
+def train_locally(party: Party, state: Any, ask: Task) -> tuple[Any, LocalUpdate]:
     """Take local steps from the shared weights, and tell how far they went."""
-    documents = ask.bags(party).n_documents
-    end = _trained(party, ask, ask.local_steps) if documents else Progress(ask.weights, ask.statistics, 0.0)
-    return state, Update(
+    bags = ask.bags(party)
+    end = _trained(ask, bags) if bags.n_documents else _start(ask)
+    moments = np.zeros((2, 0), ask.weights.dtype)
+    if ask.moments is not None and end.adam is not None:
+        moments = np.stack(end.adam[:2])
+    return state, LocalUpdate(
         party.release(end.weights - ask.weights, WEIGHTS),
+        party.release(moments, MOMENTS if moments.size else WEIGHTS),  # nothing, where they stay
         party.release(end.statistics, STATISTICS),
         party.release(np.array(end.loss), LOSS),
-        party.release(np.array(documents), DOCUMENTS),
+        party.release(np.array(bags.n_documents), DOCUMENTS),
     )
 
 
 @step
 def train_alone(party: Party, state: Any, ask: Task) -> tuple[Any, OwnModel]:
     """Train on one's own documents, from beginning to end."""
-    schedule = _schedule(party, ask)
-    end = _trained(party, ask, -ask.local_steps * schedule.batches)
+    bags, validation = ask.parts(party)
+    end = train_until(
+        ask.network, _start(ask), bags, validation if validation.n_documents else None, _schedule(ask, bags),
+        -ask.local_steps, ask.learning_rate, ask.betas, ask.stop_after,
+    )  # fmt: skip
     return state, OwnModel(party.release(end.weights, WEIGHTS), party.release(end.statistics, STATISTICS))
 
 
-def _schedule(party: Party, ask: Task) -> Schedule:
-    return Schedule.over(ask.bags(party).n_documents, ask.batch_size, ask.seed)
+def _schedule(ask: Task, bags: Bags) -> Schedule:
+    return Schedule.over(bags.n_documents, ask.batch_size, ask.seed)
 
 
-def _trained(party: Party, ask: Task, steps: int) -> Progress:
-    start = Progress(ask.weights, ask.statistics, 0.0)
-    turns = range(ask.step, ask.step + steps)
-    return train(ask.network, start, ask.bags(party), _schedule(party, ask), turns, ask.learning_rate, ask.betas)
+def _start(ask: Task) -> Progress:
+    known = ask.moments
+    adam = None if known is None else Remembered(known.first, known.second, known.step)
+    return Progress(ask.weights, ask.statistics, 0.0, adam)
+
+
+def _trained(ask: Task, bags: Bags) -> Progress:
+    turns = range(ask.step, ask.step + ask.local_steps)
+    return train(ask.network, _start(ask), bags, _schedule(ask, bags), turns, ask.learning_rate, ask.betas)
 
 
 def average_rounds(fed: Federation, config: NeuralTerms, state: State) -> State:
-    """Rounds of local steps, until the limit of epochs or rounds."""
+    """Rounds of local steps, until a limit is reached or validation no longer improves."""
     while not finished(config, state, config.local_steps):
         update = fed.mean(train_locally, task_of(config, state))
-        if config.averaging == "fedavg":
-            weights, moments = state.weights + config.server_rate * update.flat, state.moments
-        else:
-            betas, eps = _FEDADAM
-            weights, moments = stepped(
-                state.weights, -update.flat, state.moments, "adam", config.server_rate, betas, eps
-            )
-        dtype = state.weights.dtype
-        state = dataclasses.replace(
-            state, step=state.step + config.local_steps, weights=weights.astype(dtype), moments=moments,
-            statistics=update.statistics.astype(dtype),
-        )  # fmt: skip
-        state = fed.commit(state, durable=config.checkpoint_every, loss=float(update.loss))
+        state = _moved(config, state, update)
+        told = {"loss": float(update.loss)}
+        if config.validation:
+            state, told["validation"] = checked(fed, config, state)
+        state = fed.commit(state, durable=config.checkpoint_every, **told)
     return state
+
+
+def _moved(config: NeuralTerms, state: State, update: LocalUpdate) -> State:
+    dtype, outer = state.weights.dtype, state.outer
+    if config.averaging == "fedavg":
+        weights = state.weights + config.server_rate * update.change
+    else:
+        betas, eps = _FEDADAM
+        outer = outer or at_rest(state.weights)
+        weights, outer = stepped(state.weights, -update.change, outer, "adam", config.server_rate, betas, eps)
+    moments = state.moments
+    if config.local_moments == "averaged":
+        first, second = update.moments.astype(dtype)
+        moments = Moments(first, second, moments.step + config.local_steps)
+    return dataclasses.replace(
+        state, step=state.step + config.local_steps, weights=weights.astype(dtype), moments=moments, outer=outer,
+        statistics=update.statistics.astype(dtype),
+    )  # fmt: skip

@@ -5,12 +5,15 @@ weights, the server averages them by mini-batch size (2) and takes an optimiser'
 limit is reached. The paper says that this equals training in one place. It does if BatchNorm's statistics are those of
 all: `normalisation = "sync"` sums them in four more questions a step; "batch" leaves them to parties, "layer" has none.
 
+The paper's early stopping holds out a quarter of the documents (`validation = 0.25`); without, all of them train.
+
 Departures: FedAvg and FedAdam (`averaging`) for networks on which thousands of tiny rounds are too slow; Adam at the
 server. A gradient is no protection: a batch's words can be read off it, and documents reconstructed (docs/gfedntm.md).
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -20,19 +23,14 @@ from tertulia.federation.types import Federation, Party, Planned, Step, message,
 from tertulia.methods.averaging import average_rounds, train_alone, train_locally
 from tertulia.methods.compression import block_norms, halved, largest, spread, taken, without
 from tertulia.methods.neural import (
-    DOCUMENTS,
-    GRADIENT,
-    LOSS,
-    STATISTICS,
-    WEIGHTS,
     Known,
     Memory,
-    NeuralTerms,
     Slopes,
     State,
     Sums,
     Task,
     Update,
+    batches_of,
     begin,
     count_documents,
     finished,
@@ -40,7 +38,19 @@ from tertulia.methods.neural import (
     result_alone,
     task_of,
 )  # fmt: skip
+from tertulia.methods.neural_terms import (
+    DOCUMENTS,
+    GRADIENT,
+    LOSS,
+    MOMENTS,
+    STATISTICS,
+    VALIDATION,
+    WEIGHTS,
+    NeuralTerms,
+    normalisation_of,
+)  # fmt: skip
 from tertulia.methods.optimisers import stepped
+from tertulia.methods.stopping import checked, validate
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import plan_vocabulary
 from tertulia.models import synchronised
@@ -170,7 +180,10 @@ def train(fed: Federation, config: NeuralTerms, state: State | None = None) -> T
         return result(config, average_rounds(fed, config, state))
     while not finished(config, state):  # stage 2
         gradient, statistics, loss = _averaged(fed, config, state)
-        state = fed.commit(_moved(config, state, gradient, statistics), durable=config.checkpoint_every, loss=loss)
+        state, told = _moved(config, state, gradient, statistics), {"loss": loss}
+        if config.validation and state.step % batches_of(config, state) == 0:
+            state, told["validation"] = checked(fed, config, state)
+        state = fed.commit(state, durable=config.checkpoint_every, **told)
     return result(config, state)
 
 
@@ -213,28 +226,28 @@ def _moved(config: NeuralTerms, state: State, gradient: Array, statistics: Array
     change = np.linalg.norm(weights - state.weights) / max(float(np.linalg.norm(state.weights)), 1e-30)
     running = state.statistics + MOMENTUM * (statistics - state.statistics)
     calm = state.calm + 1 if change < config.tolerance else 0
-    return State(
-        state.step + 1, state.words, state.documents, weights, running.astype(weights.dtype), moments, calm,
-        state.embedding_size,
+    return dataclasses.replace(
+        state, step=state.step + 1, weights=weights, statistics=running.astype(weights.dtype), moments=moments,
+        calm=calm,
     )  # fmt: skip
 
 
 def plan(config: NeuralTerms) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`; the number of steps is known when documents are."""
-    words = plan_vocabulary(config.vocabulary)
-    counted = [Planned(count_documents, "sum", DOCUMENTS, 1)]
+    told = [*plan_vocabulary(config.vocabulary), Planned(count_documents, "sum", DOCUMENTS, 1)]
     if config.scenario == "alone":
-        return [*words, *counted, *(Planned(train_alone, "each", how, 1) for how in (WEIGHTS, STATISTICS))]
-    times = config.rounds or config.epochs
-    told = (STATISTICS, LOSS, DOCUMENTS)
+        return [*told, *(Planned(train_alone, "each", how, 1) for how in (WEIGHTS, STATISTICS))]
+    times, common = config.rounds or config.epochs, (STATISTICS, LOSS, DOCUMENTS)
+    if config.validation:
+        told += [Planned(validate, "mean", how, times) for how in (VALIDATION, DOCUMENTS)]
     if config.averaging != "syncopt":
-        return [*words, *counted, *(Planned(train_locally, "mean", how, times) for how in (WEIGHTS, *told))]
-    sums = []
-    if config.normalisation == "sync":
-        sums += [Planned(sum_moments, "sum", how, 2 * times) for how in (STATISTICS, DOCUMENTS)]
-        sums += [Planned(sum_slopes, "sum", STATISTICS, 2 * times)]
+        moments = (MOMENTS,) if config.local_moments == "averaged" else ()
+        return [*told, *(Planned(train_locally, "mean", how, times) for how in (WEIGHTS, *moments, *common))]
+    if normalisation_of(config) == "sync":
+        told += [Planned(sum_moments, "sum", how, 2 * times) for how in (STATISTICS, DOCUMENTS)]
+        told += [Planned(sum_slopes, "sum", STATISTICS, 2 * times)]
     last: Step = send_gradient
     if config.compression == "topk":
-        sums += [Planned(sum_norms, "sum", GRADIENT, times)]
+        told += [Planned(sum_norms, "sum", GRADIENT, times)]
         last = send_blocks
-    return [*words, *counted, *sums, *(Planned(last, "mean", how, times) for how in (GRADIENT, *told))]
+    return [*told, *(Planned(last, "mean", how, times) for how in (GRADIENT, *common))]

@@ -1,9 +1,9 @@
-"""What all ways of training a neural topic model together share: settings, messages, the first round, the result."""
+"""What all ways of training a neural topic model together share: messages, the first round, the result."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,54 +13,17 @@ from tertulia.corpus.vocabulary import pack_words, unpack_words
 from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Party, PartyId, message, step
 from tertulia.methods.compression import Compression
+from tertulia.methods.neural_terms import DOCUMENTS, NeuralTerms, normalisation_of
 from tertulia.methods.optimisers import Moments, at_rest
 from tertulia.methods.trained import Trained
-from tertulia.methods.vocabulary import VocabularyTerms, agree
+from tertulia.methods.vocabulary import agree
 from tertulia.models import Topics
 from tertulia.models.bags import Bags, Schedule, bags_of
 from tertulia.models.embeddings import embeddings_of
 from tertulia.models.encoder import Encoder, architecture_of, network_of
-from tertulia.models.network import Kind, Network, Normalisation
+from tertulia.models.network import Network
 from tertulia.models.prodlda import Sizes
-from tertulia.privacy.mechanisms import Clear, Public
-
-GRADIENT = Clear("gradient of a mini-batch")
-STATISTICS = Clear("statistics of a mini-batch")
-WEIGHTS = Clear("network weights")
-LOSS = Clear("training loss", metric=True)
-DOCUMENTS = Public("number of documents")
-
-
-class NeuralTerms(Protocol):
-    """What a run's settings say about the method."""
-
-    scenario: Literal["federated", "centralised", "alone"]
-    model: Kind
-    topics: int
-    hidden: tuple[int, ...]
-    dropout: float
-    alpha: float  # of each topic
-    learn_prior: bool
-    literal_adapter: bool
-    embedding: str | None
-    normalisation: Normalisation
-    precision: Literal["float32", "float64"]
-    seed: int | None
-    batch_size: int  # documents in a step, all parties' together
-    epochs: int
-    rounds: int | None  # the most, whatever the epochs
-    averaging: Literal["syncopt", "fedavg", "fedadam"]
-    local_steps: int
-    optimiser: Literal["sgd", "adam"]
-    learning_rate: float
-    server_rate: float
-    betas: tuple[float, float]
-    tolerance: float
-    patience: int
-    compression: Compression
-    keep: float
-    checkpoint_every: int
-    vocabulary: VocabularyTerms
+from tertulia.models.threads import use_threads
 
 
 @message
@@ -80,6 +43,9 @@ class Task:
     batch_size: int  # of local steps
     learning_rate: float
     betas: tuple[float, float]
+    moments: Moments | None  # Adam's, from which local steps go on
+    validation: float  # the share of documents that only tell when to stop
+    stop_after: int
     compression: Compression
 
     @property
@@ -94,10 +60,12 @@ class Task:
 
     def bags(self, party: Party) -> Bags:
         """The party's training documents."""
-        corpus = party.documents(_vocabulary(self.text.tobytes(), self.offsets.tobytes()))
-        if self.architecture["kind"] == "prodlda":
-            return bags_of(corpus)
-        return bags_of(corpus, lambda found: embeddings_of(found, self.embedding))
+        return self.parts(party)[0]
+
+    def parts(self, party: Party) -> tuple[Bags, Bags]:
+        """The party's training and validation documents."""
+        ask = Ask(self.text, self.offsets, self.architecture["kind"], self.embedding)
+        return _bags(party, ask).parted(self.validation, self.seed)
 
 
 @lru_cache(maxsize=8)
@@ -149,10 +117,10 @@ class Update:
 
 @message
 class Documents:
-    """How many documents a party trains on, and how wide their embeddings are (0: it has none)."""
+    """How many documents a party has, and how wide their embeddings are (0: it has none)."""
 
-    documents: Array
-    width: Array
+    documents: Array  # to train on, and to validate by
+    width: Array  # itself, its square, and 1: sums tell whether all are the same
 
 
 @message
@@ -175,6 +143,18 @@ class State:
     moments: Moments
     calm: int  # steps in a row in which the weights hardly moved
     embedding_size: int
+    outer: Moments | None = None  # FedAdam's own, beside those of local steps
+    best: Best | None = None  # None: nothing was validated
+
+
+@message
+class Best:
+    """The model with the least validation loss so far, and how many checks have passed since."""
+
+    loss: float
+    weights: Array
+    statistics: Array
+    waited: int
 
 
 @message
@@ -185,18 +165,26 @@ class Ask:
     offsets: Array
     kind: str
     embedding: str | None
+    validation: float = 0.0
+    seed: int = 0
 
 
 @step
 def count_documents(party: Party, state: Any, ask: Ask) -> tuple[Any, Documents]:
     """How many documents hold an agreed word."""
-    corpus = party.documents(_vocabulary(ask.text.tobytes(), ask.offsets.tobytes()))
-    plain = ask.kind == "prodlda"
-    bags = bags_of(corpus) if plain else bags_of(corpus, lambda found: embeddings_of(found, ask.embedding))
+    bags = _bags(party, ask)
+    counts = [part.n_documents for part in bags.parted(ask.validation, ask.seed)]
     width = 0 if bags.embeddings is None else bags.embeddings.shape[1]
     return state, Documents(
-        party.release(np.array([bags.n_documents]), DOCUMENTS), party.release(np.array([width, 1]), DOCUMENTS)
+        party.release(np.array(counts), DOCUMENTS), party.release(np.array([width, width**2, 1]), DOCUMENTS)
     )
+
+
+def _bags(party: Party, ask: Ask) -> Bags:
+    """A party's documents. All steps begin here, so that here torch learns how many threads the party allows."""
+    use_threads(party.setting("threads", 1))
+    corpus = party.documents(_vocabulary(ask.text.tobytes(), ask.offsets.tobytes()))
+    return bags_of(corpus, None if ask.kind == "prodlda" else lambda found: embeddings_of(found, ask.embedding))
 
 
 def begin(fed: Federation, config: NeuralTerms) -> State:
@@ -204,25 +192,26 @@ def begin(fed: Federation, config: NeuralTerms) -> State:
     words = agree(fed, config.vocabulary).words
     if not words:
         raise InputError("the agreed vocabulary is empty: lower `min_documents` or raise `max_share`")
-    counted = fed.sum(count_documents, Ask(*pack_words(words), config.model, config.embedding))
-    documents, (total, parties) = int(counted.documents[0]), counted.width
+    ask = Ask(*pack_words(words), config.model, config.embedding, config.validation, config.seed or 0)
+    counted = fed.sum(count_documents, ask)
+    (documents, validation), (total, squares, parties) = map(int, counted.documents), map(int, counted.width)
     if documents == 0:
         raise InputError("no party has a document with an agreed word: check languages and vocabulary")
-    if total % parties:
+    if config.validation and not validation:
+        raise InputError(f"validation = {config.validation}: of {documents} documents none falls to it; set it to 0")
+    if total**2 != parties * squares:  # they vary
         raise InputError("parties embed sentences with models of different width: use the same for all")
-    network = _network(config, len(words), int(total // parties))
+    network = _network(config, len(words), total // parties)
     weights = network.start(config.seed or 0)
-    return State(0, words, documents, weights, network.resting(), at_rest(weights), 0, int(total // parties))
+    return State(0, words, documents, weights, network.resting(), at_rest(weights), 0, total // parties)
 
 
 def _network(config: NeuralTerms, words: int, embedding: int) -> Network:
+    normalisation = normalisation_of(config)
     sizes = Sizes(
         words, config.topics, embedding if config.model != "prodlda" else 0, tuple(config.hidden), config.dropout,
-        config.alpha, config.learn_prior, config.literal_adapter, shifts=config.normalisation == "layer",
+        config.alpha, config.learn_prior, config.literal_adapter, shifts=normalisation == "layer",
     )  # fmt: skip
-    # In one place, and in local steps, the batch's own statistics are everybody's.
-    own = config.scenario != "federated" or config.averaging != "syncopt"
-    normalisation = "batch" if own and config.normalisation == "sync" else config.normalisation
     return Network(config.model, sizes, normalisation, config.precision)
 
 
@@ -233,7 +222,7 @@ def task_of(config: NeuralTerms, state: State) -> Task:
     return Task(
         *pack_words(state.words), architecture_of(network), config.embedding, state.weights, state.statistics,
         schedule.seed, state.step, schedule.batches, _local_steps(config), config.batch_size, config.learning_rate,
-        config.betas, config.compression,
+        config.betas, _local_moments(config, state), config.validation, config.stop_after, config.compression,
     )  # fmt: skip
 
 
@@ -242,17 +231,29 @@ def _local_steps(config: NeuralTerms) -> int:
     return -config.epochs if config.scenario == "alone" else config.local_steps
 
 
+def _local_moments(config: NeuralTerms, state: State) -> Moments | None:
+    shared = config.averaging != "syncopt" and config.local_moments == "averaged"
+    return state.moments if shared and config.scenario != "alone" else None
+
+
 def finished(config: NeuralTerms, state: State, steps: int = 1) -> bool:
-    """The paper's rule: the weights have stalled, or the limit is reached."""
-    limit = config.epochs * Schedule.over(state.documents, config.batch_size, 0).batches
+    """The paper's rules: the weights have stalled, the limit is reached, or validation no longer improves."""
+    limit = config.epochs * batches_of(config, state)
     if config.rounds is not None:
         limit = min(limit, config.rounds * steps)
-    return state.step >= limit or state.calm >= config.patience
+    waited = 0 if state.best is None else state.best.waited
+    return state.step >= limit or state.calm >= config.patience or waited >= config.stop_after
+
+
+def batches_of(config: NeuralTerms, state: State) -> int:
+    """How many steps an epoch has."""
+    return Schedule.over(state.documents, config.batch_size, 0).batches
 
 
 def result(config: NeuralTerms, state: State) -> Trained:
-    """The shared model."""
-    return Trained(_topics(config, state.words, state.weights, state.statistics, state.embedding_size), {})
+    """The shared model: the last, or with validation the best."""
+    chosen = state.best or state
+    return Trained(_topics(config, state.words, chosen.weights, chosen.statistics, state.embedding_size), {})
 
 
 def result_alone(config: NeuralTerms, words: tuple[str, ...], models: dict[PartyId, OwnModel]) -> Trained:

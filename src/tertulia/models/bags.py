@@ -68,12 +68,26 @@ class Bags:
             None if embeddings is None else np.ascontiguousarray(embeddings[full], np.float32),
         )  # fmt: skip
 
+    def parted(self, share: float, seed: int) -> tuple[Bags, Bags]:
+        """Part training from validation documents, a share of all, by a hash of their id."""
+        return _parted(self, share, seed) if share else (self, self.only(np.zeros(0, np.int64)))
+
+    def only(self, chosen: I64) -> Bags:
+        """Keep some documents."""
+        return Bags(*self.select(chosen))
+
     def select(self, chosen: I64) -> Batch:
         """Take some documents."""
         lengths = np.diff(self.offsets)[chosen]
         places = ranges(self.offsets[chosen], lengths)
         embeddings = None if self.embeddings is None else self.embeddings[chosen]
         return Batch(self.words[places], self.counts[places], offsets_of(lengths), self.keys[chosen], embeddings)
+
+
+@lru_cache(maxsize=64)
+def _parted(bags: Bags, share: float, seed: int) -> tuple[Bags, Bags]:
+    out = _bits(bags.keys, seed, -1, -2, 1)[:, 0] < np.uint64(share * 2.0**64)
+    return bags.only(np.flatnonzero(~out)), bags.only(np.flatnonzero(out))
 
 
 def document_key(name: str) -> int:

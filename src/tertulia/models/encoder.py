@@ -9,7 +9,7 @@ import numpy as np
 
 from tertulia.arrays import F64, Array
 from tertulia.corpus import Corpus
-from tertulia.errors import FormatError
+from tertulia.errors import FormatError, InputError
 
 if TYPE_CHECKING:
     from tertulia.models.network import Network
@@ -41,8 +41,14 @@ class Encoder:
         from tertulia.models.bags import Bags
         from tertulia.models.embeddings import embeddings_of
 
+        network = self.network
         vectors = embeddings_of(corpus, self.embedding) if self.reads_sentences else None
-        bags, network = Bags.of(corpus, vectors, wordless=True), self.network
+        if vectors is not None and vectors.shape[1] != network.sizes.embedding:
+            raise InputError(
+                f"the model reads embeddings of {network.sizes.embedding} numbers, these have {vectors.shape[1]}: "
+                "give documents vectors from where the model's came (`corpus.with_embeddings`)"
+            )
+        bags = Bags.of(corpus, vectors, wordless=True)
         theta = np.empty((bags.n_documents, network.sizes.topics))
         for start in range(0, bags.n_documents, _BATCH):
             chosen = np.arange(start, min(start + _BATCH, bags.n_documents))
