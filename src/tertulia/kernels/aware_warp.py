@@ -69,7 +69,7 @@ def word_pass(
     """The first half of a sweep."""
     keys = tuple(derive(key, label) for label in range(3))
     arrays = (by_word.starts, packed, signal, *ratio, beta, *keys)
-    return warp._pass(word_block, by_word.starts, arrays, ck, beta.sum(), threads)
+    return warp.half_sweep(word_block, by_word.starts, arrays, ck, beta.sum(), threads)
 
 
 def document_pass(
@@ -80,7 +80,7 @@ def document_pass(
     prior = (frozen(alpha, np.float32), *ladder(alpha))
     keys = tuple(derive(key, label) for label in range(3, 5))
     arrays = (documents, by_word.places, packed, longest, *prior, *keys)
-    return warp._pass(document_block, documents, arrays, ck, smoothing, threads)
+    return warp.half_sweep(document_block, documents, arrays, ck, smoothing, threads)
 
 
 @kernel

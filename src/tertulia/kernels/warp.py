@@ -38,6 +38,7 @@ from tertulia.kernels.rng import derive, uniform, uniform32
 
 _LOW = np.uint32(0xFFFF)
 _HIGH = np.uint32(16)
+_GAP = 16  # between counts of different threads: on one line of the cache they would slow each other
 
 
 def pack(places: U32, z: I32, threads: int = 1) -> U32:
@@ -82,7 +83,7 @@ def sweep(
 def word_pass(columns: Columns, packed: U32, ck: I64, beta: float, key: np.uint64, threads: int) -> tuple[I64, int]:
     """The first half of a sweep."""
     arrays = (columns.starts, packed, beta, derive(key, 0), derive(key, 1))
-    return _pass(word_block, columns.starts, arrays, ck, (len(columns.starts) - 1) * beta, threads)
+    return half_sweep(word_block, columns.starts, arrays, ck, (len(columns.starts) - 1) * beta, threads)
 
 
 def document_pass(
@@ -92,17 +93,17 @@ def document_pass(
     longest = int(np.diff(documents).max(initial=0))
     prior = (frozen(alpha, np.float32), *ladder(alpha))
     arrays = (documents, columns.places, packed, longest, *prior, derive(key, 2), derive(key, 3))
-    return _pass(document_block, documents, arrays, ck, (len(columns.starts) - 1) * beta, threads)
+    return half_sweep(document_block, documents, arrays, ck, (len(columns.starts) - 1) * beta, threads)
 
 
-def _pass(
+def half_sweep(
     block: Any, offsets: I64, arrays: tuple[Any, ...], ck: I64, smoothing: float, threads: int
 ) -> tuple[I64, int]:
     """All words or all documents judge and propose, with the counts of topics as they were before."""
     inverse = (1.0 / (ck + smoothing)).astype(np.float32)
     without = (1.0 / (np.maximum(ck - 1, 0) + smoothing)).astype(np.float32)
     ranges = blocks.shares(offsets, threads)
-    counts = np.zeros((max(len(ranges), 1), len(ck)), dtype=np.int64)
+    counts = np.zeros((max(len(ranges), 1), len(ck) + _GAP), dtype=np.int64)[:, : len(ck)]
     jobs = [(first, last, *arrays, inverse, without, counts[b]) for b, (first, last) in enumerate(ranges)]
     moves = sum(blocks.run(block, jobs, threads))
     return counts.sum(axis=0), moves
@@ -123,7 +124,7 @@ def word_block(
 ) -> int:
     """Words first..last-1 judge, then propose."""
     K, b = inverse.shape[0], np.float32(beta)
-    cw, own = np.zeros(K, dtype=np.int32), np.zeros(K, dtype=np.int64)  # own: rows of ck share lines of the cache
+    cw = np.zeros(K, dtype=np.int32)
     moves = 0
     for w in range(first, last):
         start, n = np.uintp(starts[w]), np.uintp(starts[w + 1] - starts[w])
@@ -140,7 +141,7 @@ def word_block(
                 else:
                     new = old
             packed[start + j] = new << _HIGH | old
-            own[new] += 1
+            ck[new] += 1
         whole = (n - 1.0) + K * beta
         for j in range(n):
             x = packed[start + j]
@@ -152,7 +153,6 @@ def word_block(
             else:
                 s = np.uint32(min((r - (n - 1.0)) / beta, K - 1.0))
             packed[start + j] = (x >> _HIGH << _HIGH) | s
-    ck[:] = own
     return moves
 
 
@@ -175,7 +175,7 @@ def document_block(
 ) -> int:
     """Documents first..last-1 judge, then propose."""
     K = inverse.shape[0]
-    cd, own = np.zeros(K, dtype=np.int32), np.zeros(K, dtype=np.int64)
+    cd = np.zeros(K, dtype=np.int32)
     mine = np.empty(longest, dtype=np.uint32)
     moves = 0
     for d in range(first, last):
@@ -195,7 +195,7 @@ def document_block(
                 else:
                     new = old
             mine[j] = new << _HIGH | old
-            own[new] += 1
+            ck[new] += 1
         whole = (n - 1.0) + upto[K - 1]
         for j in range(n):
             cd[mine[j] & _LOW], cd[mine[j] >> _HIGH] = 0, 0
@@ -206,5 +206,4 @@ def document_block(
             else:
                 s = np.uint32(climb(upto, guide, (r - (n - 1.0)) / upto[K - 1]))
             packed[places[start + j]] = (mine[j] >> _HIGH << _HIGH) | s
-    ck[:] = own
     return moves
