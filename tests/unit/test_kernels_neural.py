@@ -83,6 +83,9 @@ def test_softplus_and_its_slope_hold_everywhere(dtype, tolerance):
     with np.errstate(over="ignore"):
         assert np.abs(slopes - 1 / (1 + np.exp(-x.astype(float)))).max() < tolerance
     assert np.array_equal(sums, slopes[0])
+    broken = np.array([[np.nan, 1.0]], dtype)
+    hidden.activate(broken, np.zeros(2, dtype))
+    assert np.isnan(broken).tolist() == [[True, False]]
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 1e-5)])

@@ -140,9 +140,10 @@ def test_training_lowers_the_loss_and_a_single_document_is_passed_over(bags):
     assert np.array_equal(train(net, start, alone, Schedule(0, 1), range(3), 0.01).weights, start.weights)
 
 
+@pytest.mark.parametrize("normalisation", ["batch", "layer"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_training_in_two_parts_is_training_in_one(kind, bags):
-    net = network(kind)
+def test_training_in_two_parts_is_training_in_one(kind, normalisation, bags):
+    net = network(kind, normalisation)
     start = Progress(net.start(0), net.resting(), 0.0)
     whole = train(net, start, bags, Schedule(0, 4), range(11), 0.01)
     half = train(net, start, bags, Schedule(0, 4), range(5), 0.01)

@@ -129,8 +129,8 @@ def _plus_times(builder: Any, a: Any, b: Any, c: Any) -> Any:
 
 def _exp(builder: Any, form: _Format, x: Any) -> Any:
     most, least = form.everywhere(form.most), form.everywhere(-form.most)
-    x = builder.select(builder.fcmp_ordered("<", x, most), x, most)
-    x = builder.select(builder.fcmp_ordered(">", x, least), x, least)
+    x = builder.select(builder.fcmp_unordered("<", x, most), x, most)  # unordered: what is no number stays so
+    x = builder.select(builder.fcmp_unordered(">", x, least), x, least)
     # What is added to 1.5 * 2^mantissa is rounded to a whole number, and stands in the lowest bits.
     shift = form.everywhere(1.5 * 2.0**form.mantissa)
     shifted = _plus_times(builder, x, form.everywhere(1.0 / math.log(2.0)), shift)

@@ -69,6 +69,8 @@ class Adam:
                 self.seen[slope.places] = self.now
             else:
                 adam.step(*self.flat[name], slope.reshape(-1), rates)
+                if name == "words":
+                    self.seen[:] = self.now  # none waits
 
     def _rates(self, times: float) -> Array:
         """The numbers of the next step, which also become part of the past."""
