@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from importlib.util import find_spec
 from typing import Any
 
-from tertulia.api import FTM, PCTD, FedLDA, as_corpus
+from tertulia.api import FTM, PCTD, FedLDA, GFedNTM, as_corpus
 from tertulia.kernels.warm import compile_all
 from tertulia.metrics import topic_coherence
 
@@ -28,6 +29,8 @@ def main() -> None:
         FedLDA(
             topics=2, rounds=1, mode="paper", mechanism=mechanism, epsilon=3.0, sampler=sampler, vocabulary=public
         ).fit(texts)
+    if find_spec("torch"):
+        GFedNTM(topics=2, epochs=1, batch_size=8, averaging="fedavg", vocabulary=public).fit(texts)
     corpus = as_corpus("north", texts["north"]).encode(model.vocabulary)
     for measure in ("npmi", "umass", "c_v"):
         topic_coherence(model, corpus, measure, top=2)

@@ -7,13 +7,15 @@ import sys
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 import tertulia as tt
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.models import synchronised
 from tertulia.models.bags import Bags, Noise, Schedule, document_key
 from tertulia.models.network import Network
-from tertulia.models.prodlda import Sizes, divergence, laplace_prior
+from tertulia.models.prodlda import EPS, Sizes, divergence, laplace_prior
+from tertulia.models.sparse import Rows
 from tertulia.models.synchronised import Shared
 from tertulia.models.training import Progress, train
 
@@ -50,6 +52,25 @@ def test_gradients_are_those_of_finite_differences(kind, literal, normalisation,
         move = np.zeros_like(flat)
         move[place] = 1e-5
         assert found[place] == pytest.approx((loss(move) - loss(-move)) / 2e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+@pytest.mark.parametrize(("kind", "literal"), [(k, False) for k in KINDS] + [("combinedtm", True)])
+def test_gradients_by_hand_are_those_of_autograd(kind, literal, dropout, bags):
+    net = network(kind, literal=literal, dropout=dropout)
+    inputs = net.inputs(bags.select(np.arange(20)), Noise(1, 2))
+    found = net.value(net.tensors(net.start(3)), inputs)
+    weights = {name: weight.requires_grad_() for name, weight in net.tensors(net.start(3)).items()}
+
+    def norm(layer, raw):
+        return functional.batch_norm(raw, None, None, training=True, eps=EPS)
+
+    loss = net.losses(weights, inputs, norm).sum()
+    assert found.loss == pytest.approx(loss.item(), rel=1e-13)
+    for name, expected in zip(weights, torch.autograd.grad(loss, list(weights.values())), strict=True):
+        slope = found.slopes[name]
+        slope = slope.spread(V) if isinstance(slope, Rows) else slope
+        assert np.abs(slope - expected.numpy()).max() < 1e-10 * max(1.0, expected.abs().max().item())
 
 
 def test_five_sums_equal_one_batch(bags):
@@ -117,6 +138,18 @@ def test_training_lowers_the_loss_and_a_single_document_is_passed_over(bags):
     assert last.loss < first.loss
     alone = Bags(*bags.select(np.arange(1)))
     assert np.array_equal(train(net, start, alone, Schedule(0, 1), range(3), 0.01).weights, start.weights)
+
+
+@pytest.mark.parametrize("normalisation", ["batch", "layer"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_training_in_two_parts_is_training_in_one(kind, normalisation, bags):
+    net = network(kind, normalisation)
+    start = Progress(net.start(0), net.resting(), 0.0)
+    whole = train(net, start, bags, Schedule(0, 4), range(11), 0.01)
+    half = train(net, start, bags, Schedule(0, 4), range(5), 0.01)
+    again = train(net, half, bags, Schedule(0, 4), range(5, 11), 0.01)
+    assert np.abs(again.weights - whole.weights).max() < 1e-14
+    assert again.moments.steps == whole.moments.steps > half.moments.steps
 
 
 def test_divergence_of_training_is_told(bags):

@@ -29,6 +29,11 @@ def kernel(function: _F) -> _F:
     return _compiled(function, nogil=True)
 
 
+def loose_kernel(function: _F) -> _F:
+    """The same, but sums may be taken in any order: they then run in vector registers, and their last bits may vary."""
+    return _compiled(function, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
+
+
 def frozen(x: Any, dtype: DTypeLike) -> Array:
     """A contiguous read-only view of `x`: memory maps and plain arrays then share one compiled version."""
     view = np.ascontiguousarray(np.asarray(x), dtype=dtype).view()

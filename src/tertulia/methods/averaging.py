@@ -22,7 +22,8 @@ from tertulia.methods.neural_terms import DOCUMENTS, LOSS, MOMENTS, STATISTICS, 
 from tertulia.methods.optimisers import Moments, at_rest, stepped
 from tertulia.methods.stopping import checked
 from tertulia.models.bags import Bags, Schedule
-from tertulia.models.training import Progress, Remembered, train
+from tertulia.models.optimiser import Moments as Remembered
+from tertulia.models.training import Progress, train
 from tertulia.models.validation import train_until
 
 _FEDADAM = (0.9, 0.99), 1e-3  # betas and epsilon, as Reddi et al. advise
@@ -45,8 +46,8 @@ def train_locally(party: Party, state: Any, ask: Task) -> tuple[Any, LocalUpdate
     bags = ask.bags(party)
     end = _trained(ask, bags) if bags.n_documents else _start(ask)
     moments = np.zeros((2, 0), ask.weights.dtype)
-    if ask.moments is not None and end.adam is not None:
-        moments = np.stack(end.adam[:2])
+    if ask.moments is not None and end.moments is not None:
+        moments = np.stack(end.moments[:2])
     return state, LocalUpdate(
         party.release(end.weights - ask.weights, WEIGHTS),
         party.release(moments, MOMENTS if moments.size else WEIGHTS),  # nothing, where they stay
@@ -73,8 +74,8 @@ def _schedule(ask: Task, bags: Bags) -> Schedule:
 
 def _start(ask: Task) -> Progress:
     known = ask.moments
-    adam = None if known is None else Remembered(known.first, known.second, known.step)
-    return Progress(ask.weights, ask.statistics, 0.0, adam)
+    moments = None if known is None else Remembered(known.first, known.second, known.step)
+    return Progress(ask.weights, ask.statistics, 0.0, moments)
 
 
 def _trained(ask: Task, bags: Bags) -> Progress:

@@ -7,7 +7,6 @@ step. So the batch of many parties is the union of theirs, and many parties can 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,13 +14,12 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from tertulia.arrays import F32, F64, I64, U64, Array
+from tertulia.arrays import F32, I64, U64, Array
 from tertulia.corpus import Corpus
-from tertulia.corpus.units import offsets_of, ranges
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+from tertulia.corpus.units import offsets_of
+from tertulia.kernels import bagged, document_noise
 
 
 class Batch(NamedTuple):
@@ -78,15 +76,13 @@ class Bags:
 
     def select(self, chosen: I64) -> Batch:
         """Take some documents."""
-        lengths = np.diff(self.offsets)[chosen]
-        places = ranges(self.offsets[chosen], lengths)
         embeddings = None if self.embeddings is None else self.embeddings[chosen]
-        return Batch(self.words[places], self.counts[places], offsets_of(lengths), self.keys[chosen], embeddings)
+        return Batch(*bagged.select(self.words, self.counts, self.offsets, chosen), self.keys[chosen], embeddings)
 
 
 @lru_cache(maxsize=64)
 def _parted(bags: Bags, share: float, seed: int) -> tuple[Bags, Bags]:
-    out = _bits(bags.keys, seed, -1, -2, 1)[:, 0] < np.uint64(share * 2.0**64)
+    out = document_noise.bits(bags.keys, _salt(seed, -1, -2)) < np.uint64(share * 2.0**64)
     return bags.only(np.flatnonzero(~out)), bags.only(np.flatnonzero(out))
 
 
@@ -127,7 +123,8 @@ class Schedule(NamedTuple):
 @lru_cache(maxsize=64)  # a few parties, one epoch each
 def _epoch(bags: Bags, schedule: Schedule, epoch: int) -> tuple[I64, I64]:
     """Documents in the order of their turns, and where each batch starts."""
-    turns = (_bits(bags.keys, schedule.seed, epoch, -1, 1)[:, 0] % np.uint64(schedule.batches)).astype(np.int64)
+    bits = document_noise.bits(bags.keys, _salt(schedule.seed, epoch, -1))
+    turns = (bits % np.uint64(schedule.batches)).astype(np.int64)
     # Within a batch documents stand in the order of their keys, whoever holds them: sums then hardly depend on parties.
     order = np.lexsort((bags.keys, turns))
     return order, offsets_of(np.bincount(turns, minlength=schedule.batches))
@@ -139,31 +136,19 @@ class Noise(NamedTuple):
     seed: int
     step: int
 
-    def normal(self, keys: U64, n: int, stream: int) -> F64:
-        """Draw standard normals [B, n], by Box and Muller."""
-        half = (n + 1) // 2
-        uniform = ((_bits(keys, self.seed, self.step, stream, 2 * half) >> np.uint64(12)) + 0.5) * 2.0**-52
-        radius, angle = np.sqrt(-2.0 * np.log(uniform[:, :half])), (2.0 * math.pi) * uniform[:, half:]
-        return np.concatenate((radius * np.cos(angle), radius * np.sin(angle)), axis=1)[:, :n]
+    def normal(self, keys: U64, n: int, stream: int, dtype: DTypeLike = np.float64) -> Array:
+        """Draw standard normals [B, n]."""
+        drawn = np.empty((len(keys), n), dtype)
+        document_noise.normals(keys, _salt(self.seed, self.step, stream), drawn)
+        return drawn
 
-    def mask(self, keys: U64, n: int, stream: int, dropout: float) -> F32:
+    def mask(self, keys: U64, n: int, stream: int, dropout: float, dtype: DTypeLike = np.float32) -> Array:
         """Draw a dropout mask [B, n]: 0 with probability `dropout` (to 16 bits), else what keeps the mean."""
-        quarter = (n + 3) // 4  # 16 bits an entry
-        entries = _bits(keys, self.seed, self.step, stream, quarter).view(np.uint16)[:, :n]
-        kept: F32 = (entries >= round(dropout * 65536)).astype(np.float32) / np.float32(1.0 - dropout)
-        return kept
+        drawn, kept = np.empty((len(keys), n), dtype), float(np.float32(1.0) / np.float32(1.0 - dropout))
+        document_noise.mask(keys, _salt(self.seed, self.step, stream), round(dropout * 65536), kept, drawn)
+        return drawn
 
 
-def _bits(keys: U64, seed: int, step: int, stream: int, n: int) -> U64:
-    """Random bits [B, n]: splitmix64, started from a mix of document, seed, step and stream."""
+def _salt(seed: int, step: int, stream: int) -> np.uint64:
     text = f"{seed}/{step}/{stream}".encode()
-    salt = np.uint64(int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little"))
-    places = np.arange(1, n + 1, dtype=np.uint64) * _GOLDEN
-    return _mixed(_mixed(keys ^ salt)[:, None] + places)
-
-
-def _mixed(x: Array) -> U64:
-    x = (x ^ (x >> np.uint64(30))) * _MIX[0]
-    x = (x ^ (x >> np.uint64(27))) * _MIX[1]
-    mixed: U64 = x ^ (x >> np.uint64(31))
-    return mixed
+    return np.uint64(int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little"))

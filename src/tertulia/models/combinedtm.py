@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tertulia.errors import InputError
 from tertulia.models.prodlda import Inputs, Sizes, Weights, body
+from tertulia.models.sparse import Slopes
 
 # The one layer takes larger steps than each of the two: chosen among 1, 4 and 16 by the loss on newsgroup posts.
 GAIN = 16.0
@@ -27,10 +28,26 @@ def shapes(sizes: Sizes) -> dict[str, tuple[int, ...]]:
 
 def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
     """Read a bag of words and an embedding."""
-    words = inputs.bow.times(weights["words"])
-    embeddings = inputs.embeddings
-    if embeddings is None:
-        raise InputError("CombinedTM reads sentence embeddings: give a corpus that keeps its texts, or with_embeddings")
+    words, embeddings = inputs.bow.times(weights["words"]), _embeddings(inputs)
     if "folded" in weights:
         return words + (GAIN * embeddings) @ weights["folded"]
     return words + (embeddings @ weights["adapter"] + weights["adapter_bias"]) @ weights["adapted"]
+
+
+def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> Slopes:
+    """The gradient by its weights, from that by its output."""
+    words, embeddings = inputs.bow.times_slopes(slopes), _embeddings(inputs)
+    if "folded" in weights:
+        return {"words": words, "folded": ((GAIN * embeddings).T @ slopes).numpy()}
+    adapted = embeddings @ weights["adapter"] + weights["adapter_bias"]
+    by_adapted = slopes @ weights["adapted"].T
+    dense = {
+        "adapter": embeddings.T @ by_adapted, "adapter_bias": by_adapted.sum(dim=0), "adapted": adapted.T @ slopes
+    }  # fmt: skip
+    return {"words": words, **{name: slope.numpy() for name, slope in dense.items()}}
+
+
+def _embeddings(inputs: Inputs) -> Tensor:
+    if inputs.embeddings is None:
+        raise InputError("CombinedTM reads sentence embeddings: give a corpus that keeps its texts, or with_embeddings")
+    return inputs.embeddings

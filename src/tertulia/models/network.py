@@ -24,9 +24,10 @@ except ModuleNotFoundError as error:
 from torch import Tensor
 from torch.nn import functional
 
-from tertulia.models import combinedtm, prodlda, zeroshottm
+from tertulia.models import backprop, combinedtm, prodlda, zeroshottm
+from tertulia.models.backprop import Value
 from tertulia.models.prodlda import EPS, Inputs, Sizes, Weights
-from tertulia.models.sparse import decode
+from tertulia.models.sparse import Rows
 
 Kind = Literal["prodlda", "combinedtm", "zeroshottm"]
 Normalisation = Literal["batch", "sync", "layer"]
@@ -86,8 +87,8 @@ class Network:
         return {name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items(), strict=True)}
 
     def tensors(self, flat: Array) -> Weights:
-        """Weights as tensors that share the array's memory and collect gradients."""
-        return {name: torch.from_numpy(part).requires_grad_() for name, part in self.named(flat).items()}
+        """Weights as tensors that share the array's memory."""
+        return {name: torch.from_numpy(part) for name, part in self.named(flat).items()}
 
     def inputs(self, batch: Batch, noise: Noise | None) -> Inputs:
         """A batch as the network reads it."""
@@ -102,26 +103,27 @@ class Network:
         theta, kl = prodlda.sample(weights, inputs, norm(0, self.encode(weights, inputs)), self.sizes)
         return kl + prodlda.score(norm(1, theta @ weights["beta"]), inputs)
 
-    def loss(self, weights: Weights, inputs: Inputs) -> tuple[Tensor, Array]:
-        """The summed loss of a batch under its own statistics (or LayerNorm, which has none), and these."""
-        if self.normalisation == "layer":
-            return self.losses(weights, inputs, layer_norm).sum(), self.resting()
-        raw = self.encode(weights, inputs)
-        gaussian = functional.batch_norm(raw, None, None, training=True, eps=EPS)
-        theta, kl = prodlda.sample(weights, inputs, gaussian, self.sizes)
-        words, *decoder = decode(theta, weights["beta"], inputs.bow, EPS)
-        variance, mean = torch.var_mean(raw.detach(), dim=0, correction=0)
-        statistics = torch.stack([torch.cat((mean, decoder[0])), torch.cat((variance, decoder[1]))])
-        return kl.sum() + words, statistics.detach().numpy()
+    def value(self, weights: Weights, inputs: Inputs) -> Value:
+        """The summed loss of a batch, its gradient, and the batch's statistics, by which it is normalised.
+
+        LayerNorm has none.
+        """
+        if self.normalisation != "layer":
+            return backprop.value(_MODELS[self.kind], weights, inputs, self.sizes)
+        for weight in weights.values():
+            weight.requires_grad_()
+        loss = self.losses(weights, inputs, layer_norm).sum()
+        slopes = torch.autograd.grad(loss, list(weights.values()))
+        return Value(loss.item(), self.resting(), {name: g.numpy() for name, g in zip(weights, slopes, strict=True)})
 
     def gradient(self, flat: Array, batch: Batch, noise: Noise) -> Gradient:
         """The gradient of a batch's mean loss with the batch's own statistics."""
         if batch.size < self.least:
             return Gradient(np.zeros_like(flat), 0.0, self.resting())
-        weights = self.tensors(flat)
-        total, statistics = self.loss(weights, self.inputs(batch, noise))
-        gradients = torch.autograd.grad(total / batch.size, list(weights.values()))
-        return Gradient(flattened(gradients), total.item() / batch.size, statistics)
+        found = self.value(self.tensors(flat), self.inputs(batch, noise))
+        parts = (g.spread(self.sizes.words) if isinstance(g, Rows) else g for g in found.slopes.values())
+        flat = np.concatenate([part.reshape(-1) for part in parts]) / flat.dtype.type(batch.size)
+        return Gradient(flat, found.loss / batch.size, found.statistics)
 
     @property
     def least(self) -> int:

@@ -11,6 +11,7 @@ softmax is theta; words are drawn from softmax(norm(theta beta)). Both `norm`s a
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from torch.nn import functional
 
 from tertulia.arrays import F64
 from tertulia.models.bags import Batch, Noise
-from tertulia.models.sparse import Bow
+from tertulia.models.sparse import Bow, Slopes
 
 Weights = dict[str, Tensor]
 EPS = 1e-5  # of the norms
@@ -55,13 +56,14 @@ class Inputs(NamedTuple):
         """Draw the batch's noise; without any (to infer) the Gaussian's mean is taken and nothing is dropped."""
         K, H, p = sizes.topics, sizes.hidden[-1], sizes.dropout
         embeddings = None if batch.embeddings is None else torch.from_numpy(batch.embeddings).to(dtype)
-        bow = Bow.of(batch, dtype)
+        bow = Bow.of(batch, sizes.words, dtype)
         if noise is None:
             return cls(bow, embeddings, torch.zeros((), dtype=dtype), None, None)
-        normal = torch.from_numpy(noise.normal(batch.keys, K, 0)).to(dtype)
+        kind = np.float32 if dtype == torch.float32 else np.float64
+        normal = torch.from_numpy(noise.normal(batch.keys, K, 0, kind))
         if p == 0:
             return cls(bow, embeddings, normal, None, None)
-        masks = (torch.from_numpy(noise.mask(batch.keys, n, s, p)).to(dtype) for s, n in ((1, H), (2, K)))
+        masks = (torch.from_numpy(noise.mask(batch.keys, n, s, p, kind)) for s, n in ((1, H), (2, K)))
         return cls(bow, embeddings, normal, *masks)
 
 
@@ -89,15 +91,24 @@ def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
     return inputs.bow.times(weights["words"])
 
 
+def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> Slopes:
+    """The gradient by its weights, from that by its output."""
+    return {"words": inputs.bow.times_slopes(slopes)}
+
+
 def encode(weights: Weights, inputs: Inputs, first: Tensor) -> Tensor:
     """Mean and log variance of the Gaussian over topics, before their norm: [B, 2K]."""
-    h = functional.softplus(first + weights["bias0"])
+    h = _softplus(first + weights["bias0"])
     for i in range(1, sum(name.startswith("bias") for name in weights)):
-        h = functional.softplus(torch.addmm(weights[f"bias{i}"], h, weights[f"hidden{i}"]))
+        h = _softplus(torch.addmm(weights[f"bias{i}"], h, weights[f"hidden{i}"]))
     if inputs.keep_hidden is not None:
         h = h * inputs.keep_hidden
     raw = h @ weights["head"]
     return raw + weights["head_bias"] if "head_bias" in weights else raw
+
+
+def _softplus(x: Tensor) -> Tensor:
+    return functional.softplus(x, threshold=40.0)  # above it torch says x; from its default, 20, float64 can tell that
 
 
 def sample(weights: Weights, inputs: Inputs, gaussian: Tensor, sizes: Sizes) -> tuple[Tensor, Tensor]:
@@ -111,8 +122,14 @@ def sample(weights: Weights, inputs: Inputs, gaussian: Tensor, sizes: Sizes) -> 
 
 def prior_of(weights: Weights, sizes: Sizes, like: Tensor) -> tuple[Tensor, Tensor]:
     """The prior's mean and log variance, learned or fixed."""
-    mean, variance = (torch.from_numpy(part).to(like) for part in laplace_prior(np.full(sizes.topics, sizes.alpha)))
-    return weights.get("prior_mean", mean), weights.get("prior_log_variance", variance.log())
+    mean, log_variance = _fixed_prior(sizes.topics, sizes.alpha, like.dtype)
+    return weights.get("prior_mean", mean), weights.get("prior_log_variance", log_variance)
+
+
+@lru_cache(maxsize=8)
+def _fixed_prior(K: int, alpha: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    mean, variance = laplace_prior(np.full(K, alpha))
+    return torch.from_numpy(mean).to(dtype), torch.from_numpy(np.log(variance)).to(dtype)
 
 
 def laplace_prior(alpha: F64) -> tuple[F64, F64]:
@@ -136,7 +153,7 @@ def divergence(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log
 
 def score(logits: Tensor, inputs: Inputs) -> Tensor:
     """The negative log likelihood of each document's words, [B]."""
-    tokens = inputs.bow.row_sums()
+    tokens = torch.from_numpy(inputs.bow.tokens)
     return tokens * torch.logsumexp(logits, dim=1) - inputs.bow.row_dots(logits)
 
 

@@ -1,123 +1,143 @@
-"""A batch of bags of words as tensors, and the two layers that are as wide as the vocabulary.
+"""A batch of bags of words, and the two layers that are as wide as the vocabulary.
 
-The first is computed for the words that a batch holds, a third of all or fewer; the second makes its loss and gradient
-in one go, with as few passes over batch x vocabulary as there can be.
+The first is computed for the words that a batch holds, a third of all or fewer, and so is its gradient; the second
+makes its loss and gradient in one go: three matrix products, and two passes over batch x vocabulary between them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
+from tertulia.arrays import I64, Array
+from tertulia.kernels import bagged, experts
+from tertulia.kernels.exponents import padded
 from tertulia.models.bags import Batch
 
 
-class Bow(NamedTuple):
+class Rows(NamedTuple):
+    """Some rows of a matrix that is zero elsewhere."""
+
+    places: I64  # [U] ascending
+    values: Array  # [U, H]
+
+    def spread(self, height: int) -> Array:
+        """The whole matrix."""
+        whole = np.zeros((height, self.values.shape[1]), self.values.dtype)
+        whole[self.places] = self.values
+        return whole
+
+
+Slopes = dict[str, Array | Rows]  # a gradient, by weight
+
+
+class ByWord(NamedTuple):
+    """The bags of words of a batch, word after word."""
+
+    words: I64  # [U] those that occur
+    starts: I64  # [U + 1] where the entries of each begin
+    holders: I64  # [N] the document
+    counts: Array  # [N]
+
+
+@dataclass(frozen=True)
+class Bow:
     """The bags of words of a batch."""
 
-    words: Tensor  # [N] the words of each document, one document after the other
-    counts: Tensor  # [N]
-    offsets: Tensor  # [B] where each document starts
-    rows: Tensor  # [N] the document of each word
-    present: Tensor  # [U] the distinct words of the batch
-    columns: Tensor  # [N] which of these each word is
+    words: I64  # [N] the words of each document, one document after the other
+    counts: Array  # [N]
+    offsets: I64  # [B + 1] where each document starts
+    V: int
 
     @classmethod
-    def of(cls, batch: Batch, dtype: torch.dtype) -> Bow:
-        """Index a batch."""
-        present, columns = np.unique(batch.words, return_inverse=True)
-        rows = np.repeat(np.arange(batch.size), np.diff(batch.offsets))
-        counts = torch.from_numpy(batch.counts).to(dtype)
-        words, offsets, *rest = map(torch.from_numpy, (batch.words, batch.offsets[:-1], rows, present, columns))
-        return cls(words, counts, offsets, *rest)
+    def of(cls, batch: Batch, V: int, dtype: torch.dtype) -> Bow:
+        """Take them from a batch."""
+        counts = batch.counts if dtype == torch.float32 else batch.counts.astype(np.float64)
+        return cls(batch.words, counts, batch.offsets, V)
 
     @property
     def size(self) -> int:
         """The number of documents."""
-        return len(self.offsets)
+        return len(self.offsets) - 1
+
+    @cached_property
+    def rows(self) -> I64:
+        """The document of each word, [N]."""
+        return np.repeat(np.arange(self.size), np.diff(self.offsets))
+
+    @cached_property
+    def tokens(self) -> Array:
+        """The number of tokens of each document, [B]."""
+        return bagged.tokens(self.counts, self.offsets)
+
+    @cached_property
+    def by_word(self) -> ByWord:
+        """The same, word after word."""
+        return ByWord(*bagged.by_word(self.words, self.counts, self.offsets, self.V))
 
     def times(self, weight: Tensor) -> Tensor:
         """Multiply the bags with a [V, H] weight: [B, H]."""
+        if not weight.requires_grad:
+            return self._times(weight)
         product: Tensor = _Times.apply(weight, self)  # type: ignore[no-untyped-call]
         return product
 
-    def row_sums(self) -> Tensor:
-        """The number of tokens of each document, [B]."""
-        return torch.zeros(self.size, dtype=self.counts.dtype).index_add_(0, self.rows, self.counts)
+    def _times(self, weight: Tensor) -> Tensor:
+        return torch.from_numpy(bagged.times(self.words, self.counts, self.offsets, weight.numpy()))
+
+    def times_slopes(self, slopes: Tensor) -> Rows:
+        """The gradient by that weight, from the one by the product."""
+        index = self.by_word
+        values = bagged.times_slopes(index.starts, index.holders, index.counts, slopes.contiguous().numpy())
+        return Rows(index.words, values)
 
     def row_dots(self, logits: Tensor) -> Tensor:
         """The sum of each document's [B, V] logits over its own tokens, [B]."""
-        own = self.counts * logits[self.rows, self.words]
-        return torch.zeros(self.size, dtype=own.dtype).index_add(0, self.rows, own)
+        rows = torch.from_numpy(self.rows)
+        own = torch.from_numpy(self.counts) * logits[rows, torch.from_numpy(self.words)]
+        return torch.zeros(self.size, dtype=own.dtype).index_add(0, rows, own)
 
 
 class _Times(torch.autograd.Function):
-    """Bags times weight; its gradient is computed for the words that occur, by one small dense product."""
+    """Bags times weight."""
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, bow: Bow) -> Tensor:
-        ctx.bow, ctx.shape = bow, weight.shape
-        return functional.embedding_bag(bow.words, weight, bow.offsets, mode="sum", per_sample_weights=bow.counts)
+        ctx.bow = bow
+        return bow._times(weight)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        (g,) = gradients  # [B, H]
         bow: Bow = ctx.bow
-        dense = torch.zeros(bow.size, len(bow.present), dtype=g.dtype)
-        dense[bow.rows, bow.columns] = bow.counts
-        return torch.zeros(ctx.shape, dtype=g.dtype).index_copy_(0, bow.present, dense.T @ g), None
+        return torch.from_numpy(bow.times_slopes(gradients[0]).spread(bow.V)), None
 
 
 class Decoded(NamedTuple):
     """What the decoder makes of a batch with the batch's own statistics."""
 
-    loss: Tensor  # the negative log likelihood of all words
-    mean: Tensor  # [V] of theta beta
-    variance: Tensor  # [V]
+    loss: float  # the negative log likelihood of all words
+    mean: Array  # [V] of theta beta
+    variance: Array  # [V]
+    theta: Array  # [B, K] the gradient by theta
+    beta: Array  # [K, V] the one by beta
 
 
-def decode(theta: Tensor, beta: Tensor, bow: Bow, eps: float) -> Decoded:
-    """Score a batch's words under softmax(BatchNorm(theta beta)), with a gradient for theta and beta."""
-    centred = theta - theta.mean(dim=0)
-    loss, variance = _Decode.apply(centred, beta, bow, eps)  # type: ignore[no-untyped-call]
-    return Decoded(loss, theta.detach().mean(dim=0) @ beta.detach(), variance)
+def decode(theta: Array, beta: Tensor, bow: Bow, eps: float) -> Decoded:
+    """Score a batch's words under softmax(BatchNorm(theta beta)).
 
-
-class _Decode(torch.autograd.Function):
-    """Words under softmax(BatchNorm(theta beta)); loss and gradient in one go, over one [B, V] array and its exponent.
-
-    Theta comes centred, so its product with beta is, and with the columns of beta scaled it is the normalised one.
+    With theta centred, so is its product with beta: BatchNorm only scales it.
     """
-
-    @staticmethod
-    def forward(ctx: Any, theta: Tensor, beta: Tensor, bow: Bow, eps: float) -> tuple[Tensor, Tensor]:
-        B = bow.size
-        logits = theta @ beta  # [B, V]
-        variance = (logits * logits).sum(dim=0) / B
-        scale = torch.rsqrt(variance + eps)
-        logits *= scale  # now within sqrt(B) of 0: no maximum need be taken out before exp
-        tokens = bow.row_sums()
-        own = torch.dot(bow.counts, logits[bow.rows, bow.words])
-        dy = logits.exp()
-        totals = dy.sum(dim=1)
-        loss = torch.dot(tokens, totals.log()) - own
-        dy *= (tokens / totals)[:, None]
-        dy[bow.rows, bow.words] -= bow.counts  # the gradient of the normalised logits
-        inner = theta.T @ dy  # [K, V]
-        # BatchNorm takes out of dy its mean, which centred theta does anyway, and its part along the logits.
-        along = (beta * inner).sum(dim=0).mul_(scale / B)
-        dy.addcmul_(logits, along, value=-1.0)
-        scaled = beta * scale
-        ctx.dtheta = dy @ scaled.T
-        ctx.dbeta = torch.addcmul(inner, (theta.T @ theta) @ scaled, along, value=-1.0).mul_(scale)
-        ctx.mark_non_differentiable(variance)
-        return loss, variance
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        g = gradients[0]
-        return g * ctx.dtheta, ctx.dbeta.mul_(g), None, None
+    B = len(theta)
+    centred = torch.from_numpy(experts.centred(theta, padded(B + 1)))
+    product = beta.T @ centred  # [V, B], and the mean
+    logits, index = product.numpy(), bow.by_word
+    mean, variance, scale, totals = experts.normalise(logits, B, eps)
+    loss, rates = experts.score(logits, totals, bow.tokens, *index)
+    experts.slopes(logits, rates, *index, B, scale)  # all 0 beyond the last document
+    by_theta = experts.centred_slopes((beta @ product).numpy(), B)
+    return Decoded(loss, mean, variance, by_theta, (centred @ product.T).numpy())

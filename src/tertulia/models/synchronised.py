@@ -83,7 +83,7 @@ def gradient(network: Network, flat: Array, batch: Batch, noise: Noise, shared: 
     """A party's gradient and loss, both divided by its own documents."""
     if batch.size == 0:
         return np.zeros_like(flat), 0.0
-    weights = network.tensors(flat)
+    weights = {name: weight.requires_grad_() for name, weight in network.tensors(flat).items()}
     found = _forward(network, weights, batch, noise, shared)
     assert found.loss is not None
     parts = torch.autograd.grad(_objective(found, shared) / batch.size, list(weights.values()))

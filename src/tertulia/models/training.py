@@ -5,22 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from tertulia.arrays import Array
 from tertulia.errors import InputError
 from tertulia.models.bags import Bags, Noise, Schedule
 from tertulia.models.network import Network
+from tertulia.models.optimiser import Adam, Moments
 
 MOMENTUM = 0.1  # of running statistics: how much a new batch counts
-
-
-class Remembered(NamedTuple):
-    """What Adam remembers of gradients."""
-
-    first: Array  # flat, as the weights
-    second: Array
-    steps: int
 
 
 class Progress(NamedTuple):
@@ -29,7 +21,7 @@ class Progress(NamedTuple):
     weights: Array  # flat
     statistics: Array  # [2, 2K + V] running means and variances
     loss: float  # mean a document, over the steps taken
-    adam: Remembered | None = None  # None: nothing yet
+    moments: Moments | None = None  # of Adam; None: at rest
 
 
 def train(
@@ -44,24 +36,19 @@ def train(
     """Take some steps of Adam; a batch too small to be normalised is passed over."""
     flat, running = start.weights.copy(), start.statistics.copy()
     weights = network.tensors(flat)  # they share the array's memory
-    optimiser = torch.optim.Adam(list(weights.values()), learning_rate, betas, fused=True)
-    before = start.adam or Remembered(np.zeros_like(flat), np.zeros_like(flat), 0)
-    first, second, taken = before.first.copy(), before.second.copy(), before.steps
-    for weight, m, v in zip(weights.values(), *(network.named(a).values() for a in (first, second)), strict=True):
-        state = {"exp_avg": torch.from_numpy(m), "exp_avg_sq": torch.from_numpy(v)}  # likewise
-        optimiser.state[weight] = {"step": torch.tensor(float(taken)), **state}
+    optimiser = Adam(network, flat, learning_rate, betas, start.moments)
     total, documents = 0.0, 0
     for step in steps:
         batch = schedule.batch(bags, step)
         if batch.size < network.least:
             continue
-        loss, statistics = network.loss(weights, network.inputs(batch, Noise(schedule.seed, step)))
-        optimiser.zero_grad()
-        (loss / batch.size).backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        taken += 1
+        inputs = network.inputs(batch, Noise(schedule.seed, step))
+        optimiser.ready(inputs.bow.by_word.words)
+        loss, statistics, slopes = network.value(weights, inputs)
+        optimiser.step(slopes, 1.0 / batch.size)
         running += MOMENTUM * (statistics - running)
-        total, documents = total + loss.item(), documents + batch.size
+        total, documents = total + loss, documents + batch.size
+    optimiser.finish()
     if not np.isfinite(total):
         raise InputError("training has diverged (the loss is not finite): lower `learning_rate`")
-    return Progress(flat, running, total / max(1, documents), Remembered(first, second, taken))
+    return Progress(flat, running, total / max(1, documents), optimiser.moments)

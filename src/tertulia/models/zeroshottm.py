@@ -9,6 +9,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from tertulia.models.prodlda import Inputs, Sizes, Weights, body
+from tertulia.models.sparse import Slopes
 
 
 def shapes(sizes: Sizes) -> dict[str, tuple[int, ...]]:
@@ -20,3 +21,9 @@ def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
     """Read an embedding."""
     assert inputs.embeddings is not None
     return inputs.embeddings @ weights["sentence"]
+
+
+def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> Slopes:
+    """The gradient by its weights, from that by its output."""
+    assert inputs.embeddings is not None
+    return {"sentence": (inputs.embeddings.T @ slopes).numpy()}

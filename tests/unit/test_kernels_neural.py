@@ -1,0 +1,158 @@
+"""The kernels of the neural models against plain torch: there and back, in both precisions, with empty documents."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from tertulia.kernels import bagged, experts, gaussian, hidden
+from tertulia.models.network import Network
+from tertulia.models.optimiser import Adam
+from tertulia.models.prodlda import EPS, Sizes, divergence
+from tertulia.models.sparse import Bow, Rows, decode
+
+torch.set_num_threads(1)
+PRECISIONS = [(np.float64, 1e-11), (np.float32, 2e-4)]
+V, K = 37, 5
+
+
+def bags(documents, dtype, seed=0):
+    """Bags of words of which every third document has none, as arrays and as a dense matrix."""
+    dense = np.random.default_rng(seed).poisson(0.3, (documents, V)).astype(dtype)
+    dense[::3] = 0
+    rows, words = np.nonzero(dense)
+    offsets = np.concatenate(([0], np.cumsum((dense > 0).sum(axis=1))))
+    return Bow(words, dense[rows, words], offsets, V), dense
+
+
+def leaf(array):
+    return torch.from_numpy(array.copy()).requires_grad_()
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
+@pytest.mark.parametrize("documents", [1, 2, 16, 33])
+def test_the_decoder_is_a_softmax_of_batch_norm(documents, dtype, tolerance):
+    random = np.random.default_rng(documents)
+    bow, dense = bags(documents, dtype)
+    theta, beta = random.dirichlet(np.ones(K), documents).astype(dtype), random.normal(size=(K, V)).astype(dtype)
+    found = decode(theta, torch.from_numpy(beta), bow, EPS)
+    t, b = leaf(theta), leaf(beta)
+    product = t @ b
+    mean, variance = product.mean(dim=0), product.var(dim=0, correction=0)
+    loss = -(torch.from_numpy(dense) * torch.log_softmax((product - mean) / torch.sqrt(variance + EPS), dim=1)).sum()
+    by_theta, by_beta = torch.autograd.grad(loss, [t, b])
+    scale = max(1.0, by_theta.abs().max().item()) if documents > 1 else 300.0  # of one document, rounding errors / EPS
+    assert found.loss == pytest.approx(loss.item(), rel=tolerance)
+    assert np.abs(found.mean - mean.detach().numpy()).max() < tolerance
+    assert np.abs(found.variance - variance.detach().numpy()).max() < tolerance
+    assert np.abs(found.theta - by_theta.numpy()).max() < tolerance * scale
+    assert np.abs(found.beta - by_beta.numpy()).max() < tolerance * scale
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
+@pytest.mark.parametrize("documents", [1, 7])
+def test_the_draw_of_theta_is_that_of_torch(documents, dtype, tolerance):
+    random = np.random.default_rng(3)
+    shapes = (documents, 2 * K), (documents, K), (K,), (K,), (documents, K)
+    raw, normal, mean, log_variance, weight = (random.normal(size=shape).astype(dtype) for shape in shapes)
+    keep = (random.random((documents, K)) > 0.2).astype(dtype) / dtype(0.8)
+    drawn = gaussian.draw(raw, normal, keep, mean, log_variance, EPS)
+    slopes = gaussian.back(drawn, normal, keep, mean, log_variance, EPS, weight, 1.7)
+    r, m, v = leaf(raw), leaf(mean), leaf(log_variance)
+    centre, spread = r.mean(dim=0), r.var(dim=0, correction=0)
+    a, b = ((r - centre) / torch.sqrt(spread + EPS)).chunk(2, dim=1)
+    theta = torch.softmax(a + torch.exp(0.5 * b) * torch.from_numpy(normal), dim=1) * torch.from_numpy(keep)
+    kl = divergence(a, b, m, v).sum()
+    expected = torch.autograd.grad((theta * torch.from_numpy(weight)).sum() + 1.7 * kl, [r, m, v])
+    assert drawn.kl == pytest.approx(kl.item(), rel=tolerance)
+    assert np.abs(drawn.theta - theta.detach().numpy()).max() < tolerance
+    assert np.abs(drawn.variance - spread.detach().numpy()).max() < tolerance
+    for mine, theirs in zip(slopes, expected, strict=True):
+        assert np.abs(mine - theirs.numpy()).max() < tolerance * (300.0 if documents == 1 else 1.0)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-14), (np.float32, 3e-7)])
+def test_softplus_and_its_slope_hold_everywhere(dtype, tolerance):
+    x = np.concatenate((np.linspace(-60, 60, 2001), [-1e4, 1e4])).astype(dtype)[None]
+    values, slopes = x.copy(), np.ones_like(x)
+    hidden.activate(values, np.zeros(x.shape[1], dtype))
+    exact = np.logaddexp(0, x.astype(float))
+    assert np.abs(values - exact).max() <= tolerance * 60 or np.allclose(values, exact, rtol=2 * tolerance, atol=0)
+    assert np.allclose(values, exact, rtol=2 * tolerance, atol=tolerance)
+    sums = hidden.back(slopes, values)
+    with np.errstate(over="ignore"):
+        assert np.abs(slopes - 1 / (1 + np.exp(-x.astype(float)))).max() < tolerance
+    assert np.array_equal(sums, slopes[0])
+    broken = np.array([[np.nan, 1.0]], dtype)
+    hidden.activate(broken, np.zeros(2, dtype))
+    assert np.isnan(broken).tolist() == [[True, False]]
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 1e-5)])
+def test_bags_times_a_table_are_a_matrix_product(dtype, tolerance):
+    bow, dense = bags(9, dtype)
+    table = np.random.default_rng(1).normal(size=(V, 11)).astype(dtype)
+    weight = leaf(table)
+    product = bow.times(weight)
+    slopes = np.random.default_rng(2).normal(size=product.shape).astype(dtype)
+    product.backward(torch.from_numpy(slopes))
+    assert np.abs(product.detach().numpy() - dense @ table).max() < tolerance
+    assert np.abs(weight.grad.numpy() - dense.T @ slopes).max() < tolerance
+    assert torch.equal(product.detach(), bow.times(torch.from_numpy(table)))
+    assert np.array_equal(bow.tokens, dense.sum(axis=1))
+    assert np.array_equal(bow.by_word.words, np.flatnonzero(dense.any(axis=0)))
+
+
+def test_chosen_documents_are_taken_whole():
+    bow, dense = bags(9, np.float32)
+    chosen = np.array([8, 0, 4, 4])
+    words, counts, offsets = bagged.select(bow.words, bow.counts, bow.offsets, chosen)
+    again = np.zeros((4, V), np.float32)
+    again[np.repeat(np.arange(4), np.diff(offsets)), words] = counts
+    assert np.array_equal(again, dense[chosen])
+    nothing = bagged.select(bow.words, bow.counts, bow.offsets, np.empty(0, np.int64))
+    assert [len(part) for part in nothing] == [0, 0, 1]
+
+
+def test_documents_that_fill_whole_vectors_leave_room_for_the_mean():
+    theta = np.random.default_rng(0).random((16, K))
+    turned = experts.centred(theta, 32)
+    assert np.allclose(turned[:, :16], (theta - theta.mean(axis=0)).T)
+    assert np.allclose(turned[:, 16], theta.mean(axis=0))
+    assert not turned[:, 17:].any()
+
+
+@pytest.mark.parametrize("betas", [(0.99, 0.99), (0.9, 0.999), (0.0, 0.9)])
+@pytest.mark.parametrize(("precision", "tolerance"), [("float64", 1e-15), ("float32", 3e-7)])
+@pytest.mark.parametrize("size", [1e-2, 1e-7])  # of gradients; with the second, epsilon counts
+def test_rows_that_wait_end_where_adam_takes_them(size, precision, tolerance, betas):
+    net = Network("prodlda", Sizes(50, 3, 0, (9, 4)), "batch", precision)
+    flat, random = net.start(0), np.random.default_rng(1)
+    theirs = {name: leaf(part) for name, part in net.named(flat).items()}
+    reference = torch.optim.Adam(list(theirs.values()), 2e-3, betas)
+    mine = Adam(net, flat, 2e-3, betas)
+    for _ in range(150):  # longer than the window
+        rows = np.sort(random.choice(40, 4, replace=False))  # ten words never occur
+        slopes = {name: (size * random.normal(size=part.shape)).astype(precision) for name, part in theirs.items()}
+        table = np.zeros((50, 9), precision)
+        table[rows] = slopes["words"][rows]
+        mine.ready(rows)
+        assert np.abs(net.named(flat)["words"][rows] - theirs["words"].detach().numpy()[rows]).max() < tolerance
+        mine.step({**slopes, "words": Rows(rows, table[rows])}, 0.5)
+        for name, part in theirs.items():
+            part.grad = torch.from_numpy(0.5 * (table if name == "words" else slopes[name]))
+        reference.step()
+    mine.finish()
+    for name, part in net.named(flat).items():
+        assert np.abs(part - theirs[name].detach().numpy()).max() < tolerance
+
+
+def test_a_row_of_a_vectors_width_is_normalised():
+    logits = np.random.default_rng(0).normal(size=(3, 16))
+    logits[:, 15] = [1.0, 2.0, 3.0]  # the means
+    logits[:, :15] -= logits[:, :15].mean(axis=1, keepdims=True)
+    expected = functional.batch_norm(torch.from_numpy(logits[:, :15].T.copy()), None, None, training=True, eps=EPS)
+    mean, _, _, totals = experts.normalise(logits, 15, EPS)
+    assert np.allclose(logits[:, :15], expected.numpy().T)
+    assert np.array_equal(mean, [1.0, 2.0, 3.0])
+    assert np.allclose(totals[:15], expected.exp().sum(dim=1).numpy())
