@@ -24,7 +24,7 @@ def plot(by_k: Rows, by_eta: Rows, path: Path) -> None:
             axis = axes[row][column]
             for name in LINES:
                 if score in rows[0][name]:
-                    style = {"federated": "o-", "centralised": "x--", "random": ":"}.get(name, "s-")
+                    style = {"federated": "o-", "centralised": "x--", "random": ".:"}.get(name, "s-")
                     values = [r[name][score] for r in rows]
                     axis.plot([r[key] for r in rows], values, style, label=name.replace("_", "-"))
             axis.set(xlabel=label, ylabel=f"{score.upper()} ({better})")

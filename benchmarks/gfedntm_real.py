@@ -72,9 +72,11 @@ def _show(distances: F64, nodes: list[str], models: list[str], path: Path) -> No
     say("\n".join(lines))
     figure, axis = plt.subplots(figsize=(1.2 + 0.8 * len(models), 1.2 + 0.6 * len(nodes)), constrained_layout=True)
     shown = np.where(distances > 0, distances, np.nan)
+    middle = (np.nanmin(shown) + np.nanmax(shown)) / 2
     image = axis.imshow(shown, cmap="viridis_r", aspect="auto")
     for (i, j), value in np.ndenumerate(distances):
-        axis.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color="white" if value else "black")
+        ink = "white" if value > middle else "black"
+        axis.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color=ink)
     axis.set_xticks(range(len(models)), [m.replace("_", " ") for m in models], rotation=40, ha="right")
     axis.set_yticks(range(len(nodes)), nodes)
     axis.set(xlabel="model", ylabel="topics of", title="AMWMD (lower covers better)")
