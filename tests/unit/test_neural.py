@@ -86,7 +86,9 @@ def test_training_in_two_goes_is_training_in_one(texts):
     start = Progress(network.start(0), network.resting(), 0.0)
     whole = train(network, start, bags, schedule, range(12), 0.01)
     half = train(network, start, bags, schedule, range(5), 0.01)
-    assert np.array_equal(train(network, half, bags, schedule, range(5, 12), 0.01).weights, whole.weights)
+    rest = train(network, half, bags, schedule, range(5, 12), 0.01)
+    assert np.abs(rest.weights - whole.weights).max() < 1e-6  # rows that waited are brought up to date in between
+    assert np.abs(rest.weights - half.weights).max() > 1e-3
 
 
 def test_threads_hold_in_the_thread_that_computes():
