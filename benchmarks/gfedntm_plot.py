@@ -16,10 +16,10 @@ def plot(by_k: Rows, by_eta: Rows, path: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(10, 7), constrained_layout=True)
-    for row, (rows, key, label) in enumerate(((by_k, "shared", "shared topics K'"), (by_eta, "eta", "eta"))):
-        if not rows:
-            continue
+    swept = [s for s in ((by_k, "shared", "shared topics K'"), (by_eta, "eta", "eta")) if s[0]]
+    size = (10, 3.5 * len(swept))
+    figure, axes = plt.subplots(len(swept), 2, figsize=size, squeeze=False, constrained_layout=True)
+    for row, (rows, key, label) in enumerate(swept):
         for column, (score, better) in enumerate((("dss", "lower is better"), ("tss", "higher is better"))):
             axis = axes[row][column]
             for name in LINES:
