@@ -16,10 +16,20 @@ class LDASettings(Settings):
     sweeps: Positive = 50
     alpha: float = Field(default=5.0, gt=0)  # the sum of theta's Dirichlet prior over all topics
     beta: float = Field(default=0.01, gt=0)
-    learn_alpha: bool = False
+    learn_alpha: bool = False  # not in a federation
     sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = "auto"
     model: Literal["lda", "sentence"] = "lda"
     vocabulary: VocabularySettings = VocabularySettings()
+
+    @field_validator("learn_alpha")
+    @classmethod
+    def _alpha_is_given(cls, value: bool) -> bool:
+        if value:
+            raise ValueError(
+                "each party would learn an alpha of its own, which nobody hears of; give `alpha`, or learn it on one "
+                "machine with tt.LDA(learn_alpha=True)"
+            )
+        return value
 
 
 class PrivateSettings(LDASettings):
@@ -49,7 +59,7 @@ class FTMSettings(PrivateSettings):
     rounds: Positive = 5
     min_similarity: float = Field(default=0.3, gt=0, le=1)  # xi
     top_words: Positive = 50  # L
-    literal_compose: bool = False  # Algorithm 4 line 7 as printed
+    literal_compose: bool | None = None  # Algorithm 4 line 7 as printed; None: in mode paper
 
 
 class ConsensusSettings(PrivateSettings):
