@@ -14,9 +14,10 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from tertulia.api import Documents, as_corpus, chosen_words
+from tertulia.api import chosen_words
 from tertulia.arrays import F64
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import ConfigError, InputError
 from tertulia.models import Topics
 from tertulia.settings import Explained, Positive, VocabularySettings

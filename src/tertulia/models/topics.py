@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,6 +12,7 @@ import numpy as np
 
 from tertulia.arrays import F32, F64, Array
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import FormatError, InputError
 
 if TYPE_CHECKING:
@@ -63,6 +63,11 @@ class Topics:
         return len(self.topic_word)
 
     @property
+    def reads_sentences(self) -> bool:
+        """Whether topic shares are inferred from whole texts, not from their words alone."""
+        return self.encoder is not None and self.encoder.reads_sentences
+
+    @property
     def components_(self) -> F32 | F64:
         """The topic-word matrix [K, V], under scikit-learn's name."""
         return self.topic_word
@@ -80,11 +85,11 @@ class Topics:
         """Return the model as it is: it is trained already, and may stand in a `Pipeline`."""
         return self
 
-    def transform(self, documents: Iterable[str] | Corpus, *, iterations: int = 10, threads: int = 1) -> F64:
-        """Infer the topic shares theta [D, K] of texts, or of a corpus.
+    def transform(self, documents: Documents, *, iterations: int = 10, threads: int = 1) -> F64:
+        """Infer the topic shares theta [D, K] of texts, of a data frame's column `text`, or of a corpus.
 
-        Texts become tokens as the model's own did. A document without a known word gets the prior mean, and a warning
-        says how many there were. A neural model infers by its encoder, in one pass.
+        Texts become tokens as the model's own did. A document without a known word, or a row without a text, gets the
+        prior mean, and a warning says how many there were. A neural model infers by its encoder, in one pass.
         """
         from tertulia.kernels import foldin
 
@@ -101,7 +106,7 @@ class Topics:
             return self.encoder.theta(corpus)
         return foldin.theta(corpus.words, corpus.documents, self.topic_word, self.alpha, iterations, threads)
 
-    def adapted(self, documents: Iterable[str] | Corpus, *, rounds: int = 3, threads: int = 1) -> Self:
+    def adapted(self, documents: Documents, *, rounds: int = 3, threads: int = 1) -> Self:
         """Return the same topics with a prior fitted to one's own documents; it needs no one else.
 
         A shared model holds topics that a party has no use for. Alpha keeps its sum, and each topic gets the share that
@@ -118,18 +123,9 @@ class Topics:
             alpha = 0.99 * total * share + 0.01 * self.alpha
         return replace(self, alpha=alpha)
 
-    def encode(self, documents: Iterable[str] | Corpus) -> Corpus:
-        """Turn texts, or a corpus over other words, into a corpus over the model's vocabulary."""
-        if isinstance(documents, Corpus):
-            return documents.encode(self.vocabulary)
-        if isinstance(documents, str):
-            raise InputError("a single text was given where several are expected: write [text]")
-        texts = list(documents)
-        for place, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise InputError(f"document {place} is {type(text).__name__}, not text: drop it or fill it with ''")
-        sentences = self.encoder is not None and self.encoder.reads_sentences
-        return Corpus.from_texts(texts, options=self.options, keep_text=sentences).encode(self.vocabulary)
+    def encode(self, documents: Documents) -> Corpus:
+        """Turn texts, a data frame or a corpus over other words into a corpus over the model's vocabulary."""
+        return as_corpus(None, documents, self.options, self.reads_sentences).encode(self.vocabulary)
 
     def top_words(self, n: int = 10) -> list[list[str]]:
         """List the n most probable words of each topic; of equal ones the first in the vocabulary leads."""
@@ -180,7 +176,7 @@ class Topics:
 
         return to_gensim(self)
 
-    def to_pyldavis(self, documents: Iterable[str] | Corpus) -> dict[str, Any]:
+    def to_pyldavis(self, documents: Documents) -> dict[str, Any]:
         """Make the arguments of `pyLDAvis.prepare(**...)` for a view of documents."""
         from tertulia.models.export import to_pyldavis
 
