@@ -128,6 +128,7 @@ class PCTDSettings(Settings):
     sigma: float | None = Field(default=None, gt=0)  # of `paper`: the deviation of the noise; 0.25 if nothing is said
     epsilon: float | None = Field(default=None, gt=0)  # of `paper`, instead of sigma: honest, of one token, all rounds
     delta: float = Field(default=1e-6, gt=0, lt=1)
+    noise_on: Literal["all", "held"] = "all"  # of `paper`: words of a unit; only those it holds: epsilon is infinite
     vectors: str | None = None  # a file of word vectors
     relations: str | None = None  # or of pairs of words
     neighbours: Positive = 10  # the nearest words that a word is related to
@@ -154,6 +155,8 @@ class PCTDSettings(Settings):
             raise ValueError("sigma and epsilon both say how much noise there is: give one of them")
         if self.mode == "clear" and (self.sigma is not None or self.epsilon is not None):
             raise ValueError("sigma and epsilon go with mode 'paper': in mode 'clear' there is no noise")
+        if self.noise_on == "held" and (self.mode == "clear" or self.epsilon is not None):
+            raise ValueError("noise_on = 'held' goes with mode 'paper' and a sigma: it keeps no epsilon")
         if self.vectors is not None and self.relations is not None:
             raise ValueError("vectors and relations both say how words relate: give one of them")
         return self
