@@ -6,8 +6,8 @@ the expected counts (10), normalises (11), and lets related words pull each othe
 paper's. All parties begin with the same topics; the paper lets each draw its own, which would not add up.
 
 The noise covers counts before anything is computed from them, so the guarantee for tokens is real, but far from what is
-claimed: see `privacy.gaussian`. It is drawn by an exact shortcut (`kernels.unit_noise`). (4) may also be read as noise on
-the words that a unit holds, and on no others; that guarantees nothing, but behaves as the paper's figures do.
+claimed: see `privacy.gaussian`. It is drawn by an exact shortcut (`kernels.unit_noise`). (4) may also be read as noise
+on the words that a unit holds, and on no others; that guarantees nothing, but behaves as the paper's figures do.
 """
 
 from __future__ import annotations
