@@ -91,7 +91,7 @@ class FedLDASettings(Settings):
     beta: float = Field(default=0.01, gt=0)
     max_words: Positive = 150  # M: a user's words beyond are left out
     sample_ratio: Share = 0.7  # l / M; one tuple is sent at least
-    bookkeeping: Literal["converging", "paper"] = "converging"
+    bookkeeping: Literal["converging", "paper"] = "converging"  # a token's word drawn once; `paper`: anew each time
     users_per_round: float = Field(default=1.0, gt=0, le=1)  # share of users who are asked
     user_dropout: Share = 0.0  # share of those whose answer never comes
     arrival_rounds: int = Field(default=0, ge=0)  # users arrive over so many rounds; 0: all are there
