@@ -24,7 +24,7 @@ from tertulia.methods.stopping import checked
 from tertulia.models.bags import Bags, Schedule
 from tertulia.models.optimiser import Moments as Remembered
 from tertulia.models.training import Progress, train
-from tertulia.models.validation import train_until
+from tertulia.models.validation import Pace, train_until
 
 _FEDADAM = (0.9, 0.99), 1e-3  # betas and epsilon, as Reddi et al. advise
 
@@ -63,7 +63,7 @@ def train_alone(party: Party, state: Any, ask: Task) -> tuple[Any, OwnModel]:
     bags, validation = ask.parts(party)
     end = train_until(
         ask.network, _start(ask), bags, validation if validation.n_documents else None, _schedule(ask, bags),
-        -ask.local_steps, ask.learning_rate, ask.betas, ask.stop_after,
+        Pace(-ask.local_steps or None, ask.learning_rate, ask.betas, ask.stop_after),
     )  # fmt: skip
     return state, OwnModel(party.release(end.weights, WEIGHTS), party.release(end.statistics, STATISTICS))
 
@@ -91,6 +91,8 @@ def average_rounds(fed: Federation, config: NeuralTerms, state: State) -> State:
         told = {"loss": float(update.loss)}
         if config.validation:
             state, told["validation"] = checked(fed, config, state)
+        else:
+            state = dataclasses.replace(state, losses=(*state.losses, told["loss"]))
         state = fed.commit(state, durable=config.checkpoint_every, **told)
     return state
 

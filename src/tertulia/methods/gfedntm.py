@@ -37,6 +37,7 @@ from tertulia.methods.neural import (
     result,
     result_alone,
     task_of,
+    with_loss,
 )  # fmt: skip
 from tertulia.methods.neural_terms import (
     DOCUMENTS,
@@ -44,17 +45,17 @@ from tertulia.methods.neural_terms import (
     LOSS,
     MOMENTS,
     STATISTICS,
-    VALIDATION,
     WEIGHTS,
     NeuralTerms,
     normalisation_of,
 )  # fmt: skip
 from tertulia.methods.optimisers import stepped
-from tertulia.methods.stopping import checked, validate
+from tertulia.methods.stopping import checked, plan_validation
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import plan_vocabulary
 from tertulia.models import synchronised
 from tertulia.models.bags import Batch, Noise
+from tertulia.models.convergence import MOST_EPOCHS
 from tertulia.models.network import Network
 from tertulia.models.synchronised import Shared
 from tertulia.models.training import MOMENTUM
@@ -180,7 +181,7 @@ def train(fed: Federation, config: NeuralTerms, state: State | None = None) -> T
         return result(config, average_rounds(fed, config, state))
     while not finished(config, state):  # stage 2
         gradient, statistics, loss = _averaged(fed, config, state)
-        state, told = _moved(config, state, gradient, statistics), {"loss": loss}
+        state, told = with_loss(config, _moved(config, state, gradient, statistics), loss), {"loss": loss}
         if config.validation and state.step % batches_of(config, state) == 0:
             state, told["validation"] = checked(fed, config, state)
         state = fed.commit(state, durable=config.checkpoint_every, **told)
@@ -237,9 +238,8 @@ def plan(config: NeuralTerms) -> list[Planned]:
     told = [*plan_vocabulary(config.vocabulary), Planned(count_documents, "sum", DOCUMENTS, 1)]
     if config.scenario == "alone":
         return [*told, *(Planned(train_alone, "each", how, 1) for how in (WEIGHTS, STATISTICS))]
-    times, common = config.rounds or config.epochs, (STATISTICS, LOSS, DOCUMENTS)
-    if config.validation:
-        told += [Planned(validate, "mean", how, times) for how in (VALIDATION, DOCUMENTS)]
+    times, common = config.rounds or config.epochs or MOST_EPOCHS, (STATISTICS, LOSS, DOCUMENTS)
+    told += plan_validation(config, times)
     if config.averaging != "syncopt":
         moments = (MOMENTS,) if config.local_moments == "averaged" else ()
         return [*told, *(Planned(train_locally, "mean", how, times) for how in (WEIGHTS, *moments, *common))]

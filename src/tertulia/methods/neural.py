@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +20,7 @@ from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import agree
 from tertulia.models import Topics
 from tertulia.models.bags import Bags, Schedule, bags_of
+from tertulia.models.convergence import MOST_EPOCHS, stalled
 from tertulia.models.embeddings import embeddings_of
 from tertulia.models.encoder import Encoder, architecture_of, network_of
 from tertulia.models.network import Network
@@ -143,18 +145,19 @@ class State:
     moments: Moments
     calm: int  # steps in a row in which the weights hardly moved
     embedding_size: int
+    losses: tuple[float, ...] = ()  # of epochs (or rounds of local steps): of validation, else of training
+    epoch_loss: float = 0.0  # summed over the steps of this epoch
     outer: Moments | None = None  # FedAdam's own, beside those of local steps
     best: Best | None = None  # None: nothing was validated
 
 
 @message
 class Best:
-    """The model with the least validation loss so far, and how many checks have passed since."""
+    """The model with the least validation loss so far."""
 
     loss: float
     weights: Array
     statistics: Array
-    waited: int
 
 
 @message
@@ -227,8 +230,8 @@ def task_of(config: NeuralTerms, state: State) -> Task:
 
 
 def _local_steps(config: NeuralTerms) -> int:
-    """How long a party trains by itself; alone it does so for all epochs, which only it can count."""
-    return -config.epochs if config.scenario == "alone" else config.local_steps
+    """How long a party trains by itself; alone for all epochs, which only it can count (0: until its loss stalls)."""
+    return -(config.epochs or 0) if config.scenario == "alone" else config.local_steps
 
 
 def _local_moments(config: NeuralTerms, state: State) -> Moments | None:
@@ -237,12 +240,26 @@ def _local_moments(config: NeuralTerms, state: State) -> Moments | None:
 
 
 def finished(config: NeuralTerms, state: State, steps: int = 1) -> bool:
-    """The paper's rules: the weights have stalled, the limit is reached, or validation no longer improves."""
-    limit = config.epochs * batches_of(config, state)
+    """The paper's rules: the weights have stalled, the limit is reached, or validation no longer improves.
+
+    Where no number of epochs is given, training ends when its loss stalls, by the rule of one machine.
+    """
+    limit = (config.epochs or MOST_EPOCHS) * batches_of(config, state)
     if config.rounds is not None:
         limit = min(limit, config.rounds * steps)
-    waited = 0 if state.best is None else state.best.waited
-    return state.step >= limit or state.calm >= config.patience or waited >= config.stop_after
+    by_loss = config.validation > 0 or config.epochs is None
+    return (
+        state.step >= limit or state.calm >= config.patience or (by_loss and stalled(state.losses, config.stop_after))
+    )
+
+
+def with_loss(config: NeuralTerms, state: State, loss: float) -> State:
+    """Add the training loss of the step just taken to its epoch; complete epochs are noted, unless validated."""
+    total, batches = state.epoch_loss + loss, batches_of(config, state)
+    if state.step % batches:
+        return dataclasses.replace(state, epoch_loss=total)
+    losses = state.losses if config.validation else (*state.losses, total / batches)
+    return dataclasses.replace(state, epoch_loss=0.0, losses=losses)
 
 
 def batches_of(config: NeuralTerms, state: State) -> int:
