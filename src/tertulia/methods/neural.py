@@ -47,6 +47,8 @@ class Task:
     validation: float  # the share of documents that only tell when to stop
     stop_after: int
     compression: Compression
+    attempt: int = 0  # the name of this task: questions that build on it carry the same number
+    given_up: tuple[int, ...] = ()  # attempts that moved no weights: what was sent for them is still to be sent
 
     @property
     def network(self) -> Network:
@@ -79,6 +81,7 @@ class Memory:
 
     task: Task
     held_back: Array
+    rest: Array  # what it holds back from now on, unless the attempt is given up
 
 
 @message
@@ -88,6 +91,7 @@ class Known:
     statistics: tuple[Array, ...]
     adjoints: tuple[Array, ...]
     documents: float
+    attempt: int  # whose task this builds on
 
 
 @message
@@ -145,6 +149,8 @@ class State:
     embedding_size: int
     outer: Moments | None = None  # FedAdam's own, beside those of local steps
     best: Best | None = None  # None: nothing was validated
+    attempt: int = 0  # the number of the last attempt at a step, which moved the weights
+    given_up: tuple[int, ...] = ()  # those that did not, as a party stayed away
 
 
 @message
@@ -215,7 +221,7 @@ def _network(config: NeuralTerms, words: int, embedding: int) -> Network:
     return Network(config.model, sizes, normalisation, config.precision)
 
 
-def task_of(config: NeuralTerms, state: State) -> Task:
+def task_of(config: NeuralTerms, state: State, attempt: int = 0) -> Task:
     """What parties are asked in this step."""
     network = _network(config, len(state.words), state.embedding_size)
     schedule = Schedule.over(state.documents, config.batch_size, config.seed or 0)
@@ -223,6 +229,7 @@ def task_of(config: NeuralTerms, state: State) -> Task:
         *pack_words(state.words), architecture_of(network), config.embedding, state.weights, state.statistics,
         schedule.seed, state.step, schedule.batches, _local_steps(config), config.batch_size, config.learning_rate,
         config.betas, _local_moments(config, state), config.validation, config.stop_after, config.compression,
+        attempt, (*state.given_up, *range(state.attempt + 1, attempt)),
     )  # fmt: skip
 
 
@@ -243,6 +250,12 @@ def finished(config: NeuralTerms, state: State, steps: int = 1) -> bool:
         limit = min(limit, config.rounds * steps)
     waited = 0 if state.best is None else state.best.waited
     return state.step >= limit or state.calm >= config.patience or waited >= config.stop_after
+
+
+def check_finite(*numbers: Array) -> None:
+    """Training that has diverged must not go on as if nothing were: at a party or at the server, it ends here."""
+    if not all(np.all(np.isfinite(part)) for part in numbers):
+        raise InputError("training has diverged (a gradient, a loss or a weight is not finite): lower `learning_rate`")
 
 
 def batches_of(config: NeuralTerms, state: State) -> int:
