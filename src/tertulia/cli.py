@@ -26,6 +26,9 @@ ModelDirectory = Annotated[Path, typer.Argument(help="A model's directory, or a 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Files = Annotated[list[str], typer.Argument(help="Files or folders of documents.", metavar="FILE...")]
 TextColumn = Annotated[str, typer.Option("--text", help="The column that holds the text.")]
+IdColumn = Annotated[
+    str | None, typer.Option("--id", help="The column that holds ids; without, a row is known by a hash of its text.")
+]
 
 
 @app.command()
@@ -95,7 +98,8 @@ def topics(
     loaded = _model(model)
     tops = loaded.top_words(words)
     if as_json:
-        _print_json({"topics": tops, "weights": loaded.weights.tolist(), "provenance": loaded.provenance})
+        weights = {} if loaded.weights is None else {"weights": loaded.weights.tolist()}
+        _print_json({"topics": tops, **weights, "provenance": loaded.provenance})
     else:
         title = f"{loaded.n_topics} topics over {len(loaded.vocabulary)} words"
         console.records(title, loaded.topics_table(words).to_dicts())
@@ -107,14 +111,19 @@ def transform(
     files: Files,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write Parquet, CSV or JSONL here.")] = None,
     text: TextColumn = "text",
+    id_column: IdColumn = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the topics of new documents."""
+    """Find the topics of new documents: a row for each row of the files, in their order.
+
+    A row without a text, or without a word that the model knows, gets the prior mean.
+    """
     from tertulia.corpus import read
     from tertulia.view.reports import theta_table, write_table
 
     loaded = _model(model)
-    corpus = read(files, text=text, options=loaded.options)
+    keep_text = loaded.reads_sentences
+    corpus = read(files, text=text, id=id_column, options=loaded.options, keep_text=keep_text, every_row=True)
     console.tell(corpus.report.summary())
     found = theta_table(loaded, corpus)
     if output is not None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from tertulia.api import Documents, as_corpus, chosen_words
+from tertulia.api import chosen_words
 from tertulia.corpus import Corpus, TextOptions
+from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import InputError
 from tertulia.method_settings import NeuralSettings
 from tertulia.models import Topics

@@ -3,10 +3,12 @@
 import json
 import sys
 
+import numpy as np
 import polars as pl
 import pytest
 
 from tertulia.cli import main
+from tertulia.corpus import Vocabulary
 from tertulia.models import Topics
 
 CONFIG = """
@@ -108,6 +110,23 @@ def test_run_then_everything_else(tertulia, project, engine):
     assert (run / "model" / "topics.safetensors").read_bytes() == before
     local = json.loads((run / "parties" / "south" / "party.json").read_text())
     assert local["settings"] == {"topics": 3}
+
+
+@pytest.mark.filterwarnings("ignore:3 of 5 documents hold no word")
+def test_transform_keeps_ids_and_gives_a_row_for_each_row(tertulia, tmp_path):
+    Topics(np.array([[0.9, 0.1], [0.1, 0.9]]), Vocabulary(("rain", "money")), np.array([0.1, 0.3])).save(tmp_path / "m")
+    (tmp_path / "new.csv").write_text("number,text\n17,rain rain\n4,\n23,unheard of\n8,money\n99\n")
+    out = tmp_path / "theta.csv"
+    code, _, err = tertulia("transform", tmp_path / "m", tmp_path / "new.csv", "--id", "number", "-o", out)
+    assert code == 0, err
+    theta = pl.read_csv(out)
+    assert theta["id"].to_list() == ["17", "4", "23", "8", "new.csv:6"]
+    assert theta["topic0"].to_list()[1:3] == pytest.approx([0.25, 0.25])  # the prior mean
+    assert theta["topic0"][0] > 0.8 > 0.2 > theta["topic0"][3]
+    assert theta["topic0"][4] == pytest.approx(0.25)  # a broken row
+    assert "kept 1: empty text" in err
+    code, printed, _ = tertulia("transform", tmp_path / "m", tmp_path / "new.csv", "--id", "number", "--json")
+    assert [row["id"] for row in json.loads(printed)["documents"]] == theta["id"].to_list()
 
 
 def test_engines_give_the_same_model(tertulia, project):

@@ -77,6 +77,7 @@ def test_a_public_vocabulary_sends_nothing_about_the_data(worded, tmp_path):
     assert model.vocabulary.words == words
     assert {row["what"] for row in disclosure_rows(Run.open(tmp_path / "run"))} == {
         "topic-word distributions",
+        "topic sizes",
         "number of documents",
     }
 
@@ -144,3 +145,37 @@ def test_a_method_of_ones_own_must_live_in_a_module(worded):
     train.__module__ = "__main__"
     with pytest.raises(ConfigError, match="module of their own"):
         tt.federate(train, {"a": worded(0, 9)})
+
+
+MISSING = [float("nan"), None, pd.NA, pd.NaT]
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=str)
+def test_a_missing_text_is_an_empty_one_and_never_a_word(missing):
+    texts = ["rivers rise", missing, "bridges hold"]
+    frame = pd.DataFrame(
+        {"text": pd.Series(texts, dtype=object), "id": ["a", missing, "c"], "label": [missing, "x", "y"]}
+    )
+    for documents in (frame, frame["text"], texts):
+        corpus = as_corpus(None, documents)
+        assert corpus.lengths.tolist() == [2, 0, 2]
+        assert not {"nan", "none", "nat", "na"} & {word.lower() for word in corpus.vocabulary.words}
+    table = as_corpus(None, frame).table
+    assert table["label"].to_list() == [None, "x", "y"]
+    assert table["id"].to_list()[::2] == ["a", "c"]
+    assert table["id"][1] not in ("nan", "None", "<NA>", "NaT")
+
+
+def test_null_in_polars_is_an_empty_text():
+    frame = pl.DataFrame({"text": ["rivers rise", None], "date": ["2020-01-01", None]})
+    corpus = as_corpus(None, frame)
+    assert corpus.lengths.tolist() == [2, 0]
+    assert corpus.table["date"].to_list() == ["2020-01-01", None]
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
+def test_a_missing_text_takes_no_part_in_training(frame, worded):
+    texts = [text for pair in zip(worded(0, 20), [None] * 20, strict=True) for text in pair]
+    model = tt.LDA(topics=2, sweeps=3, vocabulary={"max_share": 1.0}).fit(frame({"text": texts}))
+    federated = tt.FTM(**SMALL, vocabulary={"max_share": 1.0}).fit({"a": frame({"text": texts}), "b": worded(0, 20)})
+    assert not {"nan", "none"} & {*model.vocabulary.words, *federated.vocabulary.words}

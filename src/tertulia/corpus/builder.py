@@ -115,28 +115,34 @@ class _Index(dict[str, int]):
 
 def from_texts(
     texts: Iterable[str],
-    ids: Sequence[str] | None,
-    labels: Sequence[str] | None,
-    options: TextOptions,
+    ids: Sequence[str | None] | None = None,
+    labels: Sequence[str | None] | None = None,
+    dates: Sequence[str | None] | None = None,
+    options: TextOptions | None = None,
     keep_text: bool = False,
 ) -> Corpus:
-    """See `Corpus.from_texts`."""
+    """See `Corpus.from_texts`. A document whose id is None is known by a hash of its text."""
     if isinstance(texts, str):
         raise InputError("texts must be a list of texts, not a single one: write [text]")
     texts = list(texts)
-    for name, given in (("ids", ids), ("labels", labels)):
+    for name, given in (("ids", ids), ("labels", labels), ("dates", dates)):
         if given is not None and len(given) != len(texts):
             raise InputError(f"{len(given)} {name} were given for {len(texts)} texts")
     builder, report = Builder(options, keep_text=keep_text), ReadReport()
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"text {place} is {type(text).__name__}, not str: leave it out or write ''")
-        name = text_id(text) if ids is None else str(ids[place])
-        added = builder.add(name, text, None if labels is None else str(labels[place]))
+        known_as, label, date = (_at(column, place) for column in (ids, labels, dates))
+        added = builder.add(text_id(text) if known_as is None else known_as, text, label, date)
         report.keep()
         if not added:
             report.note(WORDLESS, f"text {place}")
     return builder.finish(report)
+
+
+def _at(column: Sequence[str | None] | None, place: int) -> str | None:
+    value = None if column is None else column[place]
+    return None if value is None else str(value)
 
 
 def concatenate(corpora: Sequence[Corpus]) -> Corpus:

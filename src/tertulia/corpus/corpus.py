@@ -175,7 +175,7 @@ class Corpus:
         """
         from tertulia.corpus.builder import from_texts  # the builder makes corpora: it imports this module
 
-        return from_texts(texts, ids, labels, options or TextOptions(), keep_text)
+        return from_texts(texts, ids, labels, options=options, keep_text=keep_text)
 
     @staticmethod
     def concatenate(corpora: Sequence[Corpus]) -> Corpus:
