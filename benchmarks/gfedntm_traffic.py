@@ -38,7 +38,7 @@ def main() -> None:
     parties = synthetic(
         Setting(nodes=3, words=2000, topics=20, shared=5, eta=0.05, training=60, validation=1), 0
     ).parties
-    found = {}
+    found: dict[str, dict[str, float]] = {}
     for normalisation in ("sync", "batch"):
         for name, way in WAYS.items():
             result = traffic(parties, normalisation=normalisation, **way)

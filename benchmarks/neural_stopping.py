@@ -63,7 +63,7 @@ def controls(corpus: Corpus, topics: int, seed: int) -> dict[str, dict[str, floa
 
 def stopping(name: str, seeds: range) -> dict[str, list[dict[str, float]]]:
     """All ways on one corpus, a result for each seed."""
-    corpus, found = corpus_of(name), {}
+    corpus, found = corpus_of(name), dict[str, list[dict[str, float]]]()
     for seed in seeds:
         for way, settings in WAYS.items():
             found.setdefault(way, []).append(trained(corpus, TOPICS[name], seed, **settings))
@@ -75,7 +75,7 @@ def stopping(name: str, seeds: range) -> dict[str, list[dict[str, float]]]:
 
 def words(seeds: range) -> dict[str, list[dict[str, float]]]:
     """The default on more or fewer words of BBC."""
-    corpus, found = corpus_of("bbc"), {}
+    corpus, found = corpus_of("bbc"), dict[str, list[dict[str, float]]]()
     for size in SIZES:
         vocabulary = {"max_words": size}
         found[str(size or "all")] = [trained(corpus, 50, seed, vocabulary=vocabulary) for seed in seeds]

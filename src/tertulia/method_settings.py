@@ -194,7 +194,8 @@ class GFedNTMSettings(NeuralSettings):
     local_steps: Positive = 100  # between two rounds of fedavg or fedadam
     local_moments: Literal["averaged", "fresh"] = "averaged"  # Adam's travel with the weights: 3 times the bytes
     optimiser: Literal["sgd", "adam"] = "adam"
-    server_rate: float = Field(default=1.0, gt=0)  # of fedavg and fedadam
+    server_rate: float | None = Field(default=None, gt=0)  # None: 1 for fedavg; 0.03 for fedadam
+    server_tau: float = Field(default=1e-3, gt=0)  # of fedadam: changes of weights much smaller than this count less
     tolerance: float = Field(default=1e-6, ge=0)  # stop when the weights' relative change stays below this
     patience: Positive = 20  # for so many steps
     compression: Literal["none", "fp16", "topk"] = "none"

@@ -49,6 +49,8 @@ class Task:
     validation: float  # the share of documents that only tell when to stop
     stop_after: int
     compression: Compression
+    attempt: int = 0  # the name of this task: questions that build on it carry the same number
+    given_up: tuple[int, ...] = ()  # attempts that moved no weights: what was sent for them is still to be sent
 
     @property
     def network(self) -> Network:
@@ -81,6 +83,7 @@ class Memory:
 
     task: Task
     held_back: Array
+    rest: Array  # what it holds back from now on, unless the attempt is given up
 
 
 @message
@@ -90,6 +93,7 @@ class Known:
     statistics: tuple[Array, ...]
     adjoints: tuple[Array, ...]
     documents: float
+    attempt: int  # whose task this builds on
 
 
 @message
@@ -149,6 +153,8 @@ class State:
     epoch_loss: float = 0.0  # summed over the steps of this epoch
     outer: Moments | None = None  # FedAdam's own, beside those of local steps
     best: Best | None = None  # None: nothing was validated
+    attempt: int = 0  # the number of the last attempt at a step, which moved the weights
+    given_up: tuple[int, ...] = ()  # those that did not, as a party stayed away
 
 
 @message
@@ -218,7 +224,7 @@ def _network(config: NeuralTerms, words: int, embedding: int) -> Network:
     return Network(config.model, sizes, normalisation, config.precision)
 
 
-def task_of(config: NeuralTerms, state: State) -> Task:
+def task_of(config: NeuralTerms, state: State, attempt: int = 0) -> Task:
     """What parties are asked in this step."""
     network = _network(config, len(state.words), state.embedding_size)
     schedule = Schedule.over(state.documents, config.batch_size, config.seed or 0)
@@ -226,6 +232,7 @@ def task_of(config: NeuralTerms, state: State) -> Task:
         *pack_words(state.words), architecture_of(network), config.embedding, state.weights, state.statistics,
         schedule.seed, state.step, schedule.batches, _local_steps(config), config.batch_size, config.learning_rate,
         config.betas, _local_moments(config, state), config.validation, config.stop_after, config.compression,
+        attempt, (*state.given_up, *range(state.attempt + 1, attempt)),
     )  # fmt: skip
 
 
@@ -260,6 +267,12 @@ def with_loss(config: NeuralTerms, state: State, loss: float) -> State:
         return dataclasses.replace(state, epoch_loss=total)
     losses = state.losses if config.validation else (*state.losses, total / batches)
     return dataclasses.replace(state, epoch_loss=0.0, losses=losses)
+
+
+def check_finite(*numbers: Array) -> None:
+    """Training that has diverged must not go on as if nothing were: at a party or at the server, it ends here."""
+    if not all(np.all(np.isfinite(part)) for part in numbers):
+        raise InputError("training has diverged (a gradient, a loss or a weight is not finite): lower `learning_rate`")
 
 
 def batches_of(config: NeuralTerms, state: State) -> int:

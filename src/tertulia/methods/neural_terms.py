@@ -42,7 +42,8 @@ class NeuralTerms(Protocol):
     local_moments: Literal["averaged", "fresh"]
     optimiser: Literal["sgd", "adam"]
     learning_rate: float
-    server_rate: float
+    server_rate: float | None
+    server_tau: float
     betas: tuple[float, float]
     tolerance: float
     patience: int
