@@ -268,8 +268,8 @@ def batches_of(config: NeuralTerms, state: State) -> int:
 def result(config: NeuralTerms, state: State) -> Trained:
     """The shared model: the last, or with validation the best."""
     chosen = state.best or state
-    model = chosen.weights, chosen.statistics, state.sizes
-    return Trained(_topics(config, state.words, *model, state.embedding_size), {})
+    width = state.embedding_size
+    return Trained(_topics(config, state.words, chosen.weights, chosen.statistics, state.sizes, width), {})
 
 
 def result_alone(config: NeuralTerms, words: tuple[str, ...], models: dict[PartyId, OwnModel]) -> Trained:
@@ -277,8 +277,8 @@ def result_alone(config: NeuralTerms, words: tuple[str, ...], models: dict[Party
     local = {}
     for party, model in models.items():
         width = 0 if config.model == "prodlda" else _width(config, len(words), model.weights)
-        parts = (np.asarray(part) for part in (model.weights, model.statistics, model.sizes))
-        local[party] = _topics(config, words, *parts, width)
+        weights, statistics, sizes = map(np.asarray, (model.weights, model.statistics, model.sizes))
+        local[party] = _topics(config, words, weights, statistics, sizes, width)
     return Trained(next(iter(local.values())), local)
 
 
