@@ -8,7 +8,7 @@ users there are. Users and their mechanisms are in `users`; algorithm numbers ar
 Departures. Tuples that were not sent are lost to the paper's server, whose counts drift; by default a user moves the
 *reported* topic of a token only when its tuple was sent, so the counts converge. phi starts uniform, which makes first
 topics random as in algorithm 2, line 1. `mode = "sound"` keeps the promise that RRP breaks: every token is reported
-once, for ever, and topics are learned from the reports by a sampler that knows the noise.
+once, whatever the rounds, and topics are learned from the reports by a sampler that knows the noise.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def plan(config: FedLDATerms) -> list[Planned]:
         return [*first, *made, *scores]
     how = terms.perturbation()
     sent: Mechanism = Clear(TUPLES, unit=Unit.USER) if how.kind == "none" else UserTuples(TUPLES, how=how)
-    told = (sent, Derived(BYTES, parents=("tuples",)), DOCUMENTS)
+    told = (sent, Derived(BYTES, parents=(TUPLES,)), DOCUMENTS)
     return [*first, *(Planned(local_sampling, "sum", mechanism, rounds) for mechanism in told), *scores]
 
 
