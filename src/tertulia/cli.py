@@ -98,7 +98,8 @@ def topics(
     loaded = _model(model)
     tops = loaded.top_words(words)
     if as_json:
-        _print_json({"topics": tops, "weights": loaded.weights.tolist(), "provenance": loaded.provenance})
+        weights = {} if loaded.weights is None else {"weights": loaded.weights.tolist()}
+        _print_json({"topics": tops, **weights, "provenance": loaded.provenance})
     else:
         title = f"{loaded.n_topics} topics over {len(loaded.vocabulary)} words"
         console.records(title, loaded.topics_table(words).to_dicts())

@@ -37,6 +37,10 @@ class Unreleased(TertuliaError):
     """A step tried to send an array that did not pass through `party.release`."""
 
 
+class Missed(TertuliaError):
+    """A party lacks what a question builds on, as it missed an earlier one: it counts as absent, nothing has failed."""
+
+
 class QuorumError(TertuliaError):
     """Too few parties answered a question that needs a quorum."""
 

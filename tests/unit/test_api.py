@@ -77,6 +77,7 @@ def test_a_public_vocabulary_sends_nothing_about_the_data(worded, tmp_path):
     assert model.vocabulary.words == words
     assert {row["what"] for row in disclosure_rows(Run.open(tmp_path / "run"))} == {
         "topic-word distributions",
+        "topic sizes",
         "number of documents",
     }
 

@@ -51,11 +51,15 @@ def random_models(seed, parties=3, V=12):
 @given(st.integers(0, 10_000), st.sampled_from([0.05, 0.2, 0.3, 0.6]), st.sampled_from([3, 6, 12]))
 def test_integrate_is_algorithm_3(seed, xi, top):
     models = random_models(seed)
-    M, weights = integrate(models, xi, top)
+    M, weights, part_of = integrate(models, xi, top)
     expected, expected_weights = literal_integrate(models, xi, top)
     assert M.shape == expected.shape
     assert np.allclose(M, expected)
     assert np.allclose(weights, expected_weights)
+    rows = np.concatenate([model for model, _ in models])
+    documents = np.repeat([float(n) for _, n in models], [len(model) for model, _ in models])
+    shares = (part_of == np.arange(len(M))[:, None]) * documents / weights[:, None]
+    assert np.allclose(shares @ rows, M)  # each global topic is the mean of those that went into it
 
 
 @settings(max_examples=30, deadline=None)
@@ -63,8 +67,8 @@ def test_integrate_is_algorithm_3(seed, xi, top):
 def test_sparse_rows_merge_like_dense_ones(seed, xi):
     models = [(np.where(M < 0.02, 0.0, M), n) for M, n in random_models(seed)]
     models = [(M / M.sum(axis=1, keepdims=True), n) for M, n in models]
-    M, weights = integrate(models, xi, 6)
-    found, found_weights = integrate([(sparse.csr_array(M_p), n) for M_p, n in models], xi, 6)
+    M, weights, _ = integrate(models, xi, 6)
+    found, found_weights, _ = integrate([(sparse.csr_array(M_p), n) for M_p, n in models], xi, 6)
     assert sparse.issparse(found)
     assert np.allclose(found.toarray(), M)
     assert np.allclose(found_weights, weights)
@@ -83,7 +87,7 @@ def test_fifty_parties_of_a_thousand_topics_merge_within_seconds():
     models = [(party(), 100) for _ in range(50)]
     integrate(models[:2], 0.3, 50)  # compile
     started = time.process_time()
-    M, weights = integrate(models, 0.3, 50)
+    M, weights, _ = integrate(models, 0.3, 50)
     assert time.process_time() - started < 30  # about 10 on an idle core
     assert M.shape[0] < 30_000
     assert np.isclose(weights.sum(), 50 * K * 100)
@@ -93,16 +97,17 @@ def test_fifty_parties_of_a_thousand_topics_merge_within_seconds():
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 0.3, 0.6]))
 def test_weights_are_conserved_and_rows_stay_distributions(seed, xi):
     models = random_models(seed, parties=5)
-    M, weights = integrate(models, xi, 6)
+    M, weights, _ = integrate(models, xi, 6)
     assert np.isclose(weights.sum(), sum(len(m) * n for m, n in models))
     assert np.allclose(M.sum(axis=1), 1)
 
 
 def test_merging_a_model_with_itself_is_the_identity():
     M = np.eye(4) * 0.7 + 0.075
-    merged, weights = integrate([(M, 10), (M, 30)], 0.6, 4)
+    merged, weights, part_of = integrate([(M, 10), (M, 30)], 0.6, 4)
     assert np.allclose(merged, M)
     assert np.array_equal(weights, [40.0] * 4)
+    assert np.array_equal(part_of, [0, 1, 2, 3, 0, 1, 2, 3])
 
 
 @settings(max_examples=100, deadline=None)

@@ -148,7 +148,16 @@ def test_weights_become_shares_and_single_numbers_serve_all_topics():
     topics = model(alpha=0.5, weights=np.array([30, 10]))
     assert topics.weights.tolist() == [0.75, 0.25]
     assert topics.alpha.tolist() == [0.5, 0.5]
-    assert Topics(PHI, Vocabulary(WORDS)).weights.tolist() == [0.5, 0.5]
+    assert topics != model(alpha=0.5)
+
+
+def test_without_weights_there_is_no_column_of_them(tmp_path):
+    topics = Topics(PHI, Vocabulary(WORDS))
+    assert topics.weights is None
+    assert topics.topics_table(1).columns == ["topic", "words"]
+    assert "%" not in repr(topics)
+    assert topics != model(alpha=0.1)
+    assert topics == Topics.load(topics.save(tmp_path / "model"))
 
 
 def test_equality_is_bit_for_bit():

@@ -17,7 +17,7 @@ from typing import Any
 
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.disk import atomic_write
-from tertulia.errors import ConfigError, InputError, PolicyRefusal, TertuliaError
+from tertulia.errors import ConfigError, InputError, Missed, PolicyRefusal, TertuliaError
 from tertulia.federation import faults
 from tertulia.federation.answers import Answers
 from tertulia.federation.codec import encode
@@ -145,6 +145,8 @@ class House:
                 return self._answer(Question.from_bytes(frame))
             except PolicyRefusal as refusal:
                 return encode(Answer("refused", str(refusal), None))
+            except Missed as missed:
+                return encode(Answer("absent", str(missed), None))
             except TertuliaError as error:
                 return encode(Answer("failed", f"{type(error).__name__}: {error}", None))
             except Exception as error:  # the text may quote documents, so only its kind leaves
@@ -156,11 +158,11 @@ class House:
     def _answer(self, question: Question) -> bytes:
         if question.run != self.rules.run:
             raise ConfigError(f"party '{self.rules.id}' belongs to run {self.rules.run}, not {question.run}")
-        self.answers.forget_before(question.safe)
         known = self.answers.find(question.place, question.hash)
         if known is not None:
             return known
         self.answers.forget_after(question.previous)
+        self.answers.forget_before(question.safe)
         if self.answers.latest < question.previous:
             return encode(Answer("behind", "", None))
         if not question.body:  # the server is about to commit

@@ -142,10 +142,14 @@ class Federation(Protocol):
     def round(self) -> int:
         """The number of commits so far."""
 
-    def sum(self, step: Step, message: Any) -> Any:
+    @property
+    def answered(self) -> Sequence[PartyId]:
+        """Whose replies the last question got; a message by party asks only those that it names."""
+
+    def sum(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
         """The total of the parties' replies (a message of numeric arrays): all that a method sees of them."""
 
-    def mean(self, step: Step, message: Any) -> Any:
+    def mean(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
         """The mean of the replies, weighted by their field `weight`, by the same path as `sum`."""
 
     def each(self, step: Step, message: Any | Mapping[PartyId, Any]) -> dict[PartyId, Any]:

@@ -170,7 +170,7 @@ def _mean(config: ConsensusTerms, state: State) -> Array:
 def _start(fed: Federation, config: ConsensusTerms) -> State:
     """Merge what parties learned alone, as pseudo-counts."""
     words = agree(fed, config.vocabulary).words
-    task = Task(words, as_asked(config, config.start_sweeps), None)
+    task = Task(words, as_asked(config, config.start_sweeps), None, sizes=False)  # the counts will tell them
     models = fed.each(train_local, task).values()
     if not models:
         raise InputError("no party trained a model to start from")

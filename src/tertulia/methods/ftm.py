@@ -8,6 +8,7 @@ normalisation hides nothing but the row totals; the papers call it an encryption
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from tertulia.corpus import Vocabulary
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
 from tertulia.methods.evaluation import SCORE, perplexity, score
-from tertulia.methods.local import PrivacyTerms, Training, as_asked, evaluates, planned_reports
+from tertulia.methods.local import SIZES, PrivacyTerms, Training, as_asked, evaluates, planned_reports
 from tertulia.methods.local import train as train_party
 from tertulia.methods.merging import accepted, compose, integrate
 from tertulia.methods.trained import Trained
@@ -46,14 +47,16 @@ class Task:
     words: tuple[str, ...]
     training: Training
     model: Array | None  # [K_p, V] the composed local model; None in a party's first round
+    sizes: bool  # whether topic sizes are wanted, too
 
 
 @message
 class LocalModel:
-    """What a party pushes: M^_p and how many documents stand behind it."""
+    """What a party pushes: M^_p, how many documents stand behind it, and how many tokens behind each topic."""
 
     topic_word: Array  # [K_p, V]
     documents: Array  # scalar
+    sizes: Array | None  # [K_p]
 
 
 @message
@@ -80,7 +83,7 @@ class State:
     models: dict[PartyId, LocalModel]  # the last that each party pushed, in order of first arrival
     composed: dict[PartyId, Array]
     topic_word: Array | None  # [T, V] the global model M*
-    weights: Array | None  # [T] documents behind each global topic
+    sizes: Array | None  # [T] tokens behind each global topic, if parties tell
 
 
 @step
@@ -98,6 +101,7 @@ def train_local(party: Party, state: Chain | None, ask: Task) -> tuple[Chain, Lo
     return Chain(local.z, pushed), LocalModel(
         party.release(pushed, local.way_out),
         party.release(np.array(corpus.n_documents), DOCUMENTS),
+        party.release(local.sizes, replace(local.way_out, what=SIZES)) if ask.sizes else None,
     )
 
 
@@ -123,7 +127,7 @@ def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trai
     while state.round < config.rounds:
         pushed = fed.each(train_local, {party: _task(config, state, party) for party in fed.parties})
         models = {**state.models, **pushed}  # an absent party's last model takes part
-        M, weights = integrate(
+        M, _, part_of = integrate(
             [(model.topic_word, int(model.documents)) for model in models.values()],
             config.min_similarity,
             config.top_words,
@@ -135,7 +139,7 @@ def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trai
         scores: dict[str, Any] = {"topics": len(M)}
         if evaluates(config):
             scores["perplexity"] = perplexity(fed, state.words, M, _alpha(config, len(M)))
-        state = fed.commit(State(state.round + 1, state.words, models, composed, M, weights), **scores)
+        state = fed.commit(State(state.round + 1, state.words, models, composed, M, _sizes(models, part_of)), **scores)
     fed.each(keep_composed, {p: ComposedModel(state.composed[p]) for p in fed.parties if p in state.composed})
     return _result(config, state)
 
@@ -144,13 +148,25 @@ def plan(config: FTMTerms) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
     charge, pushed = planned_reports(config, len(config.vocabulary.words))
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
-    models = [Planned(train_local, "each", mechanism, config.rounds) for mechanism in (pushed, DOCUMENTS)]
+    sizes = [replace(pushed, what=SIZES)] if _tells_sizes(config) else []
+    models = [Planned(train_local, "each", mechanism, config.rounds) for mechanism in (pushed, DOCUMENTS, *sizes)]
     scores = [Planned(score, "sum", SCORE, config.rounds)] if evaluates(config) else []
     return [*plan_vocabulary(config.vocabulary), *reports, *models, *scores]
 
 
 def _task(config: FTMTerms, state: State, party: PartyId) -> Task:
-    return Task(state.words, as_asked(config, config.sweeps), state.composed.get(party))
+    return Task(state.words, as_asked(config, config.sweeps), state.composed.get(party), _tells_sizes(config))
+
+
+def _tells_sizes(config: FTMTerms) -> bool:
+    """The papers hide row totals, and nothing else: in their mode nobody learns them, and topics have no weights."""
+    return config.mode != "paper"
+
+
+def _sizes(models: dict[PartyId, LocalModel], part_of: Array) -> F64 | None:
+    """A global topic is as large as all local ones that went into it."""
+    told = [model.sizes for model in models.values() if model.sizes is not None]
+    return np.bincount(part_of, np.concatenate(told)).astype(np.float64) if told else None
 
 
 def _alpha(config: FTMTerms, topics: int) -> F64:
@@ -164,11 +180,11 @@ def _check_topics(topics: int, words: int) -> None:
 
 def _result(config: FTMTerms, state: State) -> Trained:
     assert state.topic_word is not None
-    assert state.weights is not None
     vocabulary = Vocabulary(state.words)
 
-    def topics(topic_word: Array, weights: Array) -> Topics:
-        return Topics(topic_word, vocabulary, _alpha(config, len(topic_word)), config.beta, weights / weights.sum())
+    def topics(topic_word: Array, sizes: Array | None) -> Topics:
+        known = None if sizes is None or not sizes.any() else sizes  # reports may tell of no token at all
+        return Topics(topic_word, vocabulary, _alpha(config, len(topic_word)), config.beta, known)
 
-    local = {party: topics(model, np.ones(len(model))) for party, model in state.composed.items()}
-    return Trained(topics(state.topic_word, state.weights), local)
+    local = {party: topics(model, state.models[party].sizes) for party, model in state.composed.items()}
+    return Trained(topics(state.topic_word, state.sizes), local)

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from tertulia.arrays import F64, I32, Array
+from tertulia.arrays import F64, I32, I64, Array
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError
 from tertulia.federation.types import Party, message
@@ -34,6 +34,7 @@ from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 Mode = Literal["clear", "paper", "sound"]
 Model = Literal["lda", "sentence"]
 WHAT = "topic-word distributions"
+SIZES = "topic sizes"  # tokens in each topic: what normalising rows hides
 REPORTS = "reports of tokens"
 OWN = ("topics", "model", "sweeps", "alpha", "beta", "tau")  # what a party may choose for itself
 
@@ -120,10 +121,11 @@ def planned_reports(terms: PrivacyTerms, words: int) -> tuple[Mechanism | None, 
 
 
 class Local(NamedTuple):
-    """What training gives: topics of tokens or sentences, the normalised model, and the way out for it."""
+    """What training gives: topics of tokens or sentences, the normalised model, its row totals, and the way out."""
 
     z: I32
     topic_word: F64  # [K_p, V]
+    sizes: I64 | F64  # [K_p] tokens in each topic
     way_out: Mechanism
 
 
@@ -146,13 +148,13 @@ def train(party: Party, corpus: Corpus, start: Array | None, training: Training)
     chain = _Chain(corpus, start, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
     if training.mode == "clear":
         state = _plain_lda(chain) if training.model == "lda" else _sentences(chain, None)
-        return Local(state.z, lda.topic_word(state), Clear(WHAT))
+        return Local(state.z, lda.topic_word(state), state.ck, Clear(WHAT))
     tokens = reported(party, corpus, training)
     if training.mode == "paper":
         state = _literal_lda(chain, tokens.source) if training.model == "lda" else _sentences(chain, tokens.source)
-        return Local(state.z, lda.topic_word(state), Clear(WHAT, claimed=paper_claim(tokens.channel)))
-    z, topic_word = _noise_aware(chain, tokens.told(corpus.n_tokens))
-    return Local(z, topic_word, Derived(WHAT, parents=(tokens.release_id,)))
+        return Local(state.z, lda.topic_word(state), state.ck, Clear(WHAT, claimed=paper_claim(tokens.channel)))
+    z, topic_word, sizes = _noise_aware(chain, tokens.told(corpus.n_tokens))
+    return Local(z, topic_word, sizes, Derived(WHAT, parents=(tokens.release_id,)))
 
 
 def reported(party: Party, corpus: Corpus, training: Training) -> Reported:
@@ -222,8 +224,8 @@ def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
     )[0]  # fmt: skip
 
 
-def _noise_aware(chain: _Chain, told: aware.Source) -> tuple[I32, F64]:
-    """Both models from reports alone; phi is its mean, as in `_plain_lda`."""
+def _noise_aware(chain: _Chain, told: aware.Source) -> tuple[I32, F64, F64]:
+    """Both models from reports alone; phi is its mean, as in `_plain_lda`. Tokens of unknown topic have no size."""
     corpus, start, alpha, training, keys, threads = chain
     V, beta = len(corpus.vocabulary), training.beta
     sentences = training.model == "sentence"
@@ -238,8 +240,9 @@ def _noise_aware(chain: _Chain, told: aware.Source) -> tuple[I32, F64]:
     if not sentences and training.sampler in ("gibbs", "warp"):
         how["sampler"] = training.sampler
     state, _ = sampler.run(*units, state, training.sweeps - last, keys[1], **how)
-    mean = np.zeros((len(alpha), V))
+    mean, sizes = np.zeros((len(alpha), V)), np.zeros(len(alpha))
     for s in range(last):
         state, _ = sampler.run(*units, state, 1, int(derive(keys[1], s, last)), **how)
         mean += sampler.topic_word(state) / last
-    return state.z, mean
+        sizes += state.ck / last
+    return state.z, mean, sizes

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -20,7 +20,15 @@ from tertulia.metrics.similarity import Tops, similar_pairs, top_words_sparse, w
 Rows = Any  # topics [K, V], a numpy array or a SciPy sparse one
 
 
-def integrate(models: Sequence[tuple[Rows, int]], xi: float, top: int) -> tuple[Rows, F64]:
+class Merged(NamedTuple):
+    """What the server makes of all parties' topics."""
+
+    topic_word: Rows  # [T, V] M*
+    weights: F64  # [T] documents behind each global topic
+    part_of: Array  # [sum of all K_p] the global topic that each local one went into, party after party
+
+
+def integrate(models: Sequence[tuple[Rows, int]], xi: float, top: int) -> Merged:
     """Algorithm 3: merge local models (topic-word rows, number of documents), one after the other.
 
     The result depends on the order, which is the caller's. It starts from an empty global model: carrying the last
@@ -49,7 +57,9 @@ def integrate(models: Sequence[tuple[Rows, int]], xi: float, top: int) -> tuple[
         grown = np.unique(joined[joined != leader[:stop]])
         leader[:stop] = joined
     sets = np.unique(leader)
-    return merge_sets(rows, weights, leader, sets), _totals(leader, weights, sets)
+    return Merged(
+        merge_sets(rows, weights, leader, sets), _totals(leader, weights, sets), np.searchsorted(sets, leader)
+    )
 
 
 def union_find(n: int, left: Array, right: Array) -> Array:

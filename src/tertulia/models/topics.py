@@ -42,7 +42,7 @@ class Topics:
     vocabulary: Vocabulary
     alpha: F64 = field(default_factory=lambda: np.array(0.1))  # [K] prior of topics in a document; 1 number serves all
     beta: float = 0.01  # prior of words in a topic
-    weights: F64 = field(default_factory=lambda: np.array(1.0))  # [K] share of the data in each topic; equal by default
+    weights: F64 | None = None  # [K] share of the tokens in each topic; None: nobody said
     options: TextOptions = field(default_factory=TextOptions)
     provenance: dict[str, Any] = field(default_factory=dict)  # method, config, parties, ledger digest
     encoder: Encoder | None = None  # of a neural model, which then infers topic shares
@@ -51,7 +51,7 @@ class Topics:
         self.topic_word = _distributions(self.topic_word, len(self.vocabulary))
         K = len(self.topic_word)
         self.alpha = _per_topic("alpha", self.alpha, K)
-        self.weights = _shares(_per_topic("weights", self.weights, K))
+        self.weights = None if self.weights is None else _shares(_per_topic("weights", self.weights, K))
         self.beta = float(self.beta)
         self.provenance = _plain(self.provenance)
         if not np.all(self.alpha > 0) or not (np.isfinite(self.beta) and self.beta >= 0):
@@ -135,10 +135,12 @@ class Topics:
         return [[words[w] for w in topic] for topic in top_words_sparse(self.topic_word, n).indices.tolist()]
 
     def topics_table(self, n: int = 10) -> pl.DataFrame:
-        """Tabulate the topics, heaviest first: number, share of the data, n top words."""
+        """Tabulate the topics, heaviest first: number, share of the tokens (where it is known), n top words."""
         import polars as pl
 
         words = [" ".join(topic) for topic in self.top_words(n)]
+        if self.weights is None:
+            return pl.DataFrame({"topic": range(self.n_topics), "words": words})
         table = pl.DataFrame({"topic": range(self.n_topics), "weight": self.weights, "words": words})
         return table.sort("weight", descending=True, maintain_order=True)
 
@@ -191,8 +193,9 @@ class Topics:
         origin = [str(self.provenance.get("method", "")), f"{len(parties)} parties" if parties else ""]
         known = ", ".join(part for part in origin if part)
         lines = [f"Topics({self.n_topics} topics over {len(self.vocabulary):,} words{f'; {known}' if known else ''})"]
-        for topic, weight, words in self.topics_table(8).head(10).iter_rows():
-            lines.append(f"  {topic:>3} {weight:6.1%}  {words}")
+        for row in self.topics_table(8).head(10).iter_rows(named=True):
+            share = f" {row['weight']:6.1%}" if "weight" in row else ""
+            lines.append(f"  {row['topic']:>3}{share}  {row['words']}")
         if self.n_topics > 10:
             lines.append(f"  ... and {self.n_topics - 10} more: see topics_table()")
         return "\n".join(lines)
@@ -223,7 +226,7 @@ def _per_topic(name: str, values: float | Array, K: int) -> F64:
 def _shares(weights: F64) -> F64:
     total = weights.sum()
     if total == 0:
-        raise InputError("weights are all 0: give each topic's share of the data")
+        raise InputError("weights are all 0: give each topic's share of the tokens")
     if abs(total - 1.0) < 1e-9:
         return weights  # untouched, so that a loaded model keeps its bits
     shares: F64 = weights / total
@@ -240,6 +243,6 @@ def _plain(provenance: dict[str, Any]) -> dict[str, Any]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray):
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
-    return bool(a == b)
+    return type(a) is type(b) and bool(a == b)
