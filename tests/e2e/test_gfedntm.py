@@ -211,7 +211,7 @@ def test_the_ledger_says_that_gradients_are_not_private(parties, tmp_path):
     assert honest["gradient of a mini-batch"] == "infinite (non-private)"
     assert honest["statistics of a mini-batch"] == "infinite (non-private)"
     seen = {row["seen"] for row in disclosure_rows(run) if "mini-batch" in row["what"]}
-    assert seen == {"in a sum", "in a mean"}
+    assert seen == {f"singly by the server's machine, as a {verb} by the method" for verb in ("sum", "mean")}
 
 
 @pytest.mark.parametrize(

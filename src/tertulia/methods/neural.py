@@ -98,7 +98,7 @@ class Known:
 
 @message
 class Sums:
-    """Sums over a party's mini-batch; only the total is revealed."""
+    """Sums over a party's mini-batch; the method sees only their total."""
 
     values: Array
     documents: Array  # scalar
@@ -106,7 +106,7 @@ class Sums:
 
 @message
 class Slopes:
-    """A party's part of the loss's slopes in shared statistics; only the total is revealed."""
+    """A party's part of the loss's slopes in shared statistics; the method sees only their total."""
 
     values: Array
 
