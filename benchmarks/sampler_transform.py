@@ -54,10 +54,10 @@ def sklearn(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Arr
     from scipy.special import digamma
     from sklearn.decomposition import LatentDirichletAllocation
 
-    K = task.topics
+    K, weights = task.topics, np.asarray(model.weights)
     peer = LatentDirichletAllocation(K, doc_topic_prior=ALPHA / K, topic_word_prior=BETA, max_iter=1, random_state=1)
     peer.fit(matrix(train.select(np.arange(50))))
-    peer.components_ = model.topic_word * model.weights[:, None] * train.n_tokens + BETA
+    peer.components_ = model.topic_word * weights[:, None] * train.n_tokens + BETA
     peer.exp_dirichlet_component_ = np.exp(
         digamma(peer.components_) - digamma(peer.components_.sum(axis=1, keepdims=True))
     )

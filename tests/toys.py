@@ -1,9 +1,11 @@
 """Tiny methods for tests of the federation itself."""
 
 import time
+from pathlib import Path
 
 import numpy as np
 
+from tertulia.errors import Missed
 from tertulia.federation.types import Nothing, message, step
 from tertulia.privacy.mechanisms import Clear, DiscreteLaplace, Public
 
@@ -84,13 +86,21 @@ def crash(party, state, ask):
 def dawdle(party, state, ask):
     if party.id == ask.value:
         time.sleep(1.0)
-    return Memory((state.seen if state else 0) + 1, None), Number(party.release(np.array(1), Clear("count")))
+    return count_free(party, state, ask)
 
 
 @step
 def keep_secret(party, state, ask):
     party.keep("diary", x=np.arange(3))
     return state, Nothing()
+
+
+@step
+def build_on(party, state, ask):
+    """Only who holds the state that the question builds on can answer."""
+    if state is None or state.seen != ask.value:
+        raise Missed("it has not seen so much")
+    return state, Number(party.release(np.array(state.seen), Clear("count")))
 
 
 def train(fed, config, state):
@@ -105,13 +115,25 @@ def train(fed, config, state):
     return state
 
 
+def train_gated(fed, config, state):
+    """As `train`, once somebody opens the gate."""
+    if "gate" in config:
+        Path(config["ready"]).touch()
+        for _ in range(3000):
+            if Path(config["gate"]).exists():
+                break
+            time.sleep(0.02)
+    return train(fed, config, state)
+
+
 def train_free(fed, config, state):
     """Many tiny rounds that need no disk each."""
     state = state or fed.commit(Total(0, ()), durable=config["durable"])
     while state.round < config["rounds"]:
-        total = fed.sum(count_free, Nothing())
-        if state.round == config.get("die_at"):
-            config.pop("die_at")
+        late = state.round in config.get("late", ())
+        total = fed.sum(dawdle, Number("b")) if late else fed.sum(count_free, Nothing())
+        if state.round == config.get("die_at") and config["deaths"]:
+            config["deaths"] -= 1
             config["kill"]()
         state = fed.commit(Total(state.round + 1, (*state.totals, total.value)), durable=config["durable"])
     return state

@@ -18,6 +18,7 @@ import numpy as np
 
 from tertulia.config import RunSettings
 from tertulia.corpus import Corpus, TextOptions, Vocabulary, propose
+from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import ConfigError, InputError
 from tertulia.method_settings import (
     AloneSettings,
@@ -32,8 +33,6 @@ from tertulia.method_settings import (
 from tertulia.results import FederatedTopics
 from tertulia.runs import Observer, begin, finish
 from tertulia.settings import Explained, VocabularySettings
-
-Documents = Any  # a list of texts, a polars or pandas data frame, or a Corpus
 
 
 class FTM(Explained, FTMSettings):
@@ -135,26 +134,6 @@ def federate(
         )
         run = begin(settings, corpora, durable=directory is not None)
         return finish(run, corpora, observe)
-
-
-def as_corpus(
-    party: str | None, documents: Documents, options: TextOptions | None = None, keep_text: bool = False
-) -> Corpus:
-    """Make a corpus of whatever a user, or a party, has."""
-    whose = f" of party '{party}'" if party else ""
-    if isinstance(documents, Corpus):
-        return documents
-    options = options or TextOptions()
-    if hasattr(documents, "columns"):  # a data frame, of polars or of pandas
-        columns = list(documents.columns)
-        if "text" not in columns:
-            raise InputError(f"the data frame{whose} has no column 'text', only {columns}: rename one")
-        found = {name: [str(v) for v in documents[name]] for name in ("id", "label", "date") if name in columns}
-        texts = [str(text) for text in documents["text"]]
-        return Corpus.from_texts(texts, found.get("id"), found.get("label"), options, keep_text)
-    if isinstance(documents, str):
-        raise InputError(f"the texts{whose} are one string: give a list of texts, or `tt.read(path)`")
-    return Corpus.from_texts(list(documents), options=options, keep_text=keep_text)
 
 
 def chosen_words(corpus: Corpus, terms: VocabularySettings) -> Vocabulary:

@@ -26,6 +26,9 @@ ModelDirectory = Annotated[Path, typer.Argument(help="A model's directory, or a 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Files = Annotated[list[str], typer.Argument(help="Files or folders of documents.", metavar="FILE...")]
 TextColumn = Annotated[str, typer.Option("--text", help="The column that holds the text.")]
+IdColumn = Annotated[
+    str | None, typer.Option("--id", help="The column that holds ids; without, a row is known by a hash of its text.")
+]
 
 
 @app.command()
@@ -71,7 +74,7 @@ def scenarios(
     directory: Annotated[Path | None, typer.Option(help="Instead of the config's `directory`.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train three times: federated, all documents in one place, and each party alone; compare on everybody's."""
+    """Train federated, with all documents in one place, and each party alone, beside controls; score on everybody's."""
     from tertulia import config as configuration
     from tertulia.scenarios import compare
 
@@ -82,7 +85,7 @@ def scenarios(
     if as_json:
         _print_json({"scenarios": rows})
     else:
-        console.records(f"Three scenarios in {settings.directory}", rows)
+        console.records(f"Scenarios in {settings.directory}", rows)
 
 
 @app.command()
@@ -95,7 +98,8 @@ def topics(
     loaded = _model(model)
     tops = loaded.top_words(words)
     if as_json:
-        _print_json({"topics": tops, "weights": loaded.weights.tolist(), "provenance": loaded.provenance})
+        weights = {} if loaded.weights is None else {"weights": loaded.weights.tolist()}
+        _print_json({"topics": tops, **weights, "provenance": loaded.provenance})
     else:
         title = f"{loaded.n_topics} topics over {len(loaded.vocabulary)} words"
         console.records(title, loaded.topics_table(words).to_dicts())
@@ -107,14 +111,19 @@ def transform(
     files: Files,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write Parquet, CSV or JSONL here.")] = None,
     text: TextColumn = "text",
+    id_column: IdColumn = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the topics of new documents."""
+    """Find the topics of new documents: a row for each row of the files, in their order.
+
+    A row without a text, or without a word that the model knows, gets the prior mean.
+    """
     from tertulia.corpus import read
     from tertulia.view.reports import theta_table, write_table
 
     loaded = _model(model)
-    corpus = read(files, text=text, options=loaded.options)
+    keep_text = loaded.reads_sentences
+    corpus = read(files, text=text, id=id_column, options=loaded.options, keep_text=keep_text, every_row=True)
     console.tell(corpus.report.summary())
     found = theta_table(loaded, corpus)
     if output is not None:
@@ -177,15 +186,17 @@ def privacy(
     delta: Annotated[float, typer.Option(help="The delta at which epsilon is computed.")] = 1e-6,
     as_json: AsJson = False,
 ) -> None:
-    """Claimed beside honest epsilon, for each thing that was released."""
+    """What everything that left costs together, then claimed beside honest epsilon for each thing."""
     from tertulia.federation.run import Run
-    from tertulia.view.reports import privacy_rows
+    from tertulia.view.reports import privacy_rows, privacy_totals
 
-    rows = privacy_rows(Run.open(directory), delta)
+    run = Run.open(directory)
+    totals, rows = privacy_totals(run, delta), privacy_rows(run, delta)
     if as_json:
-        _print_json({"delta": delta, "privacy": rows})
+        _print_json({"delta": delta, "totals": totals, "privacy": rows})
     else:
-        console.records(f"Privacy of {directory} at delta {delta:g}", rows)
+        console.print_totals(f"Cost of {directory} at delta {delta:g}", totals)
+        console.records("Thing by thing (what is derived adds nothing to its source)", rows)
 
 
 def _finish(started: Any, as_json: bool) -> None:

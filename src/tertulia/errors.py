@@ -21,6 +21,10 @@ class JournalError(TertuliaError, OSError):
     """A commit that could not be written; whatever was committed before is intact."""
 
 
+class DirectoryInUse(TertuliaError):
+    """Another process works on this directory; the text names it."""
+
+
 class PolicyRefusal(TertuliaError):
     """A party's own policy forbids a release; the text carries the rule's name."""
 
@@ -31,6 +35,10 @@ class PolicyRefusal(TertuliaError):
 
 class Unreleased(TertuliaError):
     """A step tried to send an array that did not pass through `party.release`."""
+
+
+class Missed(TertuliaError):
+    """A party lacks what a question builds on, as it missed an earlier one: it counts as absent, nothing has failed."""
 
 
 class QuorumError(TertuliaError):

@@ -14,9 +14,10 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from tertulia.api import Documents, as_corpus, chosen_words
+from tertulia.api import chosen_words
 from tertulia.arrays import F64
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import ConfigError, InputError
 from tertulia.models import Topics
 from tertulia.settings import Explained, Positive, VocabularySettings
@@ -104,15 +105,22 @@ def extended(model: Topics, vocabulary: Vocabulary) -> Topics:
 def joined(old: Topics, new: Topics) -> Topics:
     """One model from the counts of two with the same topics and words; each weighs as much as it has seen tokens.
 
-    A model that does not say how many (`provenance["tokens"]`) was only a start, and weighs nothing.
+    A model that does not say how many (`provenance["tokens"]`), and in which topics, was only a start, and weighs
+    nothing.
     """
-    seen = [int(model.provenance.get("tokens", 0)) for model in (old, new)]
-    counts = [n * model.weights for n, model in zip(seen, (old, new), strict=True)]  # [K] tokens in each topic
+    counts = [_tokens(old), _tokens(new)]
     total = counts[0] + counts[1]
     share = np.divide(counts[0], total, out=np.ones_like(total), where=total > 0)[:, None]
     return replace(
         new,
         topic_word=share * old.topic_word + (1.0 - share) * new.topic_word,
         weights=total,
-        provenance={**new.provenance, "tokens": sum(seen), "continues": old.provenance},
+        provenance={**new.provenance, "tokens": round(total.sum()), "continues": old.provenance},
     )
+
+
+def _tokens(model: Topics) -> F64:
+    """How many tokens each topic [K] has seen, as far as the model says so."""
+    shares = np.zeros(model.n_topics) if model.weights is None else model.weights
+    counts: F64 = int(model.provenance.get("tokens", 0)) * shares
+    return counts

@@ -6,7 +6,8 @@ import time
 from importlib.util import find_spec
 from typing import Any
 
-from tertulia.api import FTM, PCTD, FedLDA, GFedNTM, as_corpus
+from tertulia.api import FTM, PCTD, FedLDA, GFedNTM
+from tertulia.corpus.inputs import as_corpus
 from tertulia.kernels.warm import compile_all
 from tertulia.metrics import topic_coherence
 

@@ -8,6 +8,8 @@ import pytest
 
 import tertulia as tt
 from tertulia.errors import ConfigError
+from tertulia.federation.answers import Answers
+from tertulia.federation.journal import Journal
 from tertulia.federation.run import Run
 from tertulia.runs import finish
 from tertulia.view.reports import check_report, disclosure_rows, privacy_rows
@@ -89,6 +91,42 @@ def test_an_interrupted_run_ends_like_any_other(settings, tmp_path, monkeypatch)
     assert len(privacy_rows(Run.open(tmp_path / "cut"), 1e-6)) == len(privacy_rows(Run.open(tmp_path / "whole"), 1e-6))
 
 
+def test_noise_does_not_drive_counts_apart_in_240_rounds(monkeypatch):
+    """The same noise, and no tuple is left out, but words that are drawn anew in every round: errors add up."""
+    monkeypatch.setattr("secrets.token_hex", lambda n: "run")
+    monkeypatch.setattr("secrets.token_bytes", lambda n: b"k" * n)
+    words, rng = [f"word{a}{b}" for a in "abcdefgh" for b in "abcdefghij"], np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(80, 0.05), size=4)
+    users = [" ".join(rng.choice(words, 20, p=rng.dirichlet(np.full(4, 0.2)) @ topics)) for _ in range(150)]
+    early, late = {}, {}
+    for bookkeeping in ("converging", "paper"):
+        model = method(
+            topics=4, rounds=240, beta=0.1, max_words=20, sample_ratio=1.0, bookkeeping=bookkeeping, **PRIVATE,
+            vocabulary={"mode": "public", "words": words},
+        ).fit({"north": users}, heldout=0.25)  # fmt: skip
+        perplexity = [facts["perplexity"] for facts in model.history[1:]]
+        early[bookkeeping], late[bookkeeping] = np.mean(perplexity[20:60]), np.mean(perplexity[200:])
+    assert late["converging"] < 1.01 * early["converging"]
+    assert late["paper"] > 1.05 * early["paper"]
+    assert late["converging"] < 0.8 * late["paper"]
+
+
+@pytest.mark.parametrize("mechanism", ["rrp", "krr", "tkrr"])
+def test_the_servers_counts_are_those_of_the_words_that_users_keep(mechanism, tmp_path):
+    away = {"users_per_round": 0.7, "user_dropout": 0.2, "arrival_rounds": 2}
+    method(**PRIVATE, mechanism=mechanism, **away).fit(PARTIES, directory=tmp_path / "run")
+    run = Run.open(tmp_path / "run")
+    commit, _ = Journal(tmp_path / "run" / "server").last()
+    counts = np.zeros((2, len(WORDS)))
+    for party in PARTIES:
+        users = Answers(run.party_directory(party) / "answers").state
+        told = users.told >= 0
+        np.add.at(counts, (users.told[told], users.word[told]), 1)
+        assert told.any()
+        assert not told.all()
+    assert np.array_equal(commit.state.counts, counts)
+
+
 @pytest.mark.parametrize(
     "settings", [{"users_per_round": 0.4, "user_dropout": 0.3}, {"arrival_rounds": 3}, {"arrival_rounds": 3, **SOUND}]
 )
@@ -123,12 +161,14 @@ def test_the_ledger_is_honest_about_every_mechanism(tmp_path):
     assert tuples["rrp"]["claimed epsilon"] == "5 (FedLDA theorem 1, a tuple)"
     assert "theorem 1 fails for" in tuples["rrp"]["remarks"]
     assert "dummies can be told from tuples" in tuples["rrp"]["remarks"]
+    assert "the word of one token alone, drawn once: epsilon 5" in tuples["krr"]["remarks"]
+    assert "the topics of tuples are not perturbed" in tuples["krr"]["remarks"]
     assert tuples["hm"]["honest epsilon"] == "20"  # epsilon 5 in each of four rounds
     assert all(row["releases"] == 4 for row in tuples.values())
     reports = said["sound"]["reports of tokens"]
     assert (reports["unit"], reports["releases"]) == ("user", 1)
     assert 30 < float(reports["honest epsilon"]) <= 30 * 4.0  # thirty tokens at most, in any number of rounds
-    assert said["sound"]["topic-word counts of reports"]["honest epsilon"] == "0"
+    assert said["sound"]["topic-word counts of reports"]["honest epsilon"] == reports["honest epsilon"]
 
 
 def test_bytes_of_users_are_counted_and_labelled(tmp_path):
@@ -141,13 +181,15 @@ def test_a_budget_for_users_is_kept(tmp_path):
     policy = tmp_path / "policy.toml"
     budget = '[[budget]]\nunit = "user"\nadjacency = "substitute"\nepsilon = 12.0\ndelta = 0\n'
     policy.write_text("allow_clear = false\n" + budget)
-    own = {party: {"policy": str(policy)} for party in PARTIES}
-    with pytest.raises(tt.TertuliaError, match=r"budget\.user\.substitute"):
-        method(**PRIVATE, mechanism="hm", evaluate=False).fit(
-            PARTIES, party_settings=own
-        )  # the third round is too much
-    method(**PRIVATE, mechanism="hm", evaluate=False, rounds=2).fit(PARTIES, party_settings=own)
-    method(mode="sound", epsilon=1.0, max_words=12).fit(PARTIES, party_settings=own)
+
+    def fit(name, **settings):
+        own = {party: {"policy": str(policy), "home": str(tmp_path / name / party)} for party in PARTIES}
+        return method(**settings).fit(PARTIES, party_settings=own)
+
+    with pytest.raises(tt.TertuliaError, match=r"budget\.user\.substitute"):  # the third round is too much
+        fit("three", **PRIVATE, mechanism="hm", evaluate=False)
+    fit("two", **PRIVATE, mechanism="hm", evaluate=False, rounds=2)
+    fit("reports", mode="sound", epsilon=1.0, max_words=12)
 
 
 def test_a_dry_run_names_what_leaves(tmp_path):
@@ -196,5 +238,5 @@ def test_the_example_runs_from_its_file(tmp_path):
 
     example = Path(__file__).parents[2] / "examples" / "fedlda.toml"
     finish(begin(load(example).changed({"directory": str(tmp_path / "run")})))
-    (reports,) = [row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6) if row["unit"] == "user"]
+    (reports,) = [row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6) if row["mechanism"] == "user-reports"]
     assert float(reports["honest epsilon"]) <= 40 * 7.5

@@ -1,5 +1,6 @@
 """What FedLDA's users really send, against exact laws: mechanisms by enumeration, samplers by the posterior."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -10,7 +11,7 @@ from tertulia.kernels import tuples
 from tertulia.kernels.reports import Channel, reports
 from tertulia.kernels.users import broadcast_phi, resample
 from tertulia.method_settings import FedLDASettings
-from tertulia.methods.users import Shard, Telling, UserTerms, perturbed
+from tertulia.methods.users import Shard, Telling, UserTerms, newcomers, perturbed
 from tertulia.privacy.perturbation import HM_UNIT, hybrid, law
 
 K, V = 2, 7
@@ -26,10 +27,15 @@ def user_terms(**changes):
     )
 
 
-def telling_of(terms, words, documents, z, told):
-    everyone = np.ones(len(documents) - 1, dtype=bool)
-    sent = tuples.choose(words, documents, z, told, everyone, terms.max_words, terms.sampled, 3)
-    return Telling(terms, Shard(words, documents), z, told, everyone, sent, PHI, ALPHA, 1)
+def telling_of(terms, words, documents, users, answering=None, number=3):
+    everyone = np.ones(len(documents) - 1, dtype=bool) if answering is None else answering
+    sent = tuples.choose(words, documents, users.z, users.told, everyone, terms.max_words, terms.sampled, number)
+    return Telling(terms, Shard(words, documents), users, everyone, sent, PHI, ALPHA, 1)
+
+
+def starting(terms, z):
+    """Users with these topics, of whom the server has nothing."""
+    return dataclasses.replace(newcomers(terms, len(z), V), z=z)
 
 
 @pytest.mark.parametrize("kind", ["rrp", "krr", "tkrr"])
@@ -41,7 +47,7 @@ def test_words_are_told_by_the_exact_law(kind, epsilon):
     documents = np.arange(0, users * V + 1, V)
     z = np.tile(np.array([0, 0, 0, 1, 0, 1, 0], np.int16), users)
     terms = user_terms(mechanism=kind, epsilon=epsilon, sample_ratio=1.0)
-    telling = telling_of(terms, words, documents, z, np.full(len(words), -1, np.int16))
+    telling = telling_of(terms, words, documents, starting(terms, z))
     told = tell_words(telling)
     theta = (np.array([5, 2]) + ALPHA) / (V + ALPHA.sum())
     expected = law(telling.how, telling.phi, theta)
@@ -56,7 +62,7 @@ def test_words_are_told_by_the_exact_law(kind, epsilon):
 
 
 def tell_words(telling, key=KEY):
-    return perturbed(telling)(key)
+    return perturbed(telling, telling.sent, key)
 
 
 def test_fresh_noise_can_be_averaged_away_and_reports_for_ever_cannot():
@@ -65,8 +71,8 @@ def test_fresh_noise_can_be_averaged_away_and_reports_for_ever_cannot():
     rng = np.random.default_rng(2)
     words = rng.integers(0, V, users * 5).astype(np.int32)
     documents = np.arange(0, users * 5 + 1, 5)
-    z, told = rng.integers(0, K, len(words)).astype(np.int16), np.full(len(words), -1, np.int16)
-    telling = telling_of(user_terms(mechanism="rrp", epsilon=5.0, sample_ratio=1.0), words, documents, z, told)
+    terms = user_terms(mechanism="rrp", epsilon=5.0, sample_ratio=1.0)
+    telling = telling_of(terms, words, documents, starting(terms, rng.integers(0, K, len(words)).astype(np.int16)))
     answers = np.array([tell_words(telling, bytes([r]) * 32) for r in range(rounds)])
     guess = np.array([np.bincount(column, minlength=V).argmax() for column in answers.T])
     once = (answers[0] == words).mean()
@@ -81,8 +87,8 @@ def test_the_hybrid_mechanism_answers_by_the_exact_law():
     """Users hold one word, new in topic 0: one coordinate of K V is 1, all others are 0."""
     users = 60_000
     words, documents = np.full(users, 3, dtype=np.int32), np.arange(users + 1)
-    z, told = np.zeros(users, np.int16), np.full(users, -1, np.int16)
-    telling = telling_of(user_terms(mechanism="hm", epsilon=2.0), words, documents, z, told)
+    terms = user_terms(mechanism="hm", epsilon=2.0)
+    telling = telling_of(terms, words, documents, starting(terms, np.zeros(users, np.int16)))
     total = telling.tell(KEY) * HM_UNIT
     values, probability = hybrid(2.0)
     spread = np.sqrt(probability @ values.astype(float) ** 2) * HM_UNIT * np.sqrt(K * V * users)
@@ -91,30 +97,70 @@ def test_the_hybrid_mechanism_answers_by_the_exact_law():
     assert np.abs(error).max() > 0.01 * spread.min()
 
 
+def five_words_each(users, rounds, seed=0):
+    """Users of five random words, and their topics in each round."""
+    rng = np.random.default_rng(seed)
+    words = rng.integers(0, V, users * 5).astype(np.int32)
+    topics = [rng.integers(0, K, len(words)).astype(np.int16) for _ in range(rounds)]
+    return words, np.arange(0, users * 5 + 1, 5), topics
+
+
+def tokens_at(topic, word):
+    """The counts [K, V] of tokens that stand at a topic and a word; -1: nowhere."""
+    counts = np.zeros((K, V), dtype=np.int64)
+    np.add.at(counts, (topic[topic >= 0], word[topic >= 0]), 1)
+    return counts
+
+
+@pytest.mark.parametrize("mechanism", ["rrp", "krr", "tkrr"])
+def test_a_token_is_told_by_one_word_in_all_rounds_and_the_counts_are_exactly_those_of_the_words_told(mechanism):
+    words, documents, topics = five_words_each(400, 8)
+    terms = user_terms(mechanism=mechanism, epsilon=1.0, sample_ratio=0.5)
+    users, server = starting(terms, topics[0]), np.zeros((K, V), dtype=np.int64)
+    for number, z in enumerate([*topics, *[topics[-1]] * 12]):  # at last nothing moves any more
+        telling = telling_of(terms, words, documents, dataclasses.replace(users, z=z), number=number)
+        server += telling.tell(bytes([number]) * 32)
+        after = telling.after()
+        known = users.word >= 0
+        assert np.array_equal(after.word[known], users.word[known])  # drawn once, whatever key a later round has
+        assert np.array_equal(after.word >= 0, after.told >= 0)
+        assert np.array_equal(server, tokens_at(after.told, after.word))
+        users = after
+    assert np.array_equal(users.told, topics[-1])  # all have told where they are
+    assert (users.word != words).mean() > 0.2  # and many not by their own word
+
+
+def test_words_drawn_anew_leave_counts_that_belong_to_no_token():
+    """The paper's way: decrements take back other words than increments gave, so that errors add up for ever."""
+    words, documents, topics = five_words_each(400, 40)
+    error = {}
+    for bookkeeping in ("paper", "converging"):
+        terms = user_terms(mechanism="krr", epsilon=1.0, sample_ratio=1.0, bookkeeping=bookkeeping)
+        users, server = starting(terms, topics[0]), np.zeros((K, V), dtype=np.int64)
+        for number, z in enumerate(topics):
+            telling = telling_of(terms, words, documents, dataclasses.replace(users, z=z))
+            server += telling.tell(bytes([number]) * 32)
+            users = telling.after()
+            assert np.array_equal(users.told, z)  # l = M: everything was sent
+            error[bookkeeping, number] = np.abs(server - tokens_at(z, words) @ law(telling.how, telling.phi, ALPHA))
+    assert error["paper", 39].mean() > 3 * error["paper", 0].mean()
+    assert error["converging", 39].mean() < error["paper", 39].mean() / 3
+
+
 @pytest.mark.parametrize("mechanism", ["none", "krr"])
 def test_drift_free_counts_are_unbiased(mechanism):
     """After any rounds the server's counts are, on average, the law's image of the topics that were reported."""
-    users, rounds = 300, 6
-    rng = np.random.default_rng(0)
-    words = rng.integers(0, V, users * 5).astype(np.int32)
-    documents = np.arange(0, users * 5 + 1, 5)
+    words, documents, topics = five_words_each(300, 6)
     mode = {"mode": "clear", "epsilon": None} if mechanism == "none" else {"mechanism": mechanism, "epsilon": 3.0}
     terms = user_terms(**mode, sample_ratio=0.5)
-    told = np.full(len(words), -1, np.int16)
-    topics = [rng.integers(0, K, len(words)).astype(np.int16) for _ in range(rounds)]
     errors = []
     for repeat in range(40):
-        server, reported = np.zeros((K, V)), told
+        server, users = np.zeros((K, V)), starting(terms, topics[0])
         for number, z in enumerate(topics):
-            telling = telling_of(terms, words, documents, z, reported)
-            moved = telling.truth if mechanism == "none" else telling.tell(bytes([repeat, number]) * 16)
-            server += moved
-            reported = reported.copy()
-            reported[telling.sent.token] = telling.sent.target
-        true = np.zeros((K, V))
-        seen = reported >= 0
-        np.add.at(true, (reported[seen], words[seen]), 1)
-        errors.append(server - true @ law(telling.how, telling.phi, ALPHA))
+            telling = telling_of(terms, words, documents, dataclasses.replace(users, z=z))
+            server += telling.truth if mechanism == "none" else telling.tell(bytes([repeat, number]) * 16)
+            users = telling.after()
+        errors.append(server - tokens_at(users.told, words) @ law(telling.how, telling.phi, ALPHA))
     if mechanism == "none":
         assert not np.any(errors)  # exactly what was reported: nothing is lost, nothing drifts
         return
@@ -122,22 +168,42 @@ def test_drift_free_counts_are_unbiased(mechanism):
     assert np.all(np.abs(mean) < 4.5 * spread)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{"mechanism": "hm"}, {"mechanism": "rrp"}, *({"mechanism": m, "bookkeeping": "paper"} for m in ("rrp", "hm"))],
+    ids=lambda s: "-".join(s.values()),
+)
+def test_an_answer_that_never_came_has_told_nothing(settings):
+    words, documents, topics = five_words_each(60, 2)
+    terms = user_terms(**settings, sample_ratio=1.0)
+    first = telling_of(terms, words, documents, starting(terms, topics[0]))
+    first.tell(KEY)
+    before = first.after()
+    lost = np.arange(60) % 3 == 0  # of these users
+    telling = telling_of(terms, words, documents, dataclasses.replace(before, z=topics[1]), ~lost)
+    telling.tell(KEY)
+    after, gone = telling.after(), np.repeat(lost, 5)
+    assert np.array_equal(after.z, topics[1])  # the users have moved on all the same
+    assert np.array_equal(after.told[~gone], topics[1][~gone])
+    assert np.array_equal(after.told[gone], before.told[gone])
+    assert np.array_equal(after.word[: len(gone)], before.word[: len(gone)])
+    assert not lost[telling.sent.user].any()
+    everyone = telling_of(terms, words, documents, dataclasses.replace(before, z=topics[1]))
+    everyone.tell(KEY)
+    assert telling.bytes < everyone.bytes
+
+
 def test_drift_free_counts_converge_and_the_papers_do_not():
-    users = 200
-    rng = np.random.default_rng(1)
-    words, documents = rng.integers(0, V, users * 5).astype(np.int32), np.arange(0, users * 5 + 1, 5)
-    z = rng.integers(0, K, len(words)).astype(np.int16)
-    true = tuples.add_up(words, np.full(len(words), -1, np.int16), z, K, V)
+    words, documents, (z,) = five_words_each(200, 1)
+    true = tokens_at(z, words)
     found = {}
     for bookkeeping in ("converging", "paper"):
-        server, told = np.zeros((K, V)), np.full(len(words), -1, np.int16)
+        terms = user_terms(mode="clear", epsilon=None, sample_ratio=0.6, bookkeeping=bookkeeping)  # l = 4 of 7
+        server, users = np.zeros((K, V)), starting(terms, z)
         for number in range(20):
-            sent = tuples.choose(words, documents, z, told, np.ones(users, bool), 7, 4, number)
-            server += tuples.add_up(sent.word, sent.origin, sent.target, K, V)
-            told = told.copy()
-            told[sent.token] = sent.target
-            if bookkeeping == "paper":
-                told = z
+            telling = telling_of(terms, words, documents, users, number=number)
+            server += telling.truth
+            users = telling.after()
         found[bookkeeping] = server
     assert np.array_equal(found["converging"], true)
     assert found["paper"].sum() == pytest.approx(4 / 7 * true.sum(), rel=0.1)

@@ -77,6 +77,7 @@ def test_a_public_vocabulary_sends_nothing_about_the_data(worded, tmp_path):
     assert model.vocabulary.words == words
     assert {row["what"] for row in disclosure_rows(Run.open(tmp_path / "run"))} == {
         "topic-word distributions",
+        "topic sizes",
         "number of documents",
     }
 
@@ -123,6 +124,7 @@ def test_a_federation_of_one_is_lda(worded):
             "one word each",
         ),
         ({"epsilon": 8}, "goes with mode"),
+        ({"learn_alpha": True}, r"tt\.LDA\(learn_alpha=True\)"),
         ({"tpoics": 3}, "unknown key 'tpoics'"),
         ({"vocabulary": {"mode": "public"}}, "go together"),
     ],
@@ -130,6 +132,14 @@ def test_a_federation_of_one_is_lda(worded):
 def test_wrong_settings_name_the_key(settings, says):
     with pytest.raises(ConfigError, match=says):
         tt.FTM(**settings)
+
+
+@pytest.mark.parametrize("method", [tt.Consensus, tt.NonCollaborative, tt.Centralised])
+def test_alpha_is_learned_on_one_machine_only(method, worded):
+    with pytest.raises(ConfigError, match=r"learn_alpha = True: .* tt\.LDA\(learn_alpha=True\)"):
+        method(learn_alpha=True)
+    learned = tt.LDA(topics=3, sweeps=20, learn_alpha=True).fit(worded(0, 40))
+    assert np.ptp(learned.alpha) > 0
 
 
 def test_settings_for_a_party_that_is_not_there(worded):
@@ -144,3 +154,37 @@ def test_a_method_of_ones_own_must_live_in_a_module(worded):
     train.__module__ = "__main__"
     with pytest.raises(ConfigError, match="module of their own"):
         tt.federate(train, {"a": worded(0, 9)})
+
+
+MISSING = [float("nan"), None, pd.NA, pd.NaT]
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=str)
+def test_a_missing_text_is_an_empty_one_and_never_a_word(missing):
+    texts = ["rivers rise", missing, "bridges hold"]
+    frame = pd.DataFrame(
+        {"text": pd.Series(texts, dtype=object), "id": ["a", missing, "c"], "label": [missing, "x", "y"]}
+    )
+    for documents in (frame, frame["text"], texts):
+        corpus = as_corpus(None, documents)
+        assert corpus.lengths.tolist() == [2, 0, 2]
+        assert not {"nan", "none", "nat", "na"} & {word.lower() for word in corpus.vocabulary.words}
+    table = as_corpus(None, frame).table
+    assert table["label"].to_list() == [None, "x", "y"]
+    assert table["id"].to_list()[::2] == ["a", "c"]
+    assert table["id"][1] not in ("nan", "None", "<NA>", "NaT")
+
+
+def test_null_in_polars_is_an_empty_text():
+    frame = pl.DataFrame({"text": ["rivers rise", None], "date": ["2020-01-01", None]})
+    corpus = as_corpus(None, frame)
+    assert corpus.lengths.tolist() == [2, 0]
+    assert corpus.table["date"].to_list() == ["2020-01-01", None]
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
+def test_a_missing_text_takes_no_part_in_training(frame, worded):
+    texts = [text for pair in zip(worded(0, 20), [None] * 20, strict=True) for text in pair]
+    model = tt.LDA(topics=2, sweeps=3, vocabulary={"max_share": 1.0}).fit(frame({"text": texts}))
+    federated = tt.FTM(**SMALL, vocabulary={"max_share": 1.0}).fit({"a": frame({"text": texts}), "b": worded(0, 20)})
+    assert not {"nan", "none"} & {*model.vocabulary.words, *federated.vocabulary.words}

@@ -1,4 +1,5 @@
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -183,10 +184,70 @@ def test_a_party_that_lost_its_directory_starts_anew(handle):
 def test_rare_durable_commits_roll_back_when_a_party_dies(handle):
     fed = handle(engine="processes")
     plain = handle().test_run  # noqa: F841 - same directory, opened once more to show that nobody locks it
-    config = {"rounds": 12, "durable": 5, "die_at": 8}
+    config = {"rounds": 12, "durable": 5, "die_at": 8, "deaths": 1}
     config["kill"] = lambda: fed._carrier._processes["b"]._process.kill()
     state = drive(fed, toys.train_free, config)
     assert [int(t) for t in state.totals] == [3 * (i + 1) for i in range(12)]
+
+
+def test_a_party_that_dies_again_and_again_is_left_out_until_the_next_durable_commit(handle):
+    warnings = []
+    fed = handle(engine="processes", warnings=warnings)
+    config = {"rounds": 12, "durable": 5, "die_at": 7, "deaths": 20}
+    config["kill"] = lambda: fed._carrier._processes["b"]._process.kill()
+    state = drive(fed, toys.train_free, config)
+    # The commits on disk are those of rounds 5 and 10, when 4 and 9 totals are known: b is absent in between.
+    both, absent = [3 * (i + 1) for i in range(4)], [2 * (i + 1) for i in range(4, 9)]
+    assert [int(t) for t in state.totals] == [*both, *absent, *(2 * (i + 1) + i - 4 for i in range(9, 12))]
+    assert config["deaths"] == 17  # the run, and two that began again
+    assert len(warnings) == 2
+    assert "left out until the next durable commit" in warnings[1]
+
+
+@pytest.mark.parametrize("engine", ["local", "processes"])
+def test_a_late_answer_does_not_send_the_run_back(tmp_path, worded, engine):
+    run = make_run(tmp_path / "late", worded)
+    rounds = []
+
+    def observe(kind, facts):
+        assert kind == "round", facts
+        rounds.append(facts["round"])
+        assert len(rounds) < 30, "the run goes back for ever"
+
+    fed = Handle("run", run.carrier(engine, 3), run.journal(), Terms(), observe)
+    fed.each(toys.weigh, Nothing())  # processes have started
+    fed.terms = Terms(timeout=0.6)
+    try:
+        state = drive(fed, toys.train_free, {"rounds": 12, "durable": 50, "late": (4, 8)})
+    finally:
+        fed._carrier.close()
+    assert rounds == list(range(1, 14))
+    assert [int(t) for t in state.totals[:5]] == [3, 6, 9, 12, 10]  # in the fifth b is late
+    assert 2 * 12 < state.totals[-1] <= 3 * 12 - 2  # it goes on from its last answer that counted
+
+
+def test_a_busy_party_does_not_hold_up_long_messages(handle):
+    fed = handle(engine="processes")
+    fed.each(toys.count_free, Nothing())  # processes have started
+    fed.terms = Terms(timeout=0.3)
+    fed.each(toys.dawdle, toys.Number("b"))
+    started = time.monotonic()
+    fed.each(toys.count_free, toys.Number(np.zeros(100_000)))  # more than a pipe holds
+    assert time.monotonic() - started < 0.6
+    fed.terms = Terms()
+    assert {p: int(r.value) for p, r in fed.each(toys.count_free, Nothing()).items()} == {"a": 4, "b": 2, "c": 4}
+
+
+def test_who_missed_what_a_question_builds_on_counts_as_absent(handle):
+    warnings = []
+    fed = handle(warnings=warnings)
+    fed.each(toys.count_free, {"a": Nothing(), "c": Nothing()})
+    assert fed.answered == ["a", "c"]
+    assert int(fed.sum(toys.build_on, toys.Number(1)).value) == 2
+    assert fed.answered == ["a", "c"]
+    assert warnings == ["party 'b' did not answer: it has not seen so much"]
+    assert int(fed.sum(toys.build_on, dict.fromkeys(fed.answered, toys.Number(1))).value) == 2
+    assert len(warnings) == 1
 
 
 def test_bytes_are_counted_by_party_and_direction(handle):

@@ -1,4 +1,6 @@
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 import tertulia.models.topics as module
@@ -52,6 +54,24 @@ def test_documents_without_a_known_word_get_the_prior_mean_and_are_counted():
         theta = model().transform(["quux", "rain", ""])
     np.testing.assert_allclose(theta[[0, 2]], [[0.25, 0.75]] * 2, rtol=1e-6)
     assert np.isfinite(theta).all()
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
+def test_a_data_frame_is_its_texts_row_by_row(frame):
+    texts = ["rain sun", None, "bank", "loan money"]
+    rows = frame({"id": [7, 8, 9, 10], "text": texts, "rain": ["x", "y", "z", "u"]})
+    with pytest.warns(UnknownWordsWarning, match="1 of 4 documents"):
+        theta = model().transform(rows)
+    with pytest.warns(UnknownWordsWarning, match="1 of 4 documents"):
+        np.testing.assert_array_equal(theta, model().transform(["rain sun", "", "bank", "loan money"]))
+    np.testing.assert_allclose(theta[1], [0.25, 0.75], rtol=1e-6)
+    adapted = [model().adapted(documents).alpha for documents in (rows, ["rain sun", "bank", "loan money"])]
+    np.testing.assert_array_equal(*adapted)
+    drawn = model().to_pyldavis(rows)
+    assert drawn["doc_lengths"].tolist() == [2, 1, 2]
+    assert drawn["term_frequency"].tolist() == [1, 1, 0, 1, 1, 1]
+    with pytest.raises(InputError, match=r"no column 'text', only \['body'\]"):
+        model().transform(frame({"body": ["rain"]}))
 
 
 def test_no_documents_give_no_rows():
@@ -128,7 +148,16 @@ def test_weights_become_shares_and_single_numbers_serve_all_topics():
     topics = model(alpha=0.5, weights=np.array([30, 10]))
     assert topics.weights.tolist() == [0.75, 0.25]
     assert topics.alpha.tolist() == [0.5, 0.5]
-    assert Topics(PHI, Vocabulary(WORDS)).weights.tolist() == [0.5, 0.5]
+    assert topics != model(alpha=0.5)
+
+
+def test_without_weights_there_is_no_column_of_them(tmp_path):
+    topics = Topics(PHI, Vocabulary(WORDS))
+    assert topics.weights is None
+    assert topics.topics_table(1).columns == ["topic", "words"]
+    assert "%" not in repr(topics)
+    assert topics != model(alpha=0.1)
+    assert topics == Topics.load(topics.save(tmp_path / "model"))
 
 
 def test_equality_is_bit_for_bit():
@@ -161,9 +190,7 @@ def test_a_model_that_cannot_be_is_refused(changes, words):
         model(**changes)
 
 
-@pytest.mark.parametrize(
-    ("documents", "words"), [("rain", r"write \[text\]"), (["rain", None], "document 1 is NoneType")]
-)
+@pytest.mark.parametrize(("documents", "words"), [("rain", r"write \[text\]"), (["rain", 7], "text 1 is int")])
 def test_bad_documents_are_named(documents, words):
     with pytest.raises(InputError, match=words):
         model().transform(documents)

@@ -8,7 +8,7 @@ from tertulia.errors import InputError
 from tertulia.kernels import tuples
 from tertulia.kernels.users import broadcast_phi, resample
 from tertulia.method_settings import FedLDASettings
-from tertulia.methods.users import arrived, finding, present, shard_of
+from tertulia.methods.users import arrived, finding, newcomers, present, shard_of
 from tertulia.privacy.perturbation import Perturbation
 
 from tertulia.methods.users import UserTerms  # isort: skip
@@ -95,14 +95,36 @@ def test_users_arrive_are_asked_and_drop():
     assert not (answering & ~asked).any()
 
 
-def test_findings_say_what_holds_for_a_tuple():
+def test_findings_say_what_holds_for_a_word():
     phi = np.array([[0.6, 0.35, 0.04, 0.01]])
-    says = finding(Perturbation("rrp", 7.5), phi, np.ones(1))
-    assert says.startswith("theorem 1 fails for 2 of 4 words, 2 are in no topic's head")
-    assert "no epsilon at delta 0, delta 0.950 at the claimed epsilon" in says
-    assert "told are 2 of 4 words" in finding(Perturbation("tkrr", 7.5), phi, np.ones(1))
-    assert "spent anew by each tuple and round" in finding(Perturbation("krr", 7.5), phi, np.ones(1))
-    assert "in each round" in finding(Perturbation("hm", 7.5), phi, np.ones(1))
+
+    def says(kind, once):
+        return finding(Perturbation(kind, 7.5), phi, np.ones(1), once)
+
+    assert says("rrp", True).startswith("theorem 1 fails for 2 of 4 words, 2 are in no topic's head")
+    assert "no epsilon at delta 0, delta 0.950 at the claimed epsilon" in says("rrp", True)
+    assert "told are 2 of 4 words" in says("tkrr", True)
+    assert says("krr", True) == "the word of one token alone, drawn once: epsilon 7.5"
+    assert says("krr", False) == "the word of one tuple alone, drawn anew each time: epsilon 7.5"
+    assert "in each round" in says("hm", False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "once"),
+    [
+        ({"mechanism": "rrp"}, True),
+        ({"mechanism": "krr"}, True),
+        ({"mechanism": "tkrr"}, True),
+        ({"mechanism": "hm"}, False),
+        ({"mechanism": "rrp", "bookkeeping": "paper"}, False),
+    ],
+)
+def test_users_keep_a_word_for_each_token_only_where_it_is_drawn_once(settings, once):
+    asked = terms(mode="paper", epsilon=5.0, **settings)
+    assert asked.drawn_once == once
+    assert newcomers(asked, 9, V).word.tolist() == [-1] * 9 * once
+    assert newcomers(terms(), 9, V).word.size == 0  # without noise the word is the true one
+    assert [newcomers(asked, 1, n).word.dtype.itemsize for n in (100, 32_768, 32_769)] == [1, 2, 4]
 
 
 def test_a_shards_own_epsilon_can_only_be_stricter():

@@ -47,9 +47,7 @@ class Builder:
         self.options = options or TextOptions()
         self._texts: list[str] | None = [] if keep_text else None
         self.embeddings: F32 | None = None  # [D, E] of the documents, where they were computed elsewhere
-        self.directory = None if directory is None else Path(directory)
-        if self.directory is not None:
-            storage.begin(self.directory)
+        self._draft = None if directory is None else storage.Draft(Path(directory))
         self._index = _Index()
         self._table = TableColumns()
         self._columns = {name: self._column(name, code) for name, code in zip(storage.ARRAYS, "iqqq", strict=True)}
@@ -58,7 +56,7 @@ class Builder:
         self._n_tokens = 0
 
     def _column(self, name: str, typecode: str) -> Column:
-        return Column(typecode) if self.directory is None else FileColumn(typecode, self.directory / f"{name}.npy")
+        return Column(typecode) if self._draft is None else FileColumn(typecode, self._draft.folder / f"{name}.npy")
 
     def add(self, name: str, text: str, label: str | None = None, date: str | None = None) -> int:
         """Append a document and return its number of tokens."""
@@ -95,14 +93,16 @@ class Builder:
         if report is None:
             report = ReadReport(rows=table.height, kept=table.height)
         report.note("id seen before", count=table.height - table["id"].n_unique())
-        if self.directory is not None:
-            storage.write_rest(self.directory, vocabulary, table, self.options, report)
+        if self._draft is not None:
+            self._draft.publish(vocabulary, table, self.options, report)
         return Corpus(**arrays, vocabulary=vocabulary, table=table, options=self.options, report=report)
 
     def close(self) -> None:
         """Let go of the files of a corpus that will not be finished."""
         for column in self._columns.values():
             column.close()
+        if self._draft is not None:
+            self._draft.close()
 
 
 class _Index(dict[str, int]):
@@ -115,28 +115,34 @@ class _Index(dict[str, int]):
 
 def from_texts(
     texts: Iterable[str],
-    ids: Sequence[str] | None,
-    labels: Sequence[str] | None,
-    options: TextOptions,
+    ids: Sequence[str | None] | None = None,
+    labels: Sequence[str | None] | None = None,
+    dates: Sequence[str | None] | None = None,
+    options: TextOptions | None = None,
     keep_text: bool = False,
 ) -> Corpus:
-    """See `Corpus.from_texts`."""
+    """See `Corpus.from_texts`. A document whose id is None is known by a hash of its text."""
     if isinstance(texts, str):
         raise InputError("texts must be a list of texts, not a single one: write [text]")
     texts = list(texts)
-    for name, given in (("ids", ids), ("labels", labels)):
+    for name, given in (("ids", ids), ("labels", labels), ("dates", dates)):
         if given is not None and len(given) != len(texts):
             raise InputError(f"{len(given)} {name} were given for {len(texts)} texts")
     builder, report = Builder(options, keep_text=keep_text), ReadReport()
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"text {place} is {type(text).__name__}, not str: leave it out or write ''")
-        name = text_id(text) if ids is None else str(ids[place])
-        added = builder.add(name, text, None if labels is None else str(labels[place]))
+        known_as, label, date = (_at(column, place) for column in (ids, labels, dates))
+        added = builder.add(text_id(text) if known_as is None else known_as, text, label, date)
         report.keep()
         if not added:
             report.note(WORDLESS, f"text {place}")
     return builder.finish(report)
+
+
+def _at(column: Sequence[str | None] | None, place: int) -> str | None:
+    value = None if column is None else column[place]
+    return None if value is None else str(value)
 
 
 def concatenate(corpora: Sequence[Corpus]) -> Corpus:

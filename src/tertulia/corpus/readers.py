@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from tertulia.corpus import formats
 from tertulia.corpus.builder import WORDLESS, Builder, text_id
 from tertulia.corpus.corpus import Corpus
 from tertulia.corpus.embedded import read_embeddings, rows_of
+from tertulia.corpus.inputs import string_or_none
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.splits import Assignment, Row
 from tertulia.corpus.tokens import TextOptions
@@ -43,6 +43,7 @@ class Source:
     where: Mapping[str, str] = field(default_factory=dict)  # only rows with these values
     encoding: str = "utf-8"
     separator: str | None = None  # of CSV fields
+    every_row: bool = False  # a row without a usable text is an empty document, so that results can be joined to rows
 
     def __post_init__(self) -> None:
         try:
@@ -66,6 +67,10 @@ class Source:
             top = _source_name(kind, file, root)
             for record in table.records:
                 row, problem = (None, record.problem) if record.problem else self._row(record, top, extra_columns)
+                if row is None and self.every_row and problem != formats.EMPTY and self._is_wanted(record):
+                    report.note(problem, record.place)
+                    name = self._name(record)
+                    row = Row(name if name and _encodable(name) else record.place, "")
                 if row is None:
                     report.drop(problem, record.place)
                 else:
@@ -93,20 +98,27 @@ class Source:
     def _row(self, record: formats.Record, source: str, extra_columns: Sequence[str]) -> tuple[Row | None, str]:
         """Make a row, or say why there is none."""
         values = record.values
-        if any(_string(values.get(column)) != value for column, value in self.where.items()):
+        if not self._is_wanted(record):
             return None, f"not {', '.join(f'{column} = {value}' for column, value in self.where.items())}"
         texts = [values.get(column) for column in self.text_columns]
         if any(isinstance(text, list | dict) for text in texts):
             return None, "text is a list or an object"
-        text = "\n\n".join(part for part in map(_string, texts) if part)
+        text = "\n\n".join(part for part in map(string_or_none, texts) if part)
         if not text.strip():
             return None, "empty text"
-        label, date = (None if name is None else _string(values.get(name)) for name in (self.label, self.date))
-        name = record.name if self.id is None else _string(values.get(self.id))
-        others = {column: _string(values.get(column)) for column in extra_columns}
+        label, date = (None if name is None else string_or_none(values.get(name)) for name in (self.label, self.date))
+        name = self._name(record)
+        others = {column: string_or_none(values.get(column)) for column in extra_columns}
         if not all(map(_encodable, (text, name, label, date, *others.values()))):
             return None, formats.not_encoded(self.encoding)
         return Row(name or text_id(text), text, label, date, source, others), ""
+
+    def _is_wanted(self, record: formats.Record) -> bool:
+        return all(string_or_none(record.values.get(column)) == value for column, value in self.where.items())
+
+    def _name(self, record: formats.Record) -> str | None:
+        """What the row is known by, if anything says so."""
+        return record.name if self.id is None else string_or_none(record.values.get(self.id))
 
 
 def read(
@@ -125,18 +137,20 @@ def read(
     separator: str | None = None,
     keep_text: bool = False,
     embeddings: PathLike | None = None,
+    every_row: bool = False,
 ) -> Corpus:
     """Read documents; see `Source` for the arguments that say where they are.
 
     With a `directory` the corpus is built there and mapped into memory: of a large file only the list of distinct
     words and the table of ids stay in memory. With `parties` and `party` only that party's rows are kept. With
     `keep_text` the texts stay in the table, for models that read sentences; or `embeddings` is a file (.npy, .npz,
-    .safetensors) of vectors, one for each row that is read.
+    .safetensors) of vectors, one for each row that is read. With `every_row` a row whose text is missing, empty or
+    broken becomes an empty document instead of being dropped.
 
         corpus = read("notes.csv", text=["title", "body"], id="note_id", label="ward")
         print(corpus.report.summary())
     """
-    source = Source(path, text, id, date, label, where or {}, encoding, separator)
+    source = Source(path, text, id, date, label, where or {}, encoding, separator, every_row)
     if (parties is None) != (party is None):
         raise InputError("give parties= (the rule) and party= (whose rows to keep) together")
     if parties is not None and parties.parties and party not in parties.parties:
@@ -192,7 +206,7 @@ def _assignable(source: Source, report: ReadReport, parties: Assignment | None) 
 
 def _add(builder: Builder, report: ReadReport, place: str, row: Row) -> None:
     report.keep()
-    if not builder.add(row.id, row.text, row.label, row.date):
+    if not builder.add(row.id, row.text, row.label, row.date) and row.text:
         report.note(WORDLESS, place)
 
 
@@ -208,7 +222,8 @@ def _check_columns(file: Path, columns: Sequence[str], wanted: Mapping[str, str]
 
 
 def _check_rows(source: Source, report: ReadReport) -> None:
-    name, undecodable = _described(source.path), report.dropped.get(formats.not_encoded(source.encoding), 0)
+    name, reason = _described(source.path), formats.not_encoded(source.encoding)
+    undecodable = report.dropped.get(reason, 0) + report.noted.get(reason, 0)
     if undecodable > report.rows // 2:
         raise InputError(
             f"{undecodable} of {report.rows} rows of {name} are not {source.encoding.upper()}: name the real encoding "
@@ -259,12 +274,6 @@ def _described(path: PathLike | Sequence[PathLike]) -> str:
 
 def _file_name(party: str) -> str:
     return quote(party, safe=" ").replace(".", "%2E")
-
-
-def _string(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return None if value != value else str(value)  # NaN is how some writers say "nothing"
 
 
 def _encodable(value: str | None) -> bool:

@@ -2,12 +2,13 @@
 
 State after an answer and the answer itself are stored together, so that after `kill -9` the party either has both or
 neither. A repeated question gets the stored bytes: noise is never drawn twice. Answers that need not survive a crash
-(free of charge, in methods with thousands of tiny steps) stay in memory until the next durable commit.
+(free of charge, in methods with thousands of tiny steps) stay in memory until the next durable commit: the last, and
+the one before it, to which the party returns when the last came too late and did not count.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ class Answers:
             self._stored[place] = self._read(place)[0].state_at
         self._latest: Entry | None = None
         self._state: Any = None
+        self._before: tuple[Entry, Any] | None = None  # the answer before the last, and the state after it
         self._recall()
 
     @property
@@ -66,6 +68,7 @@ class Answers:
     def add(self, place: Place, hash_: str, state: Any, answer: bytes, *, durable: bool) -> None:
         """Remember an answer and the state after it, before the answer is sent."""
         same = state is self._state and self._latest is not None and self._latest.state_at in self._stored
+        self._before = (self._latest, self._state) if self._latest else None
         self._latest = Entry(place, hash_, answer, self._latest.state_at if same and self._latest else place)
         self._state = state
         if durable:
@@ -89,9 +92,16 @@ class Answers:
 
     def forget_after(self, place: Place) -> None:
         """Void what was answered after `place`: the server never got it, or asks something else now."""
-        if self.latest > place:
-            self._drop([late for late in self._stored if late > place])
+        if self.latest <= place:
+            return
+        self._drop([late for late in self._stored if late > place])
+        before, self._before = self._before, None
+        if before is None or before[0].place > place:
             self._recall()
+            return
+        self._latest, self._state = before
+        if self._latest.state_at not in self._stored:
+            self._latest = replace(self._latest, state_at=self._latest.place)
 
     def forget_before(self, round_: int) -> None:
         """Drop answers to earlier rounds, but for the last of them, which later states may build on."""
@@ -106,7 +116,7 @@ class Answers:
 
     def _recall(self) -> None:
         """Take the newest stored answer as the latest."""
-        self._latest, self._state = None, None
+        self._latest, self._state, self._before = None, None, None
         if self._stored:
             self._latest, self._state = self._read(max(self._stored))
             if self._latest.state_at != self._latest.place:

@@ -10,7 +10,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Terms:
 
 
 class RolledBack(Exception):
-    """A party lost answers that need not have been durable."""
+    """A party lost answers that need not have been durable: it died. One that is merely late keeps them."""
 
 
 class Handle:
@@ -74,6 +74,8 @@ class Handle:
         self._started = time.monotonic()
         self._bytes: dict[PartyId, list[int]] = {}  # party -> [down, up] in this round
         self._durable = 0  # the round of the newest commit on disk
+        self._lost: set[PartyId] = set()  # parties for which the run has gone back to that commit
+        self._left_out: set[PartyId] = set()  # those that were lost again: they are asked after the next one
         self._begin(_NEW_RUN)
 
     # --- the four verbs -------------------------------------------------------------------------------------------
@@ -84,11 +86,16 @@ class Handle:
         member = self.terms.membership
         return [p for p in self._carrier.parties if member.get(p, Membership()).present(self.round)]
 
-    def sum(self, step: Step, message: Any) -> Any:
+    @property
+    def answered(self) -> list[PartyId]:
+        """Whose replies the last question got."""
+        return self._heard
+
+    def sum(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
         """The total of the replies, in 64-bit arithmetic and party order."""
         return self._total(self._quorate(self._ask("sum", step, message), step))
 
-    def mean(self, step: Step, message: Any) -> Any:
+    def mean(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
         """The weighted mean of the replies; parties multiplied by their weights before they answered."""
         total = self._total(self._quorate(self._ask("mean", step, message), step))
         if not total.weight > 0:
@@ -137,18 +144,30 @@ class Handle:
             self._flush_parties()
         self._journal.write(Commit(self.round, self._state, self._answered, self._history))
         self._safe, self._durable = self._durable, self.round
+        self._lost, self._left_out = set(), set()
 
     def _flush_parties(self) -> None:
         """Have the parties put their last answers on disk; one that died since has lost its own."""
-        reachable = set(self._carrier.parties)
+        reachable = set(self._carrier.parties) - self._left_out
         frames = {
             party: Question(self.run, (self.round, 0), previous, self._safe, True, b"").to_bytes()
             for party, previous in self._answered.items()
             if party in reachable
         }
         answers = self._carrier.ask(frames, self.terms.timeout)
-        if any(decode(answer).kind == "behind" for answer in answers.values()):
-            raise RolledBack
+        behind = [party for party, answer in answers.items() if decode(answer).kind == "behind"]
+        if behind:
+            self._roll_back(behind)
+
+    def _roll_back(self, lost: Sequence[PartyId]) -> NoReturn:
+        """Go back to the last durable commit. Who is lost again since that one is left out until the next."""
+        for party in lost:
+            again = party in self._lost
+            (self._left_out if again else self._lost).add(party)
+            what = f"party '{party}' has lost its answers since round {self._durable}, from which the run begins again"
+            then = "; it is left out until the next durable commit: see why it dies, or commit more often"
+            self._observe("warning", {"text": what + (then if again else "")})
+        raise RolledBack
 
     def _begin(self, commit: Commit) -> None:
         self.round: int = commit.round
@@ -159,27 +178,31 @@ class Handle:
         self._safe = min([commit.round, *self._journal.rounds()])  # the older one that we could fall back to
         self._every = 1
         self._ordinal = 0
+        self._heard: list[PartyId] = []
         self._bytes = {}
         self._started = time.monotonic()
 
     # --- asking ---------------------------------------------------------------------------------------------------
 
     def _ask(self, verb: Verb, step: Step, message: Any) -> dict[PartyId, Any]:
-        present = [p for p in self.parties if not self.terms.dropouts.absent(self.round, p)]
-        if isinstance(message, Mapping):
-            bodies = {p: body(verb, step, message[p]) for p in present if p in message}
-        else:
-            bodies = dict.fromkeys(present, body(verb, step, message))
+        absent = self.terms.dropouts.absent
+        present = [p for p in self.parties if p not in self._left_out and not absent(self.round, p)]
+        given = message if isinstance(message, Mapping) else dict.fromkeys(present, message)
+        messages = {p: given[p] for p in present if p in given}
+        different = {id(m): m for m in messages.values()}
+        encoded = {key: body(verb, step, m) for key, m in different.items()}  # once for all who are asked the same
+        bodies = {p: encoded[id(m)] for p, m in messages.items()}
         replies = self._exchange(bodies)
         self._ordinal += 1
-        return {p: replies[p] for p in bodies if p in replies}  # in party order
+        self._heard = [p for p in bodies if p in replies]  # in party order
+        return {p: replies[p] for p in self._heard}
 
     def _exchange(self, bodies: Mapping[PartyId, bytes]) -> dict[PartyId, Any]:
         answers = self._carry(bodies)
         fresh = [p for p, answer in answers.items() if answer.kind == "behind"]
         if fresh:
             if self.round > self._durable:
-                raise RolledBack
+                self._roll_back(fresh)
             for party in fresh:  # it lost its directory: it starts anew, as a party without state does
                 self._answered.pop(party)
                 self._observe("warning", {"text": f"party '{party}' has lost its state and starts anew"})

@@ -20,13 +20,14 @@ from typing import IO
 
 from tertulia.errors import PartyFailure, TertuliaError
 from tertulia.federation.types import PartyId
+from tertulia.locks import holding
 
 _FRAME = struct.Struct("<QQ")  # length, serial number
 _RESTARTS = 5  # in a row, for one question
 
 
 class _PartyProcess:
-    """One party's process and the thread that reads what it says."""
+    """One party's process, a thread that reads what it says, and one that writes: to be late must not stop the rest."""
 
     def __init__(self, party: PartyId, directory: Path) -> None:
         self.party = party
@@ -38,7 +39,9 @@ class _PartyProcess:
         command = [sys.executable, "-m", "tertulia.federation.processes", str(self.directory)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._inbox: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
+        self._outbox: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         threading.Thread(target=self._read, args=(self._process.stdout, self._inbox), daemon=True).start()
+        threading.Thread(target=self._write, args=(self._process.stdin, self._outbox), daemon=True).start()
 
     @staticmethod
     def _read(pipe: IO[bytes], inbox: SimpleQueue[tuple[int, bytes] | None]) -> None:
@@ -46,14 +49,23 @@ class _PartyProcess:
             inbox.put(received)
         inbox.put(None)
 
+    def _write(self, pipe: IO[bytes], outbox: SimpleQueue[tuple[int, bytes] | None]) -> None:
+        """Write the newest frame whenever the party reads; older ones that still wait are past their time."""
+        while (frame := outbox.get()) is not None:
+            while frame is not None and not outbox.empty():
+                frame = outbox.get()
+            try:
+                if frame is None:
+                    break
+                send(pipe, *frame)
+            except OSError:  # a broken pipe: `receive` will start the party again
+                break
+        self._hang_up(pipe)
+
     def send(self, frame: bytes) -> None:
         """Send a frame; that the process is dead shows when its answer is awaited."""
         self._serial += 1
-        assert self._process.stdin is not None
-        try:
-            send(self._process.stdin, self._serial, frame)
-        except OSError:  # a broken pipe: `receive` will start the party again
-            return
+        self._outbox.put((self._serial, frame))
 
     def receive(self, frame: bytes, deadline: float | None) -> bytes | None:
         """The answer to the frame sent last, or None when time is up; late answers to earlier ones are dropped."""
@@ -75,8 +87,8 @@ class _PartyProcess:
 
     def _restart(self) -> None:
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            self._hang_up(pipe)
+        self._outbox.put(None)
+        self._hang_up(self._process.stdout)
         self._start()
 
     @staticmethod
@@ -87,8 +99,8 @@ class _PartyProcess:
             return
 
     def close(self) -> None:
-        """End the process."""
-        self._hang_up(self._process.stdin)
+        """End the process, once it has read what it was sent."""
+        self._outbox.put(None)
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
@@ -149,14 +161,16 @@ def serve(directory: Path) -> None:
     # Whatever a library prints must not end up among the frames.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    try:
-        answer = House(directory).answer
-    except TertuliaError as error:  # a broken policy, say: told in answer to whatever is asked
-        failure = encode(Answer("failed", f"{type(error).__name__}: {error}", None))
-        answer = lambda frame: failure  # noqa: E731
-    while (received := receive(sys.stdin.buffer)) is not None:
-        serial, frame = received
-        send(replies, serial, answer(frame))
+    # When a server is killed, its parties still end the step that they are in.
+    with holding(directory, wait=lambda text: print(text, file=sys.stderr)):
+        try:
+            answer = House(directory).answer
+        except TertuliaError as error:  # a broken policy, say: told in answer to whatever is asked
+            failure = encode(Answer("failed", f"{type(error).__name__}: {error}", None))
+            answer = lambda frame: failure  # noqa: E731
+        while (received := receive(sys.stdin.buffer)) is not None:
+            serial, frame = received
+            send(replies, serial, answer(frame))
 
 
 if __name__ == "__main__":

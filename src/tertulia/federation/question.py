@@ -32,7 +32,7 @@ class Ask:
 
 @message
 class Answer:
-    """A party's answer: a reply, or why there is none (`refused`, `failed`, `behind`)."""
+    """A party's answer: a reply, or why there is none (`refused`, `failed`, `absent`, `behind`)."""
 
     kind: str
     text: str

@@ -13,7 +13,7 @@ import numpy as np
 from tertulia.corpus import Vocabulary
 from tertulia.federation.types import Federation, PartyId, Planned, message
 from tertulia.methods.ftm import DOCUMENTS, LocalModel, Task, train_local
-from tertulia.methods.local import WHAT, TrainingTerms, in_clear
+from tertulia.methods.local import SIZES, WHAT, TrainingTerms, in_clear
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
 from tertulia.models import Topics
@@ -36,7 +36,7 @@ class State:
 
 def plan(config: AloneTerms) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
-    pushed = [Planned(train_local, "each", mechanism, 1) for mechanism in (Clear(WHAT), DOCUMENTS)]
+    pushed = [Planned(train_local, "each", mechanism, 1) for mechanism in (Clear(WHAT), DOCUMENTS, Clear(SIZES))]
     return [*plan_vocabulary(config.vocabulary), *pushed]
 
 
@@ -45,7 +45,7 @@ def train(fed: Federation, config: AloneTerms, state: State | None = None) -> Tr
     if state is None:
         state = fed.commit(State(agree(fed, config.vocabulary).words, {}))
     if not state.models:
-        task = Task(state.words, in_clear(config, config.sweeps), None)
+        task = Task(state.words, in_clear(config, config.sweeps), None, sizes=True)
         state = fed.commit(State(state.words, fed.each(train_local, task)))
     local = {
         party: Topics(
@@ -53,7 +53,7 @@ def train(fed: Federation, config: AloneTerms, state: State | None = None) -> Tr
             Vocabulary(state.words),
             np.full(len(model.topic_word), config.alpha / len(model.topic_word)),
             config.beta,
-            np.full(len(model.topic_word), 1 / len(model.topic_word)),
+            model.sizes,
         )
         for party, model in state.models.items()
     }

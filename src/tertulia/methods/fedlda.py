@@ -5,14 +5,17 @@ in perturbed tuples (w, k1, k2) which words have moved from one topic to another
 counts. A party is a shard of users: it sums what its users tell, so that the server holds K x V numbers, however many
 users there are. Users and their mechanisms are in `users`; algorithm numbers are the paper's.
 
-Departures. Tuples that were not sent are lost to the paper's server, whose counts drift; by default a user moves the
-*reported* topic of a token only when its tuple was sent, so the counts converge. phi starts uniform, which makes first
-topics random as in algorithm 2, line 1. `mode = "sound"` keeps the promise that RRP breaks: every token is reported
-once, for ever, and topics are learned from the reports by a sampler that knows the noise.
+Departures. Tuples that were not sent are lost to the paper's server, and a word that is perturbed anew takes nothing
+back of what was told before: its counts drift. By default a user moves the *reported* topic of a token only when its
+tuple was sent, and tells the token by the word that it drew the first time, so the counts converge. phi starts uniform,
+which makes first topics random as in algorithm 2, line 1. `mode = "sound"` keeps the promise that RRP breaks: every
+token is reported once, whatever the rounds, and topics are learned from the reports by a sampler
+that knows the noise.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,7 +33,7 @@ from tertulia.methods.evaluation import SCORE, perplexity, score
 from tertulia.methods.ftm import DOCUMENTS
 from tertulia.methods.local import REPORTS
 from tertulia.methods.trained import Trained
-from tertulia.methods.users import TUPLES, Telling, UserTerms, arrived, present, shard_of
+from tertulia.methods.users import TUPLES, Telling, Users, UserTerms, arrived, newcomers, present, shard_of
 from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Unit
@@ -72,14 +75,6 @@ class Moves:
 
 
 @message
-class Users:
-    """What the users of a shard keep."""
-
-    z: Array  # [N] topic of each token, -1 before the first
-    told: Array  # [N] topic under which the server has it
-
-
-@message
 class Counts:
     """A shard's counts of the words that reports are taken for."""
 
@@ -112,35 +107,22 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
     shard = shard_of(corpus, terms.max_words)
     asked, answering = present(corpus.n_documents, ask.round, terms, party.seed)
     phi, alpha = broadcast_phi(ask.counts, terms.beta), _alpha(terms, len(ask.counts))
-    none = np.full(len(shard.words), -1, dtype=np.int16)
-    old_z, told = (none, none) if state is None else (state.z, state.told)
+    users = newcomers(terms, len(shard.words), len(ask.words)) if state is None else state
     z = resample(
-        *shard, old_z, asked, phi, alpha, derive(party.seed, 2), terms.sweeps, terms.sampler, threads
+        *shard, users.z, asked, phi, alpha, derive(party.seed, 2), terms.sweeps, terms.sampler, threads
     )  # lines 1-4
     sent = tuples.choose(
-        *shard, z, told, answering, terms.max_words, terms.sampled, derive(party.seed, 3), threads
+        *shard, z, users.told, answering, terms.max_words, terms.sampled, derive(party.seed, 3), threads
     )  # lines 5-6
-    telling = Telling(terms, shard, z, told, answering, sent, phi, alpha, threads)
+    telling = Telling(terms, shard, dataclasses.replace(users, z=z), answering, sent, phi, alpha, threads)
     moved = party.release(telling.truth, telling.mechanism(_shares(ask.counts, terms.beta)))  # lines 7-8
     if telling.how.kind == "none":
-        telling.measure(sent.word)
-    return Users(z, _told_now(terms, z, told, sent)), Moves(
+        telling.measure()
+    return telling.after(), Moves(
         moved,
         party.release(np.array(telling.bytes), Derived(BYTES, parents=(moved,))),
         party.release(np.array(answering.sum()), DOCUMENTS),
     )
-
-
-def _told_now(terms: UserTerms, z: Array, told: Array, sent: tuples.Sent) -> Array:
-    """Under which topic the server has each token, as far as its user knows.
-
-    The paper takes all tuples for sent. So does the hybrid mechanism, rightly: each of its answers stands for all.
-    """
-    if terms.bookkeeping == "paper" or terms.perturbation().kind == "hm":
-        return z
-    now = np.array(told)
-    now[sent.token] = sent.target
-    return now
 
 
 @step
@@ -231,8 +213,10 @@ def plan(config: FedLDATerms) -> list[Planned]:
         made = [Planned(count_reports, "reports", charge, 1), Planned(count_reports, "sum", counts, rounds)]
         return [*first, *made, *scores]
     how = terms.perturbation()
-    sent: Mechanism = Clear(TUPLES, unit=Unit.USER) if how.kind == "none" else UserTuples(TUPLES, how=how)
-    told = (sent, Derived(BYTES, parents=("tuples",)), DOCUMENTS)
+    sent: Mechanism = Clear(TUPLES, unit=Unit.USER)
+    if how.kind != "none":
+        sent = UserTuples(TUPLES, how=how, once=terms.drawn_once)
+    told = (sent, Derived(BYTES, parents=(TUPLES,)), DOCUMENTS)
     return [*first, *(Planned(local_sampling, "sum", mechanism, rounds) for mechanism in told), *scores]
 
 

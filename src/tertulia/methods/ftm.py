@@ -9,6 +9,7 @@ one to one (`alignment`); in mode `paper`, or where `merge` says so, by the pape
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from tertulia.errors import ConfigError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
 from tertulia.methods.alignment import XI, align, warn_of_merge
 from tertulia.methods.evaluation import SCORE, perplexity, score
-from tertulia.methods.local import PrivacyTerms, Training, as_asked, evaluates, planned_reports
+from tertulia.methods.local import SIZES, PrivacyTerms, Training, as_asked, evaluates, planned_reports
 from tertulia.methods.local import train as train_party
 from tertulia.methods.merging import Merged, accepted, compose, integrate
 from tertulia.methods.trained import Trained
@@ -38,7 +39,7 @@ class FTMTerms(PrivacyTerms, Protocol):
     merge: Literal["one-to-one", "union-find"] | None  # None: one-to-one, in mode paper union-find
     min_similarity: float | None  # xi; None: calibrated, of union-find the papers'
     top_words: int  # L
-    literal_compose: bool
+    literal_compose: bool | None  # None: in mode paper
     vocabulary: VocabularyTerms
 
 
@@ -49,14 +50,16 @@ class Task:
     words: tuple[str, ...]
     training: Training
     model: Array | None  # [K_p, V] the composed local model; None in a party's first round
+    sizes: bool  # whether topic sizes are wanted, too
 
 
 @message
 class LocalModel:
-    """What a party pushes: M^_p and how many documents stand behind it."""
+    """What a party pushes: M^_p, how many documents stand behind it, and how many tokens behind each topic."""
 
     topic_word: Array  # [K_p, V]
     documents: Array  # scalar
+    sizes: Array | None  # [K_p]
 
 
 @message
@@ -83,7 +86,7 @@ class State:
     models: dict[PartyId, LocalModel]  # the last that each party pushed, in order of first arrival
     composed: dict[PartyId, Array]
     topic_word: Array | None  # [T, V] the global model M*
-    weights: Array | None  # [T] documents behind each global topic
+    sizes: Array | None  # [T] tokens behind each global topic, if parties tell
 
 
 @step
@@ -101,6 +104,7 @@ def train_local(party: Party, state: Chain | None, ask: Task) -> tuple[Chain, Lo
     return Chain(local.z, pushed), LocalModel(
         party.release(pushed, local.way_out),
         party.release(np.array(corpus.n_documents), DOCUMENTS),
+        party.release(local.sizes, replace(local.way_out, what=SIZES)) if ask.sizes else None,
     )
 
 
@@ -127,12 +131,12 @@ def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trai
         pushed = fed.each(train_local, {party: _task(config, state, party) for party in fed.parties})
         models = {**state.models, **pushed}  # an absent party's last model takes part
         merged = _merged(config, models)
-        M, weights, _ = merged
-        composed = _composed(config, merged, models)
+        M, composed = merged.topic_word, _composed(config, merged, models)
         scores: dict[str, Any] = {"topics": len(M)}
         if evaluates(config):
             scores["perplexity"] = perplexity(fed, state.words, M, _alpha(config, len(M)))
-        state = fed.commit(State(state.round + 1, state.words, models, composed, M, weights), **scores)
+        sizes = _sizes(models, merged.part_of)
+        state = fed.commit(State(state.round + 1, state.words, models, composed, M, sizes), **scores)
     assert state.topic_word is not None
     warn_of_merge(len(state.topic_word), [len(model.topic_word) for model in state.models.values()])
     fed.each(keep_composed, {p: ComposedModel(state.composed[p]) for p in fed.parties if p in state.composed})
@@ -156,7 +160,7 @@ def _composed(config: FTMTerms, merged: Merged, models: dict[PartyId, LocalModel
     """Each party's next start: the global topics that its own went into, or those of Algorithm 4."""
     M, _, part_of = merged
     if _chains(config):
-        xi, top, literal = config.min_similarity or XI, config.top_words, config.literal_compose
+        xi, top, literal = config.min_similarity or XI, config.top_words, _literal(config)
         return {party: compose(M, model.topic_word, xi, top, literal=literal) for party, model in models.items()}
     ends = np.cumsum([len(model.topic_word) for model in models.values()])
     return {party: M[place] for party, place in zip(models, np.split(part_of, ends[:-1]), strict=True)}
@@ -166,13 +170,29 @@ def plan(config: FTMTerms) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
     charge, pushed = planned_reports(config, len(config.vocabulary.words))
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
-    models = [Planned(train_local, "each", mechanism, config.rounds) for mechanism in (pushed, DOCUMENTS)]
+    sizes = [replace(pushed, what=SIZES)] if _tells_sizes(config) else []
+    models = [Planned(train_local, "each", mechanism, config.rounds) for mechanism in (pushed, DOCUMENTS, *sizes)]
     scores = [Planned(score, "sum", SCORE, config.rounds)] if evaluates(config) else []
     return [*plan_vocabulary(config.vocabulary), *reports, *models, *scores]
 
 
 def _task(config: FTMTerms, state: State, party: PartyId) -> Task:
-    return Task(state.words, as_asked(config, config.sweeps), state.composed.get(party))
+    return Task(state.words, as_asked(config, config.sweeps), state.composed.get(party), _tells_sizes(config))
+
+
+def _literal(config: FTMTerms) -> bool:
+    return config.mode == "paper" if config.literal_compose is None else config.literal_compose
+
+
+def _tells_sizes(config: FTMTerms) -> bool:
+    """The papers hide row totals, and nothing else: in their mode nobody learns them, and topics have no weights."""
+    return config.mode != "paper"
+
+
+def _sizes(models: dict[PartyId, LocalModel], part_of: Array) -> F64 | None:
+    """A global topic is as large as all local ones that went into it."""
+    told = [model.sizes for model in models.values() if model.sizes is not None]
+    return np.bincount(part_of, np.concatenate(told)).astype(np.float64) if told else None
 
 
 def _alpha(config: FTMTerms, topics: int) -> F64:
@@ -186,11 +206,11 @@ def _check_topics(topics: int, words: int) -> None:
 
 def _result(config: FTMTerms, state: State) -> Trained:
     assert state.topic_word is not None
-    assert state.weights is not None
     vocabulary = Vocabulary(state.words)
 
-    def topics(topic_word: Array, weights: Array) -> Topics:
-        return Topics(topic_word, vocabulary, _alpha(config, len(topic_word)), config.beta, weights / weights.sum())
+    def topics(topic_word: Array, sizes: Array | None) -> Topics:
+        known = None if sizes is None or not sizes.any() else sizes  # reports may tell of no token at all
+        return Topics(topic_word, vocabulary, _alpha(config, len(topic_word)), config.beta, known)
 
-    local = {party: topics(model, np.ones(len(model))) for party, model in state.composed.items()}
-    return Trained(topics(state.topic_word, state.weights), local)
+    local = {party: topics(model, state.models[party].sizes) for party, model in state.composed.items()}
+    return Trained(topics(state.topic_word, state.sizes), local)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tertulia.corpus import Corpus
+from tertulia.corpus.inputs import Documents
 from tertulia.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def to_gensim(model: Topics) -> Any:
     return lda
 
 
-def to_pyldavis(model: Topics, documents: Iterable[str] | Corpus) -> dict[str, Any]:
+def to_pyldavis(model: Topics, documents: Documents) -> dict[str, Any]:
     """Gather what `pyLDAvis.prepare` asks for; documents without a known word are left out, as it cannot draw them."""
     corpus = model.encode(documents)
     corpus = corpus.select(corpus.lengths > 0)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _JSON, _TENSORS = "model.json", "topics.safetensors"
-_ARRAYS = ("topic_word", "alpha", "weights")
+_ARRAYS = ("topic_word", "alpha")
+_MAYBE = "weights"  # not every model has them
 _ENCODER = ("weights", "statistics")
 
 
@@ -37,6 +38,8 @@ def save(model: Topics, directory: Path) -> Path:
     _check_replaceable(target)
     text = _encode(model)
     arrays = {name: np.ascontiguousarray(getattr(model, name)) for name in _ARRAYS}
+    if model.weights is not None:
+        arrays[_MAYBE] = np.ascontiguousarray(model.weights)
     if model.encoder is not None:
         arrays |= {f"encoder.{name}": np.ascontiguousarray(getattr(model.encoder, name)) for name in _ENCODER}
     tensors = pack(arrays)
@@ -72,6 +75,7 @@ def load(directory: Path) -> dict[str, Any]:
     try:
         return {
             **{name: arrays[name] for name in _ARRAYS},
+            _MAYBE: arrays.get(_MAYBE),
             "vocabulary": Vocabulary(tuple(about["vocabulary"])),
             "beta": about["beta"],
             "options": TextOptions.from_dict(about["options"]),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,6 +12,7 @@ import numpy as np
 
 from tertulia.arrays import F32, F64, Array
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import FormatError, InputError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Topics:
     vocabulary: Vocabulary
     alpha: F64 = field(default_factory=lambda: np.array(0.1))  # [K] prior of topics in a document; 1 number serves all
     beta: float = 0.01  # prior of words in a topic
-    weights: F64 = field(default_factory=lambda: np.array(1.0))  # [K] share of the data in each topic; equal by default
+    weights: F64 | None = None  # [K] share of the tokens in each topic; None: nobody said
     options: TextOptions = field(default_factory=TextOptions)
     provenance: dict[str, Any] = field(default_factory=dict)  # method, config, parties, ledger digest
     encoder: Encoder | None = None  # of a neural model, which then infers topic shares
@@ -51,7 +51,7 @@ class Topics:
         self.topic_word = _distributions(self.topic_word, len(self.vocabulary))
         K = len(self.topic_word)
         self.alpha = _per_topic("alpha", self.alpha, K)
-        self.weights = _shares(_per_topic("weights", self.weights, K))
+        self.weights = None if self.weights is None else _shares(_per_topic("weights", self.weights, K))
         self.beta = float(self.beta)
         self.provenance = _plain(self.provenance)
         if not np.all(self.alpha > 0) or not (np.isfinite(self.beta) and self.beta >= 0):
@@ -61,6 +61,11 @@ class Topics:
     def n_topics(self) -> int:
         """How many topics there are."""
         return len(self.topic_word)
+
+    @property
+    def reads_sentences(self) -> bool:
+        """Whether topic shares are inferred from whole texts, not from their words alone."""
+        return self.encoder is not None and self.encoder.reads_sentences
 
     @property
     def components_(self) -> F32 | F64:
@@ -80,16 +85,16 @@ class Topics:
         """Return the model as it is: it is trained already, and may stand in a `Pipeline`."""
         return self
 
-    def transform(self, documents: Iterable[str] | Corpus, *, iterations: int = 10, threads: int = 1) -> F64:
-        """Infer the topic shares theta [D, K] of texts, or of a corpus.
+    def transform(self, documents: Documents, *, iterations: int = 10, threads: int = 1) -> F64:
+        """Infer the topic shares theta [D, K] of texts, of a data frame's column `text`, or of a corpus.
 
-        Texts become tokens as the model's own did. A document without a known word gets the prior mean, and a warning
-        says how many there were. A neural model infers by its encoder, in one pass.
+        Texts become tokens as the model's own did. A document without a known word, or a row without a text, gets the
+        prior mean, and a warning says how many there were. A neural model infers by its encoder, in one pass.
         """
         from tertulia.kernels import foldin
 
         corpus = self.encode(documents)
-        unknown = int((corpus.lengths == 0).sum())
+        unknown = int((corpus.lengths == 0 if self.encoder is None else self.encoder.silent(corpus)).sum())
         if unknown:
             warnings.warn(
                 f"{unknown} of {corpus.n_documents} documents hold no word that the model knows: "
@@ -101,14 +106,19 @@ class Topics:
             return self.encoder.theta(corpus)
         return foldin.theta(corpus.words, corpus.documents, self.topic_word, self.alpha, iterations, threads)
 
-    def adapted(self, documents: Iterable[str] | Corpus, *, rounds: int = 3, threads: int = 1) -> Self:
+    def adapted(self, documents: Documents, *, rounds: int = 3, threads: int = 1) -> Self:
         """Return the same topics with a prior fitted to one's own documents; it needs no one else.
 
         A shared model holds topics that a party has no use for. Alpha keeps its sum, and each topic gets the share that
-        it has on average in the documents (a fixed point of empirical Bayes).
+        it has on average in the documents (a fixed point of empirical Bayes). A neural model has no such prior to fit.
         """
         from tertulia.kernels import foldin
 
+        if self.encoder is not None:
+            raise InputError(
+                "a neural model infers by its encoder, which reads no prior that could be adapted: use the model as it "
+                "is, or adapt its topics alone, Topics(model.topic_word, model.vocabulary, model.alpha).adapted(...)"
+            )
         corpus = self.encode(documents)
         total, alpha = self.alpha.sum(), self.alpha
         for _ in range(rounds):
@@ -118,18 +128,9 @@ class Topics:
             alpha = 0.99 * total * share + 0.01 * self.alpha
         return replace(self, alpha=alpha)
 
-    def encode(self, documents: Iterable[str] | Corpus) -> Corpus:
-        """Turn texts, or a corpus over other words, into a corpus over the model's vocabulary."""
-        if isinstance(documents, Corpus):
-            return documents.encode(self.vocabulary)
-        if isinstance(documents, str):
-            raise InputError("a single text was given where several are expected: write [text]")
-        texts = list(documents)
-        for place, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise InputError(f"document {place} is {type(text).__name__}, not text: drop it or fill it with ''")
-        sentences = self.encoder is not None and self.encoder.reads_sentences
-        return Corpus.from_texts(texts, options=self.options, keep_text=sentences).encode(self.vocabulary)
+    def encode(self, documents: Documents) -> Corpus:
+        """Turn texts, a data frame or a corpus over other words into a corpus over the model's vocabulary."""
+        return as_corpus(None, documents, self.options, self.reads_sentences).encode(self.vocabulary)
 
     def top_words(self, n: int = 10) -> list[list[str]]:
         """List the n most probable words of each topic; of equal ones the first in the vocabulary leads."""
@@ -139,10 +140,12 @@ class Topics:
         return [[words[w] for w in topic] for topic in top_words_sparse(self.topic_word, n).indices.tolist()]
 
     def topics_table(self, n: int = 10) -> pl.DataFrame:
-        """Tabulate the topics, heaviest first: number, share of the data, n top words."""
+        """Tabulate the topics, heaviest first: number, share of the tokens (where it is known), n top words."""
         import polars as pl
 
         words = [" ".join(topic) for topic in self.top_words(n)]
+        if self.weights is None:
+            return pl.DataFrame({"topic": range(self.n_topics), "words": words})
         table = pl.DataFrame({"topic": range(self.n_topics), "weight": self.weights, "words": words})
         return table.sort("weight", descending=True, maintain_order=True)
 
@@ -178,7 +181,7 @@ class Topics:
 
         return to_gensim(self)
 
-    def to_pyldavis(self, documents: Iterable[str] | Corpus) -> dict[str, Any]:
+    def to_pyldavis(self, documents: Documents) -> dict[str, Any]:
         """Make the arguments of `pyLDAvis.prepare(**...)` for a view of documents."""
         from tertulia.models.export import to_pyldavis
 
@@ -195,8 +198,9 @@ class Topics:
         origin = [str(self.provenance.get("method", "")), f"{len(parties)} parties" if parties else ""]
         known = ", ".join(part for part in origin if part)
         lines = [f"Topics({self.n_topics} topics over {len(self.vocabulary):,} words{f'; {known}' if known else ''})"]
-        for topic, weight, words in self.topics_table(8).head(10).iter_rows():
-            lines.append(f"  {topic:>3} {weight:6.1%}  {words}")
+        for row in self.topics_table(8).head(10).iter_rows(named=True):
+            share = f" {row['weight']:6.1%}" if "weight" in row else ""
+            lines.append(f"  {row['topic']:>3}{share}  {row['words']}")
         if self.n_topics > 10:
             lines.append(f"  ... and {self.n_topics - 10} more: see topics_table()")
         return "\n".join(lines)
@@ -227,7 +231,7 @@ def _per_topic(name: str, values: float | Array, K: int) -> F64:
 def _shares(weights: F64) -> F64:
     total = weights.sum()
     if total == 0:
-        raise InputError("weights are all 0: give each topic's share of the data")
+        raise InputError("weights are all 0: give each topic's share of the tokens")
     if abs(total - 1.0) < 1e-9:
         return weights  # untouched, so that a loaded model keeps its bits
     shares: F64 = weights / total
@@ -244,6 +248,6 @@ def _plain(provenance: dict[str, Any]) -> dict[str, Any]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray):
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
-    return bool(a == b)
+    return type(a) is type(b) and bool(a == b)

@@ -27,13 +27,15 @@ class UserTuples(Mechanism):
     """The sum of the perturbed tuples (w, k1, k2) of a shard's users in one round (FedLDA, algorithm 1).
 
     RRP, kRR and t-kRR perturb the word of a tuple alone: its topics, and how many tuples are dummies, are computed from
-    the words and travel as they are. So nothing bounds what a user gives away, whatever the mechanism does to a word.
+    the words and travel as they are. So nothing bounds what a user gives away, whatever the mechanism does to a word;
+    nor does it where each token's word is drawn `once`, which only keeps the server from averaging many draws of it.
     The hybrid mechanism perturbs the whole updating vector, and keeps its epsilon in every round.
     """
 
     how: Perturbation = field(kw_only=True)
     tell: Callable[[bytes], Array] | None = field(default=None, kw_only=True)  # the sum told, from 32 secret bytes
     finding: str = field(default="", kw_only=True)
+    once: bool = field(default=False, kw_only=True)  # a token is told by the same word in all rounds
     unit: Unit = field(default=Unit.USER, kw_only=True)
     adjacency: Adjacency = field(default=Adjacency.SUBSTITUTE, kw_only=True)
     name: ClassVar[str] = "user-tuples"
@@ -53,8 +55,9 @@ class UserTuples(Mechanism):
         """The mechanism, and what it really does with the model at hand."""
         how = self.how
         own = {"delta": how.delta} if how.kind in ("rrp", "tkrr") else {}
+        words = {} if how.kind == "hm" else {"words": "drawn once" if self.once else "drawn anew"}
         told = {"finding": self.finding} if self.finding else {}
-        return {"mechanism": how.kind, "epsilon": how.epsilon, **own, **told}
+        return {"mechanism": how.kind, "epsilon": how.epsilon, **own, **words, **told}
 
     def apply(self, x: Array, noise: NoiseStream) -> Array:
         """What users tell; `x`, the sum of their true tuples, stays."""
@@ -65,7 +68,7 @@ class UserTuples(Mechanism):
 
 @dataclass(frozen=True)
 class UserReports(Mechanism):
-    """The reports of all tokens of users who hold at most so many each: every token once, for ever.
+    """The reports of all tokens of users who hold at most so many each: every token once, whatever the rounds.
 
     >>> UserReports("reports of tokens", channel=Channel("krr", 7.5, V=3309), tokens=150).charge()["count"]
     150

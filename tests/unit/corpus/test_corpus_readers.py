@@ -361,3 +361,45 @@ def test_one_document_is_enough(tmp_path):
 def test_reports_never_quote_documents(tmp_path):
     (tmp_path / "p.jsonl").write_text('{"text": "SECRET"\n{"text": "SECRET oak", "secret": {}}\n{"text": ["SECRET"]}\n')
     assert "SECRET" not in read(tmp_path / "p.jsonl").report.summary()
+
+
+HOLES = [
+    {"note": "n1", "body": "Oak and elm.", "grade": 1.5},
+    {"note": "n2", "body": None, "grade": None},
+    {"note": None, "body": "  ", "grade": float("nan")},
+    {"note": "n4", "body": "Ash.", "grade": None},
+]
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])
+def test_missing_cells_of_files_are_no_words(tmp_path, name):
+    path = write_table(tmp_path / name, HOLES)
+    corpus = read(path, text="body", id="note", options=PLAIN)
+    assert tokens(corpus) == [["oak", "and", "elm"], ["ash"]]
+    assert corpus.report.dropped == {"empty text": 2}
+    if name != "rows.csv":  # where NaN is written out, as text
+        numbers = read(path, text=["body", "grade"], id="grade", options=PLAIN)
+        assert "nan" not in numbers.vocabulary.words
+        assert not {"nan", "None"} & set(numbers.table["id"])
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])
+def test_every_row_gives_a_document_if_asked(tmp_path, name):
+    corpus = read(write_table(tmp_path / name, HOLES), text="body", id="note", options=PLAIN, every_row=True)
+    assert tokens(corpus) == [["oak", "and", "elm"], [], [], ["ash"]]
+    place = {"rows.jsonl": "rows.jsonl:3", "rows.csv": "rows.csv:4", "rows.parquet": "rows.parquet: row 3"}[name]
+    assert corpus.table["id"].to_list() == ["n1", "n2", place, "n4"]
+    assert corpus.report.dropped == {}
+    assert corpus.report.noted == {"empty text": 2}
+
+
+def test_broken_rows_too_give_a_document_if_asked(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"text": "Oak."}\n{"text": ["a"]}\n{broken\n\n{"text": "caf\xe9"}\n{"text": "Elm."}\n')
+    corpus = read(path, options=PLAIN, every_row=True)
+    assert tokens(corpus) == [["oak"], [], [], [], ["elm"]]
+    assert corpus.table["id"].to_list()[1:4] == ["rows.jsonl:2", "rows.jsonl:3", "rows.jsonl:5"]
+    assert corpus.report.rows == corpus.report.kept == 5
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(InputError, match="is empty"):
+        read(tmp_path / "empty.csv", every_row=True)
