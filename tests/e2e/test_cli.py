@@ -233,5 +233,8 @@ def test_demo(tertulia, tmp_path):
     scores = {name: value["everyone"] for name, value in facts["perplexity"].items()}
     alone = [score for name, score in scores.items() if name.endswith("alone")]
     assert scores["federated"] < min(alone)
+    own, best = (facts["perplexity"][name] for name in ("each party's own", "federated, best_for"))
+    assert all(best[party] < 1.01 * own[party] for party in facts["documents"])  # nobody loses by federating
+    assert best["everyone"] < own["everyone"]
     assert sum(facts["documents"].values()) > 2000
     assert Topics.load(tmp_path / "demo" / "model").n_topics == facts["topics"]

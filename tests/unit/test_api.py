@@ -18,7 +18,8 @@ def test_the_public_names_are_these_and_no_others():
     assert tt.__all__ == [
         "FTM", "LDA", "PCTD", "Centralised", "CombinedTM", "Consensus", "Corpus", "FedLDA", "FederatedTopics",
         "GFedNTM", "NonCollaborative", "ProdLDA",
-        "TertuliaError", "TextOptions", "Topics", "Vocabulary", "ZeroShotTM", "__version__", "federate", "read",
+        "TertuliaError", "TextOptions", "Topics", "Vocabulary", "ZeroShotTM", "__version__", "best_for", "federate",
+        "read",
     ]  # fmt: skip
     assert all(getattr(tt, name) is not None for name in tt.__all__)
     with pytest.raises(AttributeError, match="no attribute 'LSA'"):
