@@ -1,8 +1,8 @@
 """How many topics FTM ends with, and what that costs: merging one to one against the papers' union-find.
 
-A quarter of 20 Newsgroups (V = 2,000) in random halves or thirds, and by super-group; LDA and SentenceLDA; 4 rounds of 30
-sweeps, 120 for those alone. Perplexity of everyone's held-out documents. Beside each merge stand the best party alone
-and the parties' models side by side, which is what a merge that merges nothing gives.
+A quarter of 20 Newsgroups (V = 2,000) in random halves or thirds, and by super-group; LDA and SentenceLDA; 4 rounds of
+30 sweeps, 120 for those alone. Perplexity of everyone's held-out documents. Beside each merge stand the best party
+alone and the parties' models side by side, which is what a merge that merges nothing gives.
 """
 
 from __future__ import annotations
