@@ -186,15 +186,17 @@ def privacy(
     delta: Annotated[float, typer.Option(help="The delta at which epsilon is computed.")] = 1e-6,
     as_json: AsJson = False,
 ) -> None:
-    """Claimed beside honest epsilon, for each thing that was released."""
+    """What everything that left costs together, then claimed beside honest epsilon for each thing."""
     from tertulia.federation.run import Run
-    from tertulia.view.reports import privacy_rows
+    from tertulia.view.reports import privacy_rows, privacy_totals
 
-    rows = privacy_rows(Run.open(directory), delta)
+    run = Run.open(directory)
+    totals, rows = privacy_totals(run, delta), privacy_rows(run, delta)
     if as_json:
-        _print_json({"delta": delta, "privacy": rows})
+        _print_json({"delta": delta, "totals": totals, "privacy": rows})
     else:
-        console.records(f"Privacy of {directory} at delta {delta:g}", rows)
+        console.print_totals(f"Cost of {directory} at delta {delta:g}", totals)
+        console.records("Thing by thing (what is derived adds nothing to its source)", rows)
 
 
 def _finish(started: Any, as_json: bool) -> None:

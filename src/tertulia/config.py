@@ -177,7 +177,7 @@ def _anchor(raw: dict[str, Any], base: Path) -> None:
         return os.path.normpath(base / value) if isinstance(value, str) else value
 
     sections = [s for s in raw.get("parties", {}).values() if isinstance(s, dict)]
-    for section, keys in [(s, ("path", "policy", "embeddings")) for s in sections] + [
+    for section, keys in [(s, ("path", "policy", "home", "embeddings")) for s in sections] + [
         (raw.get("data"), ("path", "embeddings")),
         (raw.get("method", {}).get("vocabulary"), ("words",)),
         (raw.get("method"), ("vectors", "relations")),

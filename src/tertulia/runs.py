@@ -15,6 +15,7 @@ from tertulia.federation.dropouts import Dropouts, Membership
 from tertulia.federation.handle import Handle, Terms
 from tertulia.federation.house import HouseRules
 from tertulia.federation.run import Run, drive
+from tertulia.locks import holding
 from tertulia.method_settings import CustomSettings
 from tertulia.methods.trained import Trained
 from tertulia.privacy.ledger import Ledger
@@ -49,31 +50,52 @@ def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *,
     strangers = set(settings.parties) - set(parties)
     if strangers and not settings.pools:
         raise ConfigError(f"there are settings for {sorted(strangers)}, but the parties are {sorted(parties)}")
-    run = Run.new(Path(settings.directory), parties, settings.model_dump(mode="json"), durable)
     for party in parties:
-        own = settings.parties.get(party, PartySettings())
-        _settle(run, party, settings, own, sources.get(party))
-        if corpora is not None and (durable or settings.engine == "processes" or party == POOLED):
-            corpora[party].save(run.party_directory(party) / "corpus")
-    run.save()  # last: a directory with run.json is complete
+        policy_of(settings, party)
+    with holding(Path(settings.directory)):
+        run = Run.new(Path(settings.directory), parties, settings.model_dump(mode="json"), durable)
+        for party in parties:
+            _settle(run, party, settings, sources.get(party))
+            if corpora is not None and (durable or settings.engine == "processes" or party == POOLED):
+                corpora[party].save(run.party_directory(party) / "corpus")
+        run.save()  # last: a directory with run.json is complete
     return run
 
 
-def _settle(run: Run, party: str, settings: RunSettings, own: PartySettings, source: dict[str, Any] | None) -> None:
-    """Give a party its home."""
-    home = run.party_directory(party)
+def policy_of(settings: RunSettings, party: str) -> Policy | None:
+    """A party's own rules, if it has any; a broken policy is reported before a run begins, not in the middle of it."""
+    own = settings.parties.get(party, PartySettings())
+    if own.policy is None:
+        return None
+    policy = Policy.load(own.policy)
+    policy.check_home(party, own.home)
+    return policy
+
+
+def _settle(run: Run, party: str, settings: RunSettings, source: dict[str, Any] | None) -> None:
+    """Give a party its directory."""
+    own = settings.parties.get(party, PartySettings())
+    directory = run.party_directory(party)
+    home = None if own.home is None else str(Path(own.home).resolve())  # the same wherever the run is resumed
     rules = HouseRules(
         id=party, run=run.id, seed=settings.seed, methods=(module_of(settings),), heldout=settings.heldout,
-        settings=own.choices(), source=source, home=own.home, durable=run.durable,
+        settings=own.choices(), source=source, home=home, durable=run.durable,
     )  # fmt: skip
-    rules.save(home)
+    rules.save(directory)
     if own.policy:
-        Policy.load(own.policy)  # a broken policy is reported now, not in the middle of a run
-        shutil.copyfile(own.policy, home / "policy.toml")
+        shutil.copyfile(own.policy, directory / "policy.toml")
 
 
 def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Observer | None = None) -> Any:
-    """Drive a run, new or interrupted, to its end, and save the model; a custom method's result comes back as it is."""
+    """Drive a run, new or interrupted, to its end, and save the model; a custom method's result comes back as it is.
+
+    Two processes cannot drive one run: the second gets an error that names the first.
+    """
+    with holding(run.directory):
+        return _finish(run, corpora, observe)
+
+
+def _finish(run: Run, corpora: Mapping[str, Corpus] | None, observe: Observer | None) -> Any:
     settings = RunSettings(**run.config)
     method = settings.method
     module = importlib.import_module(module_of(settings))

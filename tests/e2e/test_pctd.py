@@ -140,7 +140,10 @@ def test_one_topic_empty_documents_and_a_party_that_knows_no_word(noise):
         tt.PCTD(topics=2, vocabulary={"mode": "public", "words": ["absent"]}).fit(PARTIES)
 
 
-def test_shares_stay_at_their_party_and_only_sums_are_seen(tmp_path):
+SUM = "singly by the server's machine, as a sum by the method"
+
+
+def test_shares_stay_at_their_party_and_methods_see_only_sums(tmp_path):
     run = run_of(tmp_path / "run")
     finish(run)
     theta = House(run.party_directory("south")).answers.state.theta
@@ -150,8 +153,8 @@ def test_shares_stay_at_their_party_and_only_sums_are_seen(tmp_path):
     rows = [row for row in disclosure_rows(run) if row["party"] == "south"]
     assert {(row["what"], row["seen"], row["mechanism"]) for row in rows} == {
         ("noisy counts of words in units", "nobody: noise for what follows", "noisy-units"),
-        ("expected topic-word counts", "in a sum", "derived"),
-        ("held-out log likelihood", "in a sum", "clear"),
+        ("expected topic-word counts", SUM, "derived"),
+        ("held-out log likelihood", SUM, "clear"),
     }
 
 
@@ -163,7 +166,11 @@ def test_the_ledger_tells_the_claim_beside_the_honest_value(tmp_path):
     assert float(noise["claimed epsilon"].split()[0]) == pytest.approx(2 * np.sqrt(6 * np.log(1e6)) / 0.25, rel=1e-4)
     assert float(noise["honest epsilon"]) == pytest.approx(honest(0.25, 6, 1e-6, tokens=1).token, rel=1e-3)
     assert "a word replaced by another costs" in noise["remarks"]
-    assert rows["expected topic-word counts"]["honest epsilon"] == "0"
+    counts = rows["expected topic-word counts"]
+    assert [counts[name] for name in ("unit", "adjacency", "honest epsilon")] == [
+        noise[name] for name in ("unit", "adjacency", "honest epsilon")
+    ]
+    assert counts["remarks"].startswith("as its source: noisy counts of words in units")
 
 
 def test_noise_on_held_words_alone_guarantees_nothing_and_says_so(tmp_path):
@@ -248,7 +255,7 @@ def test_a_run_from_a_file_and_its_dry_run(tmp_path):
     noise = rows["noisy counts of words in units"]
     assert noise["claimed epsilon"] == "51.5032 (PC-TD theorem 1)"
     assert float(noise["honest epsilon"]) == pytest.approx(honest(0.25, 3, 1e-6, tokens=1).token, rel=1e-3)
-    assert rows["expected topic-word counts"]["honest epsilon"] == "0"
+    assert rows["expected topic-word counts"]["honest epsilon"] == noise["honest epsilon"]
     assert rows["held-out log likelihood"]["honest epsilon"] == "infinite (non-private)"
     ran = CliRunner().invoke(app, ["run", str(tmp_path / "run.toml"), "--epsilon", "8", "--json"])
     assert ran.exit_code == 0, ran.output

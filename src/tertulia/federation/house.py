@@ -65,6 +65,14 @@ class HouseRules:
         return cls(**{**fields, "methods": tuple(fields["methods"])})
 
 
+def parts_of(corpus: Corpus, share: float) -> dict[str, Corpus]:
+    """Training documents, and a share that is held out."""
+    train, heldout = corpus.split(share)
+    if train.n_documents == 0:  # so few documents that all were held out: train on them
+        train, heldout = heldout, train
+    return {"train": train, "heldout": heldout}
+
+
 class House:
     """A party's side of the federation."""
 
@@ -74,6 +82,7 @@ class House:
         for module in self.rules.methods:
             importlib.import_module(module)
         self.policy = Policy.load(directory / "policy.toml") if (directory / "policy.toml").exists() else Policy()
+        self.policy.check_home(self.rules.id, self.rules.home)
         self.answers = Answers(directory / "answers", durable=self.rules.durable)
         self._given = corpus
         self._encoded: dict[tuple[str, str], Corpus] = {}
@@ -96,10 +105,7 @@ class House:
     @cached_property
     def parts(self) -> dict[str, Corpus]:
         """Training and held-out documents, told apart by the hash of their ids."""
-        train, heldout = self.corpus.split(self.rules.heldout)
-        if train.n_documents == 0:  # so few documents that all were held out: train on them
-            train, heldout = heldout, train
-        return {"train": train, "heldout": heldout}
+        return parts_of(self.corpus, self.rules.heldout)
 
     def documents(self, vocabulary: Vocabulary | None, part: str) -> Corpus:
         """One part over an agreed vocabulary; the last few are kept, as every round asks for the same."""
@@ -175,6 +181,13 @@ class House:
         self.answers.add(question.place, question.hash, state, answer, durable=durable)
         faults.point("party.before_reply")
         return answer
+
+    def notice(self, text: str) -> None:
+        """Say something on this party's side: on standard error, and in its log."""
+        logging.getLogger("tertulia.party").warning("party '%s': %s", self.rules.id, text)
+        if self.rules.durable:
+            with (self.directory / "party.log").open("a", encoding="utf-8") as log:
+                log.write(f"{text}\n")
 
     def _log(self) -> logging.Logger:
         logger = logging.getLogger(f"tertulia.party.{self.rules.run}.{self.rules.id}")

@@ -93,8 +93,15 @@ def describe(facts: Mapping[str, Any]) -> str:
     return ", ".join([*parts, f"{size(down + up)}"])
 
 
+def print_totals(title: str, totals: Sequence[Mapping[str, Any]]) -> None:
+    """Print what everything together costs."""
+    shown = ("party", "of", "honest epsilon", "holds", "remarks")
+    table(f"{title}, everything together, if one of these is replaced", shown, [[r[n] for n in shown] for r in totals])
+
+
 def print_check(report: Mapping[str, Any]) -> None:
     """Print what `check` found."""
     records("Would be read", report["read"])
     table("Would be trained", ["setting", "value"], report["train"].items())
+    print_totals("Would cost", report["totals"])
     records("Would be disclosed", report["disclosed"])
