@@ -35,7 +35,7 @@ def cover(name: str, parties: dict[str, Corpus], batch_size: int, where: Path) -
     nodes, `best_node` of the best of them, both without the node's distance to itself, which is 0.
     """
     training = {"model": "combinedtm", "epochs": 30, "batch_size": batch_size, "learning_rate": 0.005}
-    words = {"min_documents": 3, "max_share": 0.3}
+    words = {"min_documents": 3, "max_share": 0.3, "max_words": None}
     federated = {K: GFedNTM(**training, topics=K, vocabulary=words).fit(parties, heldout=0.0) for K in (10, 25)}
     vocabulary = federated[10].vocabulary
     alone = {

@@ -74,7 +74,7 @@ def scenarios(
     directory: Annotated[Path | None, typer.Option(help="Instead of the config's `directory`.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train three times: federated, all documents in one place, and each party alone; compare on everybody's."""
+    """Train federated, with all documents in one place, and each party alone, beside controls; score on everybody's."""
     from tertulia import config as configuration
     from tertulia.scenarios import compare
 
@@ -85,7 +85,7 @@ def scenarios(
     if as_json:
         _print_json({"scenarios": rows})
     else:
-        console.records(f"Three scenarios in {settings.directory}", rows)
+        console.records(f"Scenarios in {settings.directory}", rows)
 
 
 @app.command()

@@ -9,6 +9,7 @@ from tertulia.federation.run import Run
 from tertulia.federation.types import step_name
 from tertulia.method_settings import GFedNTMSettings
 from tertulia.methods import gfedntm
+from tertulia.models.convergence import stalled
 from tertulia.privacy.ledger import Ledger
 from tertulia.view.reports import disclosure_rows, privacy_rows
 
@@ -70,8 +71,26 @@ def test_validation_stops_training_and_the_best_is_kept(averaging, parties):
     model = fit(parties, {**settings, "normalisation": "layer", "epochs": 60})
     losses = [facts["validation"] for facts in model.history if "validation" in facts]
     assert len(losses) < 60
-    assert min(losses) < losses[-1]
-    assert losses[-3] == min(losses)
+    assert stalled(losses, 2)
+    assert not stalled(losses[:-1], 2)
+    assert min(losses) < losses[-1]  # so the last is not the one that is kept
+
+
+def test_validation_of_parties_together_is_that_of_one_place(parties):
+    settings = {"epochs": 4, "validation": 0.25, "precision": "float64"}
+    histories = [fit(parties, {**settings, "scenario": scenario}).history for scenario in ("federated", "centralised")]
+    together, pooled = ([facts["validation"] for facts in told if "validation" in facts] for told in histories)
+    assert len(together) == 4
+    assert together == pytest.approx(pooled, rel=1e-9)
+
+
+def test_a_federation_ends_by_itself_when_the_loss_stalls(parties):
+    model = fit(parties, {"learning_rate": 0.1, "stop_after": 3, "normalisation": "batch"})
+    losses = [facts["loss"] for facts in model.history[1:]]
+    epochs = np.array(losses).reshape(-1, 4).mean(axis=1)  # 63 documents in batches of 16
+    assert 6 <= len(epochs) < 100
+    assert stalled(list(epochs), 3)
+    assert not stalled(list(epochs[:-1]), 3)
 
 
 def test_validation_that_gets_no_document_is_refused(parties):
@@ -127,9 +146,27 @@ def test_models_that_read_sentences(parties):
         fit({"a": tt.Corpus.from_texts(parties["a"])}, {"model": "zeroshottm", "rounds": 1})
 
 
+def shares_of_tokens(model, texts):
+    """What the encoder says of texts whose every word the model knows, each as long as it is."""
+    shares = np.array([len(text.split()) for text in texts]) @ model.transform(texts)
+    return shares / shares.sum()
+
+
+@pytest.mark.parametrize("settings", [{}, {"averaging": "fedavg", "local_steps": 5}])
+def test_topic_weights_are_shares_of_all_tokens(settings, parties):
+    texts = {name: [" ".join(own.split()[:-1]) for own in longer] for name, longer in parties.items()}
+    texts["a"] = [text * (1 + n % 3) for n, text in enumerate(f"{text} " for text in texts["a"])]
+    model = fit(texts, {"rounds": 15, "learning_rate": 0.05, **settings})
+    expected = shares_of_tokens(model, [text for own in texts.values() for text in own])
+    assert np.allclose(model.weights, expected, atol=1e-6)
+    assert expected.max() > 1.2 * expected.min()
+    assert model.topics_table()["weight"].to_list() == sorted(model.weights, reverse=True)
+
+
 def test_alone_gives_each_party_its_own(parties):
     model = fit(parties, {"scenario": "alone", "epochs": 2})
     assert set(model.local) == {"a", "b", "c"}
+    assert not np.allclose(model.local["a"].weights, model.local["b"].weights)
     assert model.local["a"].transform(parties["a"][:2]).shape == (2, 3)
 
 
@@ -151,6 +188,7 @@ def test_absences_do_not_stop_it(parties):
     [
         {},
         {"compression": "topk"},
+        {"validation": 0.25, "batch_size": 60},
         {"normalisation": "layer", "validation": 0.25, "batch_size": 60},
         {"averaging": "fedavg", "validation": 0.25},
         {"averaging": "fedavg", "local_moments": "fresh"},

@@ -13,6 +13,7 @@ from tertulia.errors import ConfigError, InputError, QuorumError
 from tertulia.federation.codec import encode
 from tertulia.federation.house import House
 from tertulia.federation.run import Run
+from tertulia.methods import pctd
 from tertulia.privacy.gaussian import honest
 from tertulia.runs import begin, finish
 from tertulia.view.reports import check_report, disclosure_rows, privacy_rows
@@ -172,6 +173,34 @@ def test_the_ledger_tells_the_claim_beside_the_honest_value(tmp_path):
     assert counts["remarks"].startswith("as its source: noisy counts of words in units")
 
 
+def test_noise_on_held_words_alone_guarantees_nothing_and_says_so(tmp_path):
+    method = tt.PCTD(**SMALL, mode="paper", noise_on="held", evaluate=False)
+    method.fit({"north": PARTIES["north"]}, directory=tmp_path / "run")
+    rows = {row["what"]: row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)}
+    noise = rows["noisy counts of words in units"]
+    assert noise["claimed epsilon"].endswith("(PC-TD theorem 1)")
+    assert noise["honest epsilon"] == "infinite (non-private)"
+    assert "exactly 0 shows" in noise["remarks"]
+    (planned,) = [row.mechanism for row in pctd.plan(method) if row.verb == "reports"]
+    assert planned.charge() == {"type": "NonPrivateDpEvent"}
+    policy = tmp_path / "policy.toml"
+    policy.write_text("allow_clear = false\n")
+    for own, says in (({"epsilon": 8.0}, "noise_on = 'held' keeps none"), ({"policy": str(policy)}, "allow_clear")):
+        with pytest.raises(tt.TertuliaError, match=says):
+            method.fit({"north": PARTIES["north"]}, party_settings={"north": own})
+
+
+def test_a_word_that_nobody_holds_gets_no_noise_where_only_held_words_do():
+    words = {"mode": "public", "words": [*STEMS, "zeppelin"]}
+    least = {}
+    for noise_on in ("held", "all"):
+        method = tt.PCTD(**{**SMALL, "vocabulary": words}, mode="paper", sigma=0.25, noise_on=noise_on, evaluate=False)
+        model = method.fit(PARTIES, seed=1)
+        counts = model.topic_word * model.weights[:, None]  # up to a factor: beta and nothing else
+        least[noise_on] = np.ptp(counts[:, -1]) / counts.max()
+    assert least["held"] < 1e-12 < 1e-3 < least["all"]
+
+
 def test_epsilon_picks_the_noise_and_a_party_may_want_more(tmp_path):
     own = {"south": {"epsilon": 2.0}, "west": {"epsilon": 50.0}}
     method = tt.PCTD(**SMALL, mode="paper", epsilon=8.0, evaluate=False)
@@ -241,6 +270,8 @@ def test_a_run_from_a_file_and_its_dry_run(tmp_path):
         ({"sigma": 0.25}, "go with mode 'paper'"),
         ({"mode": "paper", "sigma": 0.25, "epsilon": 8}, "give one of them"),
         ({"mode": "paper", "sigma": 0}, "sigma = 0"),
+        ({"mode": "paper", "noise_on": "held", "epsilon": 8}, "keeps no epsilon"),
+        ({"noise_on": "held"}, "goes with mode 'paper'"),
         ({"vectors": "a", "relations": "b"}, "give one of them"),
         ({"unit": "chapter"}, "unit = 'chapter'"),
         ({"rounds": 0}, "rounds = 0"),

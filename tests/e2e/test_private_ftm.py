@@ -13,7 +13,10 @@ from tertulia.federation.codec import decode
 from tertulia.federation.journal import unseal
 from tertulia.federation.run import Run
 from tertulia.federation.visit import Visit
-from tertulia.methods import local
+from tertulia.methods import ftm, local
+from tertulia.methods.merging import compose
+from tertulia.privacy.channels import guarantee
+from tertulia.privacy.mechanisms import Adjacency
 from tertulia.runs import begin, finish, ledger_of
 from tertulia.view.reports import disclosure_rows, privacy_rows, privacy_totals
 
@@ -38,19 +41,36 @@ def honest(directory) -> dict[str, str]:
     return {row["what"]: row["honest epsilon"] for row in privacy_rows(Run.open(directory), 1e-6)}
 
 
-@pytest.mark.parametrize(
-    ("channel", "epsilon"), [("krr", "4"), ("subset", "4"), ("laplace", "8")]
-)  # Laplace noise on one-hot vectors costs twice its epsilon when a word is replaced
+@pytest.mark.parametrize("channel", ["krr", "subset", "laplace"])
 @pytest.mark.parametrize("model", ["lda", "sentence"])
-def test_sound_costs_its_epsilon_once_however_many_rounds(tmp_path, channel, epsilon, model):
+def test_sound_costs_its_epsilon_once_however_many_rounds(tmp_path, channel, model):
     method("sound", channel=channel, model=model).fit(PARTIES, directory=tmp_path / "run")
     found = honest(tmp_path / "run")
-    assert found["reports of tokens"] == epsilon
-    assert found["topic-word distributions"] == epsilon  # as the reports that it is computed from
+    assert found["reports of tokens"] == "4"
+    assert found["topic-word distributions"] == "4"  # as the reports that it is computed from
     assert found["number of documents"] == "0"
     pushed = [row for row in disclosure_rows(Run.open(tmp_path / "run")) if row["what"] == "topic-word distributions"]
     assert {row["mechanism"] for row in pushed} == {"derived"}
     assert "held-out log likelihood" not in found
+
+
+@pytest.mark.parametrize("mode", ["paper", "sound"])
+def test_epsilon_s_meaning_is_planned_as_it_is_charged(mode):
+    """Of Laplace noise: by substitution in `sound`; the paper's own counts half of that."""
+    planned = {row.mechanism.what: row.mechanism for row in ftm.plan(method(mode, channel="laplace"))}
+    reports = planned["reports of tokens"]
+    assert reports.channel.epsilon == {"paper": 4.0, "sound": 2.0}[mode]
+    assert guarantee(reports.channel, Adjacency.SUBSTITUTE).epsilon == pytest.approx({"paper": 8, "sound": 4}[mode])
+
+
+@pytest.mark.parametrize(("mode", "chosen", "literal"), [
+    ("paper", None, True), ("paper", False, False), ("sound", None, False), ("sound", True, True),
+])  # fmt: skip
+def test_paper_mode_composes_as_the_paper_prints_it(mode, chosen, literal, monkeypatch):
+    asked = []
+    monkeypatch.setattr(ftm, "compose", lambda *args, **how: asked.append(how["literal"]) or compose(*args, **how))
+    method(mode, literal_compose=chosen, rounds=1, sweeps=1, evaluate=False).fit(PARTIES)
+    assert asked == [literal] * 2
 
 
 @pytest.mark.parametrize("model", ["lda", "sentence"])

@@ -17,16 +17,15 @@ import numpy as np
 
 from tertulia.arrays import Array
 from tertulia.federation.types import Federation, Party, message, step
-from tertulia.methods.neural import OwnModel, State, Task, finished, task_of
-from tertulia.methods.neural_terms import DOCUMENTS, LOSS, MOMENTS, STATISTICS, WEIGHTS, NeuralTerms
-from tertulia.methods.optimisers import Moments, at_rest, stepped
+from tertulia.methods.neural import OwnModel, State, Task, check_finite, finished, task_of
+from tertulia.methods.neural_terms import DOCUMENTS, LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS, NeuralTerms
+from tertulia.methods.optimisers import FEDADAM_RATE, Moments, fedadam
 from tertulia.methods.stopping import checked
+from tertulia.methods.topic_sizes import measured, tokens_by_topic
 from tertulia.models.bags import Bags, Schedule
 from tertulia.models.optimiser import Moments as Remembered
 from tertulia.models.training import Progress, train
-from tertulia.models.validation import train_until
-
-_FEDADAM = (0.9, 0.99), 1e-3  # betas and epsilon, as Reddi et al. advise
+from tertulia.models.validation import Pace, train_until
 
 
 @message
@@ -63,9 +62,13 @@ def train_alone(party: Party, state: Any, ask: Task) -> tuple[Any, OwnModel]:
     bags, validation = ask.parts(party)
     end = train_until(
         ask.network, _start(ask), bags, validation if validation.n_documents else None, _schedule(ask, bags),
-        -ask.local_steps, ask.learning_rate, ask.betas, ask.stop_after,
+        Pace(-ask.local_steps or None, ask.learning_rate, ask.betas, ask.stop_after),
     )  # fmt: skip
-    return state, OwnModel(party.release(end.weights, WEIGHTS), party.release(end.statistics, STATISTICS))
+    return state, OwnModel(
+        party.release(end.weights, WEIGHTS),
+        party.release(end.statistics, STATISTICS),
+        party.release(tokens_by_topic(ask.network, end.weights, end.statistics, bags), SIZES),
+    )
 
 
 def _schedule(ask: Task, bags: Bags) -> Schedule:
@@ -91,6 +94,10 @@ def average_rounds(fed: Federation, config: NeuralTerms, state: State) -> State:
         told = {"loss": float(update.loss)}
         if config.validation:
             state, told["validation"] = checked(fed, config, state)
+        else:
+            state = dataclasses.replace(state, losses=(*state.losses, told["loss"]))
+        if finished(config, state, config.local_steps):
+            state = measured(fed, config, state)
         state = fed.commit(state, durable=config.checkpoint_every, **told)
     return state
 
@@ -98,11 +105,11 @@ def average_rounds(fed: Federation, config: NeuralTerms, state: State) -> State:
 def _moved(config: NeuralTerms, state: State, update: LocalUpdate) -> State:
     dtype, outer = state.weights.dtype, state.outer
     if config.averaging == "fedavg":
-        weights = state.weights + config.server_rate * update.change
+        weights = state.weights + (config.server_rate or 1.0) * update.change
     else:
-        betas, eps = _FEDADAM
-        outer = outer or at_rest(state.weights)
-        weights, outer = stepped(state.weights, -update.change, outer, "adam", config.server_rate, betas, eps)
+        rate = config.server_rate or FEDADAM_RATE
+        weights, outer = fedadam(state.weights, update.change, outer, rate, config.server_tau)
+    check_finite(weights)
     moments = state.moments
     if config.local_moments == "averaged":
         first, second = update.moments.astype(dtype)

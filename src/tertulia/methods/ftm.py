@@ -36,7 +36,7 @@ class FTMTerms(PrivacyTerms, Protocol):
     rounds: int  # global iterations
     min_similarity: float  # xi
     top_words: int  # L
-    literal_compose: bool
+    literal_compose: bool | None  # None: in mode paper
     vocabulary: VocabularyTerms
 
 
@@ -133,7 +133,7 @@ def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trai
             config.top_words,
         )
         composed = {
-            party: compose(M, model.topic_word, config.min_similarity, config.top_words, literal=config.literal_compose)
+            party: compose(M, model.topic_word, config.min_similarity, config.top_words, literal=_literal(config))
             for party, model in models.items()
         }
         scores: dict[str, Any] = {"topics": len(M)}
@@ -156,6 +156,10 @@ def plan(config: FTMTerms) -> list[Planned]:
 
 def _task(config: FTMTerms, state: State, party: PartyId) -> Task:
     return Task(state.words, as_asked(config, config.sweeps), state.composed.get(party), _tells_sizes(config))
+
+
+def _literal(config: FTMTerms) -> bool:
+    return config.mode == "paper" if config.literal_compose is None else config.literal_compose
 
 
 def _tells_sizes(config: FTMTerms) -> bool:

@@ -4,6 +4,7 @@ Stage 1 is vocabulary consensus. In stage 2, SyncOpt, every party sends the grad
 weights, the server averages them by mini-batch size (2) and takes an optimiser's step (3), until the weights stall or a
 limit is reached. The paper says that this equals training in one place. It does if BatchNorm's statistics are those of
 all: `normalisation = "sync"` sums them in four more questions a step; "batch" leaves them to parties, "layer" has none.
+All questions of a step go to the same parties (`attempts`), and name the attempt that they belong to.
 
 The paper's early stopping holds out a quarter of the documents (`validation = 0.25`); without, all of them train.
 
@@ -14,12 +15,15 @@ server. A gradient is no protection: a batch's words can be read off it, and doc
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tertulia.arrays import Array
+from tertulia.errors import Missed
 from tertulia.federation.types import Federation, Party, Planned, Step, message, step
+from tertulia.methods.attempts import Attempt, attempted
 from tertulia.methods.averaging import average_rounds, train_alone, train_locally
 from tertulia.methods.compression import block_norms, halved, largest, spread, taken, without
 from tertulia.methods.neural import (
@@ -32,29 +36,33 @@ from tertulia.methods.neural import (
     Update,
     batches_of,
     begin,
+    check_finite,
     count_documents,
     finished,
     result,
     result_alone,
     task_of,
+    with_loss,
 )  # fmt: skip
 from tertulia.methods.neural_terms import (
     DOCUMENTS,
     GRADIENT,
     LOSS,
     MOMENTS,
+    SIZES,
     STATISTICS,
-    VALIDATION,
     WEIGHTS,
     NeuralTerms,
     normalisation_of,
 )  # fmt: skip
 from tertulia.methods.optimisers import stepped
-from tertulia.methods.stopping import checked, validate
+from tertulia.methods.stopping import checked, plan_validation
+from tertulia.methods.topic_sizes import measured, sum_sizes
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import plan_vocabulary
 from tertulia.models import synchronised
 from tertulia.models.bags import Batch, Noise
+from tertulia.models.convergence import MOST_EPOCHS
 from tertulia.models.network import Network
 from tertulia.models.synchronised import Shared
 from tertulia.models.training import MOMENTUM
@@ -123,16 +131,25 @@ def send_blocks(party: Party, state: Memory, ask: Chosen) -> tuple[Memory, Updat
     flat, statistics, loss, n = _gradient(party, memory, known)
     if n > NOBODY:  # an empty batch has no say, and keeps what it holds
         flat = flat + memory.held_back
-        memory = Memory(memory.task, without(flat, ask.blocks))
+        memory = dataclasses.replace(memory, rest=without(flat, ask.blocks))
     return memory, _update(party, taken(flat, ask.blocks), statistics, loss, n)
 
 
 def _remembered(state: Any, ask: Task | Known) -> tuple[Memory, Known]:
-    """What is asked may be a new task, with weights, or go on with the one before."""
+    """What is asked may be a new task, with weights, or go on with the one before, if this party has that one."""
+    memory = state if isinstance(state, Memory) else None
     if isinstance(ask, Known):
-        return state, ask
-    held = state.held_back if isinstance(state, Memory) else np.zeros(1, ask.weights.dtype)  # broadcasts: nothing yet
-    return Memory(ask, held), Known((), (), 0.0)
+        if memory is None or memory.task.attempt != ask.attempt:
+            raise Missed("it lacks this step's weights, as it missed the step's first question: it waits for the next")
+        return memory, ask
+    held = np.zeros(1, ask.weights.dtype)  # broadcasts: nothing yet
+    if memory is not None:
+        held = memory.held_back if memory.task.attempt in ask.given_up else memory.rest
+    return Memory(ask, held, held), _nothing_known(ask.attempt)
+
+
+def _nothing_known(attempt: int) -> Known:
+    return Known((), (), 0.0, attempt)
 
 
 def _batch(party: Party, memory: Memory) -> tuple[Network, Array, Batch, Noise]:
@@ -153,8 +170,7 @@ def _gradient(party: Party, memory: Memory, known: Known) -> tuple[Array, Array,
         statistics = np.zeros((2, 0), weights.dtype)  # the server has them already
     else:
         flat, loss, statistics = network.gradient(weights, batch, noise)
-    if not np.all(np.isfinite(flat)):
-        flat, loss, batch = np.zeros_like(flat), 0.0, batch._replace(keys=batch.keys[:0])
+    check_finite(flat, np.array(loss))
     return flat, statistics, loss, float(batch.size if batch.size >= network.least else 0) or NOBODY
 
 
@@ -179,23 +195,26 @@ def train(fed: Federation, config: NeuralTerms, state: State | None = None) -> T
     if config.averaging != "syncopt":
         return result(config, average_rounds(fed, config, state))
     while not finished(config, state):  # stage 2
-        gradient, statistics, loss = _averaged(fed, config, state)
-        state, told = _moved(config, state, gradient, statistics), {"loss": loss}
+        (gradient, statistics, loss), attempt = attempted(fed, state.attempt, partial(_averaged, config, state))
+        state = with_loss(config, _moved(config, state, gradient, statistics, attempt), loss)
+        told = {"loss": loss}
         if config.validation and state.step % batches_of(config, state) == 0:
             state, told["validation"] = checked(fed, config, state)
+        if finished(config, state):
+            state = measured(fed, config, state)
         state = fed.commit(state, durable=config.checkpoint_every, **told)
     return result(config, state)
 
 
-def _averaged(fed: Federation, config: NeuralTerms, state: State) -> tuple[Array, Array, float]:
+def _averaged(config: NeuralTerms, state: State, fed: Attempt) -> tuple[Array, Array, float]:
     """The mean gradient of all parties' mini-batches (2), the batch's statistics, and its loss."""
-    task = task_of(config, state)
+    task = task_of(config, state, fed.number)
     ask: Task | Known = task
     if task.network.normalisation == "sync":
         ask = _synchronised(fed, task)
     if config.compression == "topk":
         blocks = largest(fed.sum(sum_norms, ask).norms, config.keep)
-        known = ask if isinstance(ask, Known) else Known((), (), 0.0)
+        known = ask if isinstance(ask, Known) else _nothing_known(fed.number)
         update = fed.mean(send_blocks, Chosen(known, blocks))
         gradient = spread(update.flat, blocks, len(state.weights))
     else:
@@ -205,30 +224,31 @@ def _averaged(fed: Federation, config: NeuralTerms, state: State) -> tuple[Array
     return gradient, own, float(update.loss)
 
 
-def _synchronised(fed: Federation, task: Task) -> Known:
+def _synchronised(fed: Attempt, task: Task) -> Known:
     """Everybody's statistics, and the loss's slopes in them: four sums."""
-    known = Known((), (), 0.0)
+    known = _nothing_known(task.attempt)
     for ask in (task, None):
         sums = fed.sum(sum_moments, ask or known)
         found = synchronised.statistics(sums.values, float(sums.documents))
-        known = Known((*known.statistics, found), (), float(sums.documents))
+        known = Known((*known.statistics, found), (), float(sums.documents), task.attempt)
     for _ in range(2):
         slopes = fed.sum(sum_slopes, known).values
-        known = Known(known.statistics, (*known.adjoints, slopes), known.documents)
+        known = dataclasses.replace(known, adjoints=(*known.adjoints, slopes))
     return known
 
 
-def _moved(config: NeuralTerms, state: State, gradient: Array, statistics: Array) -> State:
+def _moved(config: NeuralTerms, state: State, gradient: Array, statistics: Array, attempt: int) -> State:
     """One step of the server's optimiser (3), and how little the weights moved."""
     weights, moments = stepped(
         state.weights, gradient, state.moments, config.optimiser, config.learning_rate, config.betas
     )
+    check_finite(weights)
     change = np.linalg.norm(weights - state.weights) / max(float(np.linalg.norm(state.weights)), 1e-30)
     running = state.statistics + MOMENTUM * (statistics - state.statistics)
     calm = state.calm + 1 if change < config.tolerance else 0
     return dataclasses.replace(
         state, step=state.step + 1, weights=weights, statistics=running.astype(weights.dtype), moments=moments,
-        calm=calm,
+        calm=calm, attempt=attempt, given_up=(*state.given_up, *range(state.attempt + 1, attempt)),
     )  # fmt: skip
 
 
@@ -236,10 +256,10 @@ def plan(config: NeuralTerms) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`; the number of steps is known when documents are."""
     told = [*plan_vocabulary(config.vocabulary), Planned(count_documents, "sum", DOCUMENTS, 1)]
     if config.scenario == "alone":
-        return [*told, *(Planned(train_alone, "each", how, 1) for how in (WEIGHTS, STATISTICS))]
-    times, common = config.rounds or config.epochs, (STATISTICS, LOSS, DOCUMENTS)
-    if config.validation:
-        told += [Planned(validate, "mean", how, times) for how in (VALIDATION, DOCUMENTS)]
+        return [*told, *(Planned(train_alone, "each", how, 1) for how in (WEIGHTS, STATISTICS, SIZES))]
+    told += [Planned(sum_sizes, "sum", SIZES, 1)]
+    times, common = config.rounds or config.epochs or MOST_EPOCHS, (STATISTICS, LOSS, DOCUMENTS)
+    told += plan_validation(config, times)
     if config.averaging != "syncopt":
         moments = (MOMENTS,) if config.local_moments == "averaged" else ()
         return [*told, *(Planned(train_locally, "mean", how, times) for how in (WEIGHTS, *moments, *common))]

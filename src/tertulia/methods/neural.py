@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +20,7 @@ from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import agree
 from tertulia.models import Topics
 from tertulia.models.bags import Bags, Schedule, bags_of
+from tertulia.models.convergence import MOST_EPOCHS, stalled
 from tertulia.models.embeddings import embeddings_of
 from tertulia.models.encoder import Encoder, architecture_of, network_of
 from tertulia.models.network import Network
@@ -47,6 +49,8 @@ class Task:
     validation: float  # the share of documents that only tell when to stop
     stop_after: int
     compression: Compression
+    attempt: int = 0  # the name of this task: questions that build on it carry the same number
+    given_up: tuple[int, ...] = ()  # attempts that moved no weights: what was sent for them is still to be sent
 
     @property
     def network(self) -> Network:
@@ -79,6 +83,7 @@ class Memory:
 
     task: Task
     held_back: Array
+    rest: Array  # what it holds back from now on, unless the attempt is given up
 
 
 @message
@@ -88,6 +93,7 @@ class Known:
     statistics: tuple[Array, ...]
     adjoints: tuple[Array, ...]
     documents: float
+    attempt: int  # whose task this builds on
 
 
 @message
@@ -129,6 +135,7 @@ class OwnModel:
 
     weights: Array
     statistics: Array
+    sizes: Array  # [K] tokens of each topic
 
 
 @message
@@ -143,18 +150,22 @@ class State:
     moments: Moments
     calm: int  # steps in a row in which the weights hardly moved
     embedding_size: int
+    losses: tuple[float, ...] = ()  # of epochs (or rounds of local steps): of validation, else of training
+    epoch_loss: float = 0.0  # summed over the steps of this epoch
     outer: Moments | None = None  # FedAdam's own, beside those of local steps
     best: Best | None = None  # None: nothing was validated
+    attempt: int = 0  # the number of the last attempt at a step, which moved the weights
+    given_up: tuple[int, ...] = ()  # those that did not, as a party stayed away
+    sizes: Array | None = None  # [K] tokens of each topic, once training is over
 
 
 @message
 class Best:
-    """The model with the least validation loss so far, and how many checks have passed since."""
+    """The model with the least validation loss so far."""
 
     loss: float
     weights: Array
     statistics: Array
-    waited: int
 
 
 @message
@@ -215,7 +226,7 @@ def _network(config: NeuralTerms, words: int, embedding: int) -> Network:
     return Network(config.model, sizes, normalisation, config.precision)
 
 
-def task_of(config: NeuralTerms, state: State) -> Task:
+def task_of(config: NeuralTerms, state: State, attempt: int = 0) -> Task:
     """What parties are asked in this step."""
     network = _network(config, len(state.words), state.embedding_size)
     schedule = Schedule.over(state.documents, config.batch_size, config.seed or 0)
@@ -223,12 +234,13 @@ def task_of(config: NeuralTerms, state: State) -> Task:
         *pack_words(state.words), architecture_of(network), config.embedding, state.weights, state.statistics,
         schedule.seed, state.step, schedule.batches, _local_steps(config), config.batch_size, config.learning_rate,
         config.betas, _local_moments(config, state), config.validation, config.stop_after, config.compression,
+        attempt, (*state.given_up, *range(state.attempt + 1, attempt)),
     )  # fmt: skip
 
 
 def _local_steps(config: NeuralTerms) -> int:
-    """How long a party trains by itself; alone it does so for all epochs, which only it can count."""
-    return -config.epochs if config.scenario == "alone" else config.local_steps
+    """How long a party trains by itself; alone for all epochs, which only it can count (0: until its loss stalls)."""
+    return -(config.epochs or 0) if config.scenario == "alone" else config.local_steps
 
 
 def _local_moments(config: NeuralTerms, state: State) -> Moments | None:
@@ -237,12 +249,32 @@ def _local_moments(config: NeuralTerms, state: State) -> Moments | None:
 
 
 def finished(config: NeuralTerms, state: State, steps: int = 1) -> bool:
-    """The paper's rules: the weights have stalled, the limit is reached, or validation no longer improves."""
-    limit = config.epochs * batches_of(config, state)
+    """The paper's rules: the weights have stalled, the limit is reached, or validation no longer improves.
+
+    Where no number of epochs is given, training ends when its loss stalls, by the rule of one machine.
+    """
+    limit = (config.epochs or MOST_EPOCHS) * batches_of(config, state)
     if config.rounds is not None:
         limit = min(limit, config.rounds * steps)
-    waited = 0 if state.best is None else state.best.waited
-    return state.step >= limit or state.calm >= config.patience or waited >= config.stop_after
+    by_loss = config.validation > 0 or config.epochs is None
+    return (
+        state.step >= limit or state.calm >= config.patience or (by_loss and stalled(state.losses, config.stop_after))
+    )
+
+
+def with_loss(config: NeuralTerms, state: State, loss: float) -> State:
+    """Add the training loss of the step just taken to its epoch; complete epochs are noted, unless validated."""
+    total, batches = state.epoch_loss + loss, batches_of(config, state)
+    if state.step % batches:
+        return dataclasses.replace(state, epoch_loss=total)
+    losses = state.losses if config.validation else (*state.losses, total / batches)
+    return dataclasses.replace(state, epoch_loss=0.0, losses=losses)
+
+
+def check_finite(*numbers: Array) -> None:
+    """Training that has diverged must not go on as if nothing were: at a party or at the server, it ends here."""
+    if not all(np.all(np.isfinite(part)) for part in numbers):
+        raise InputError("training has diverged (a gradient, a loss or a weight is not finite): lower `learning_rate`")
 
 
 def batches_of(config: NeuralTerms, state: State) -> int:
@@ -253,7 +285,8 @@ def batches_of(config: NeuralTerms, state: State) -> int:
 def result(config: NeuralTerms, state: State) -> Trained:
     """The shared model: the last, or with validation the best."""
     chosen = state.best or state
-    return Trained(_topics(config, state.words, chosen.weights, chosen.statistics, state.embedding_size), {})
+    width = state.embedding_size
+    return Trained(_topics(config, state.words, chosen.weights, chosen.statistics, state.sizes, width), {})
 
 
 def result_alone(config: NeuralTerms, words: tuple[str, ...], models: dict[PartyId, OwnModel]) -> Trained:
@@ -261,7 +294,8 @@ def result_alone(config: NeuralTerms, words: tuple[str, ...], models: dict[Party
     local = {}
     for party, model in models.items():
         width = 0 if config.model == "prodlda" else _width(config, len(words), model.weights)
-        local[party] = _topics(config, words, np.asarray(model.weights), np.asarray(model.statistics), width)
+        weights, statistics, sizes = map(np.asarray, (model.weights, model.statistics, model.sizes))
+        local[party] = _topics(config, words, weights, statistics, sizes, width)
     return Trained(next(iter(local.values())), local)
 
 
@@ -271,8 +305,10 @@ def _width(config: NeuralTerms, words: int, weights: Array) -> int:
     return 1 + (len(weights) - sizes[0]) // (sizes[1] - sizes[0])
 
 
-def _topics(config: NeuralTerms, words: tuple[str, ...], weights: Array, statistics: Array, width: int) -> Topics:
+def _topics(
+    config: NeuralTerms, words: tuple[str, ...], weights: Array, statistics: Array, sizes: Array | None, width: int
+) -> Topics:
     network = _network(config, len(words), width)
     encoder = Encoder(architecture_of(network), weights, statistics, config.embedding)
     alpha = np.full(config.topics, config.alpha)
-    return Topics(network.topic_word(weights, statistics), Vocabulary(words), alpha, 0.0, encoder=encoder)
+    return Topics(network.topic_word(weights, statistics), Vocabulary(words), alpha, 0.0, sizes, encoder=encoder)

@@ -13,8 +13,10 @@ GRADIENT = Clear("gradient of a mini-batch")
 STATISTICS = Clear("statistics of a mini-batch")
 WEIGHTS = Clear("network weights")
 MOMENTS = Clear("moments of gradients")
+SIZES = Clear("topic sizes")
 LOSS = Clear("training loss", metric=True)
 VALIDATION = Clear("validation loss", metric=True)
+VALIDATION_STATISTICS = Clear("statistics of validation documents")
 DOCUMENTS = Public("number of documents")
 
 
@@ -34,14 +36,15 @@ class NeuralTerms(Protocol):
     precision: Literal["float32", "float64"]
     seed: int | None
     batch_size: int  # documents in a step, all parties' together
-    epochs: int
+    epochs: int | None  # None: until the loss stalls
     rounds: int | None  # the most, whatever the epochs
     averaging: Literal["syncopt", "fedavg", "fedadam"]
     local_steps: int
     local_moments: Literal["averaged", "fresh"]
     optimiser: Literal["sgd", "adam"]
     learning_rate: float
-    server_rate: float
+    server_rate: float | None
+    server_tau: float
     betas: tuple[float, float]
     tolerance: float
     patience: int

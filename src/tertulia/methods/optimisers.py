@@ -1,4 +1,4 @@
-"""The server's optimisers, on flat arrays: W <- W - lambda G (gFedNTM, eq. 3), or Adam in its place."""
+"""The server's optimisers, on flat arrays: W <- W - lambda G (gFedNTM, eq. 3), Adam in its place, and FedAdam."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import numpy as np
 
 from tertulia.arrays import Array
 from tertulia.federation.types import message
+
+_EPSILON = 1e-8  # of Adam
+FEDADAM_RATE = 0.03  # of the server
+_FEDADAM_BETAS = 0.9, 0.99  # as Reddi et al. have them in all their experiments
 
 
 @message
@@ -31,7 +35,6 @@ def stepped(
     kind: Literal["sgd", "adam"],
     learning_rate: float,
     betas: tuple[float, float],
-    eps: float = 1e-8,
 ) -> tuple[Array, Moments]:
     """Take one step down the gradient; weights keep their precision."""
     if kind == "sgd":
@@ -40,5 +43,19 @@ def stepped(
     first = (b1 * moments.first + (1.0 - b1) * gradient).astype(weights.dtype)
     second = (b2 * moments.second + (1.0 - b2) * gradient**2).astype(weights.dtype)
     rate = learning_rate / (1.0 - b1**t)
-    moved = weights - rate * first / (np.sqrt(second / (1.0 - b2**t)) + eps)
+    moved = weights - rate * first / (np.sqrt(second / (1.0 - b2**t)) + _EPSILON)
     return moved.astype(weights.dtype), Moments(first, second, t)
+
+
+def fedadam(weights: Array, change: Array, moments: Moments | None, rate: float, tau: float) -> tuple[Array, Moments]:
+    """One round of FedAdam (Reddi et al., "Adaptive Federated Optimization", ICLR 2021, Algorithm 2).
+
+    The mean change of the parties' weights stands for a gradient. Unlike Adam there is no correction for the start:
+    v begins at tau squared. A change much larger than tau moves a weight by about `rate`, whatever its size.
+    """
+    b1, b2 = _FEDADAM_BETAS
+    known = moments or Moments(np.zeros_like(weights), np.full_like(weights, tau**2), 0)
+    first = (b1 * known.first + (1.0 - b1) * change).astype(weights.dtype)
+    second = (b2 * known.second + (1.0 - b2) * change**2).astype(weights.dtype)
+    moved = weights + rate * first / (np.sqrt(second) + tau)
+    return moved.astype(weights.dtype), Moments(first, second, known.step + 1)
