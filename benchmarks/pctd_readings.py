@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.common import finish, parser, say
 from benchmarks.pctd import PAPER_SIGMA, ROUNDS, TOPICS, Bench, convergence, mean
-from benchmarks.pctd_data import articles
+from benchmarks.pctd_data import add_corpora, articles
 from tertulia import LDA, Topics
 from tertulia.metrics import completion, unigram
 
@@ -55,8 +55,11 @@ def compared(bench: Bench) -> dict[str, Any]:
 
 def main() -> None:
     """Run the benchmark."""
-    seeds = range(1) if parser("PC-TD's noise read in two ways").parse_args().quick else range(3)
-    found = {name: compared(Bench(articles(name), seeds, (TOPICS,))) for name in ("reuters", "newsgroups")}
+    options = parser("PC-TD's noise read in two ways")
+    add_corpora(options)
+    asked = options.parse_args()
+    seeds = range(1) if asked.quick else range(3)
+    found = {name: compared(Bench(articles(name), seeds, (TOPICS,))) for name in asked.corpora}
     finish({"benchmark": "pctd_readings", "seeds": len(seeds), **found})
 
 
