@@ -35,7 +35,7 @@ from tertulia.privacy.mechanisms import Adjacency
 
 SAMPLED = 105
 CONTROLS = ("pooled", "random")
-ONE_SEED = {("sentiments", mechanism) for mechanism in ("krr_paper", "tkrr", "tkrr_paper", "hm_paper")}
+ONE_SEED = {("sentiments", mechanism) for mechanism in ("krr_paper", "tkrr", "tkrr_paper", "hm_paper", "rrp_anew")}
 PANELS: dict[str, dict[str, Any]] = {  # the setting, its values, and who depends on it
     "epsilon": {"values": (2.5, 5.0, 7.5, 10.0), "who": ("rrp", "rrp_paper", "krr", "krr_paper", "hm_paper", "sound")},
     "topics": {"values": (10, 20, 40), "who": ("none", "none_paper", "rrp", "rrp_paper", "sound")},

@@ -25,6 +25,7 @@ LOOKS = {  # label, colour, dashes; dotted: the paper's bookkeeping
     "rrp_paper": ("RRP, counts drift", "#c2410c", ":"),
     "krr_paper": ("kRR, counts drift", "#1d4ed8", ":"),
     "tkrr_paper": ("t-kRR, counts drift", "#0f766e", ":"),
+    "rrp_anew": ("RRP, all sent, words drawn anew", "#c2410c", "--"),
     "hm_paper": ("HM (mostly above the axis)", "#7e22ce", ":"),
 }
 SAMPLERS = {"gibbs": "Gibbs sampling", "mh": "Metropolis-Hastings"}

@@ -67,6 +67,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {  # with counts that converge; `*_paper
     "sound": {"mode": "sound", "epsilon": EPSILON},
     "none_paper": {"bookkeeping": "paper"},
     **{f"{m}_paper": {**_AS_PAPER, "mechanism": m} for m in ("rrp", "krr", "tkrr", "hm")},
+    "rrp_anew": {**_AS_PAPER, "mechanism": "rrp", "sample_ratio": 1.0},  # no tuple is lost, but words are drawn anew
 }
 
 

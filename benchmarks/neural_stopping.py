@@ -30,10 +30,11 @@ WAYS: dict[str, dict[str, Any]] = {
 SIZES = (1000, 2000, 5000, None)
 
 
-def corpus_of(name: str) -> Corpus:
-    """All documents over all their words; generated ones are LDA's, 2,000 of 20 topics over 1,000 words."""
+def corpus_of(name: str, documents: int | None = None) -> Corpus:
+    """Documents over all their words; generated ones are LDA's, 2,000 of 20 topics over 1,000 words."""
     if name != "generated":
-        return read(data(FILES[name]), id="id")
+        corpus = read(data(FILES[name]), id="id")
+        return corpus.select(np.sort(np.random.default_rng(0).permutation(corpus.n_documents)[:documents]))
     setting = Setting(nodes=1, words=1000, topics=20, shared=20, eta=0.02, training=2000, validation=1)
     return synthetic(setting, 0).parties["node0"]
 
@@ -61,9 +62,9 @@ def controls(corpus: Corpus, topics: int, seed: int) -> dict[str, dict[str, floa
     return {"lda": scored(lda, corpus), "random words": scored(random, corpus)}
 
 
-def stopping(name: str, seeds: range) -> dict[str, list[dict[str, float]]]:
+def stopping(name: str, seeds: range, documents: int | None) -> dict[str, list[dict[str, float]]]:
     """All ways on one corpus, a result for each seed."""
-    corpus, found = corpus_of(name), dict[str, list[dict[str, float]]]()
+    corpus, found = corpus_of(name, documents), dict[str, list[dict[str, float]]]()
     for seed in seeds:
         for way, settings in WAYS.items():
             found.setdefault(way, []).append(trained(corpus, TOPICS[name], seed, **settings))
@@ -97,16 +98,18 @@ def main() -> None:
     options = parser("How long to train a neural topic model, and on how many words")
     options.add_argument("--corpora", nargs="*", choices=list(TOPICS), help="all by default")
     options.add_argument("--seeds", type=int, default=3)
+    options.add_argument("--documents", type=int, help="of each corpus at most; all by default")
     options.add_argument("--words", action="store_true", help="only the sizes of the vocabulary")
     chosen = options.parse_args()
     seeds = range(1 if chosen.quick else chosen.seeds)
     names = chosen.corpora or (["bbc", "generated"] if chosen.quick else list(TOPICS))
-    runs = {} if chosen.words else {name: stopping(name, seeds) for name in names}
+    runs = {} if chosen.words else {name: stopping(name, seeds, chosen.documents) for name in names}
     sizes = words(seeds) if chosen.words or not (chosen.quick or chosen.corpora) else {}
     finish(
         {
             "benchmark": "neural_stopping",
             "seeds": len(seeds),
+            "documents": chosen.documents or "all",
             "stopping": {name: {way: summary(r) for way, r in found.items()} for name, found in runs.items()},
             "words": {size: summary(results) for size, results in sizes.items()},
         }

@@ -83,7 +83,11 @@ def test_users_are_told_of_where_they_are_declared(ledger):
     assert "a user" not in table(ledger, 0.0, Lengths(5, 10))
     assert table(ledger, 0.0, Lengths(5, 10), "max_documents_per_user = 3")["a user"]["honest epsilon"] == "240"
     ledger.record(release(UserReports("reports", channel=Channel("krr", 2.0, V=50), tokens=6), "u"))
-    assert table(ledger, 0.0, Lengths(5, 10), "max_documents_per_user = 3")["a user"]["honest epsilon"] == "252"
+    told = table(ledger, 0.0, Lengths(5, 10), "max_documents_per_user = 3")
+    assert told["a user"]["honest epsilon"] == "252"
+    assert told["a word"]["honest epsilon"] == "10"  # one report of each kind
+    assert told["an average document (5 words)"]["honest epsilon"] == "50"
+    assert told["the longest document (10 words)"]["honest epsilon"] == "92"  # of which only six are reported anew
 
 
 def test_lengths_are_those_of_training_documents_in_the_vocabulary():

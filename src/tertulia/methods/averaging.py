@@ -21,7 +21,7 @@ from tertulia.methods.neural import OwnModel, State, Task, check_finite, finishe
 from tertulia.methods.neural_terms import DOCUMENTS, LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS, NeuralTerms
 from tertulia.methods.optimisers import FEDADAM_RATE, Moments, fedadam
 from tertulia.methods.stopping import checked
-from tertulia.methods.topic_sizes import measured, tokens_by_topic
+from tertulia.methods.topic_sizes import measured
 from tertulia.models.bags import Bags, Schedule
 from tertulia.models.optimiser import Moments as Remembered
 from tertulia.models.training import Progress, train
@@ -67,7 +67,7 @@ def train_alone(party: Party, state: Any, ask: Task) -> tuple[Any, OwnModel]:
     return state, OwnModel(
         party.release(end.weights, WEIGHTS),
         party.release(end.statistics, STATISTICS),
-        party.release(tokens_by_topic(ask.network, end.weights, end.statistics, bags), SIZES),
+        party.release(ask.network.tokens_by_topic(end.weights, end.statistics, bags), SIZES),
     )
 
 
