@@ -20,6 +20,7 @@ from tertulia.privacy.mechanisms import Adjacency
 from tertulia.runs import begin, finish, ledger_of
 from tertulia.view.reports import disclosure_rows, privacy_rows, privacy_totals
 
+pytestmark = pytest.mark.filterwarnings("ignore:merging left")  # the papers' chains end so on a few sweeps of ten words
 STEMS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
 PUBLIC = {"mode": "public", "words": STEMS}
 SMALL = {"topics": 3, "rounds": 2, "sweeps": 4}
