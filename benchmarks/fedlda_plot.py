@@ -137,6 +137,6 @@ def _honest(mechanism: str, sound: float) -> str:
     """The epsilon of a user that holds."""
     if mechanism == "unigram" or mechanism in ("pooled", "random"):
         return "a control"
-    if mechanism == "sound":
+    if mechanism.startswith("sound"):
         return f"{sound:.0f} at delta 1e-6, once"
     return "7.5 in each round" if mechanism == "hm_paper" else "infinite"
