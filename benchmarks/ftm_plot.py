@@ -172,7 +172,7 @@ def _noise_rows(result: Result) -> list[tuple[str, str, str]]:
         base = result["ppl_nonprivate"]
         for key, name, paper in (
             ("ppl_literal", "perplexity over that without noise, literal", "below 1 at 11"),
-            ("ppl_laplace_aware", "the same reports, noise-aware", "-"),
+            ("ppl_laplace_aware", "the same reports, noise-aware; epsilon by substitution", "-"),
             ("ppl_krr", "randomised response", "-"),
         ):
             rows.append((name, paper, _spelled({e: value / base for e, value in result[key].items()})))

@@ -3,6 +3,10 @@
 (A) K' topics that all nodes share, (B) the topics' concentration eta, on synthetic LDA corpora; then CombinedTM on
 titles of papers (a party is a field of study) and on abstracts of grants (a directorate). `--quick` makes everything
 small; without it the sizes are the paper's (`--documents` and the like make them smaller), which takes many hours.
+
+Nodes alone take as many steps as the federation, with batches of the same size; `equal_epochs` is what they reach when
+they pass over their documents as often as the federation over all, which is as many times fewer steps as there are
+nodes. Controls: topics drawn at random from the same prior, and LDA on the pooled documents.
 """
 
 from __future__ import annotations
@@ -20,12 +24,13 @@ from benchmarks.gfedntm_corpora import Setting, Synthetic, dirichlet, synthetic
 from benchmarks.gfedntm_package import speedups
 from benchmarks.gfedntm_plot import plot, table
 from benchmarks.gfedntm_real import real
-from tertulia import FederatedTopics, GFedNTM, Topics
+from tertulia import LDA, FederatedTopics, GFedNTM, Topics
+from tertulia.corpus import Corpus
 from tertulia.metrics.recovery import dss, tss
 
-SCENARIOS = ("federated", "centralised", "alone")
 PARTS = ("sweeps", "real", "equivalence", "package", "averaging")
-NAMES = {"federated": "federated", "centralised": "centralised", "alone": "non_collaborative"}
+SCENARIOS = ("federated", "centralised", "non_collaborative", "equal_epochs", "pooled_lda", "random")
+LDA_SWEEPS = 200
 
 
 class Sizes(NamedTuple):
@@ -55,32 +60,45 @@ def fit(data: Synthetic, training: dict[str, Any], **changes: Any) -> FederatedT
     return model.fit(data.parties, heldout=0.0)
 
 
-def scores(data: Synthetic, model: FederatedTopics) -> dict[str, float]:
-    """TSS and DSS; of models by party, their means."""
-    models: list[Topics] = list(model.local.values()) or [model]
+def scores(data: Synthetic, models: list[Topics]) -> dict[str, float]:
+    """TSS and DSS; of several models (by party), their means."""
     return {
         "tss": float(np.mean([tss(data.beta, m.topic_word) for m in models])),
         "dss": float(np.mean([dss(data.theta, m.transform(data.validation)) for m in models])),
     }
 
 
-def sweep(settings: list[Setting], training: dict[str, Any], runs: int) -> list[dict[str, Any]]:
-    """Scores of the three scenarios under each setting, and of topics drawn at random from the same prior."""
+def scored(name: str, data: Synthetic, setting: Setting, training: dict[str, Any], run: int) -> dict[str, float]:
+    """The scores of one scenario, or of one control, in one run."""
+    if name == "random":
+        other = dirichlet(np.random.default_rng(1000 + run), setting.eta, setting.topics, setting.words)
+        return {"tss": tss(data.beta, other)}
+    if name == "pooled_lda":
+        pooled = Corpus.concatenate(list(data.parties.values())).encode(data.validation.vocabulary)
+        words = {"mode": "public", "words": pooled.vocabulary.words}
+        lda = LDA(topics=setting.topics, alpha=50.0, beta=setting.eta, sweeps=LDA_SWEEPS, vocabulary=words)
+        return scores(data, [lda.fit(pooled, seed=run)])
+    if name in ("federated", "centralised"):
+        return scores(data, [fit(data, training, scenario=name, seed=run)])
+    passes = training["epochs"] * (setting.nodes if name == "non_collaborative" else 1)
+    return scores(data, list(fit(data, training, scenario="alone", epochs=passes, seed=run).local.values()))
+
+
+def sweep(settings: list[Setting], training: dict[str, Any], runs: int, names: list[str]) -> list[dict[str, Any]]:
+    """Means and standard deviations (`tss_sd`, `dss_sd`) over runs of all scenarios and controls under each setting."""
     rows = []
     for setting in settings:
-        found: dict[str, list[dict[str, float]]] = {name: [] for name in (*NAMES.values(), "random")}
+        row: dict[str, Any] = {"shared": setting.shared, "eta": setting.eta, "runs": runs}
+        every: dict[str, list[dict[str, float]]] = {name: [] for name in names}
         for run in range(runs):
             data = synthetic(setting, run)
-            for scenario in SCENARIOS:
-                found[NAMES[scenario]].append(scores(data, fit(data, training, scenario=scenario, seed=run)))
-            other = dirichlet(np.random.default_rng(1000 + run), setting.eta, setting.topics, setting.words)
-            found["random"].append({"tss": tss(data.beta, other)})
-        means = {
-            name: {key: float(np.mean([row[key] for row in rows_])) for key in rows_[0]}
-            for name, rows_ in found.items()
-        }
-        say(f"K' = {setting.shared}, eta = {setting.eta}: {means}")
-        rows.append({"shared": setting.shared, "eta": setting.eta, **means})
+            for name, found in every.items():
+                found.append(scored(name, data, setting, training, run))
+                say(f"K' = {setting.shared}, eta = {setting.eta}, run {run}, {name}: {found[-1]}")
+        for name, found in every.items():
+            row[name] = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
+            row[name] |= {f"{key}_sd": float(np.std([one[key] for one in found])) for key in found[0]}
+        rows.append(row)
     return rows
 
 
@@ -134,24 +152,15 @@ def first(candidates: list[int], goal: float, data: Synthetic, training: dict[st
     return None, found
 
 
-def figures(size: Sizes, where: Path) -> dict[str, Any]:
+def figures(size: Sizes, names: list[str], where: Path) -> dict[str, Any]:
     """Both sweeps, their plot and their table."""
-    by_k = sweep([size.setting._replace(shared=k) for k in size.shared], size.training, size.runs)
-    by_eta = sweep([size.setting._replace(eta=eta) for eta in size.etas], size.training, size.runs)
+    by_k = sweep([size.setting._replace(shared=k) for k in size.shared], size.training, size.runs, names)
+    by_eta = sweep([size.setting._replace(eta=eta) for eta in size.etas], size.training, size.runs, names)
     where.mkdir(parents=True, exist_ok=True)
     plot(by_k, by_eta, where / "gfedntm.png")
     (where / "gfedntm.md").write_text(table(by_k, by_eta))
     say(table(by_k, by_eta))
-    means = {
-        score: {n: float(np.mean([row[n][score] for row in by_k])) for n in NAMES.values()} for score in ("tss", "dss")
-    }
-    return {
-        **means,
-        "tss_by_k": {str(row["shared"]): {n: row[n]["tss"] for n in (*NAMES.values(), "random")} for row in by_k},
-        "dss_by_k": {str(row["shared"]): {n: row[n]["dss"] for n in NAMES.values()} for row in by_k},
-        "tss_by_eta": {str(row["eta"]): {n: row[n]["tss"] for n in (*NAMES.values(), "random")} for row in by_eta},
-        "dss_by_eta": {str(row["eta"]): {n: row[n]["dss"] for n in NAMES.values()} for row in by_eta},
-    }
+    return {"by_k": by_k, "by_eta": by_eta}
 
 
 def main() -> None:
@@ -164,15 +173,16 @@ def main() -> None:
     options.add_argument("--shared", type=int, nargs="*", default=[5, 10, 15, 30, 40], help="values of K'")
     options.add_argument("--etas", type=float, nargs="*", default=[0.01, 0.02, 0.03, 0.04, 0.08, 1.0])
     options.add_argument("--runs", type=int, default=3)
+    options.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS), help="and controls")
     options.add_argument("--titles", type=int, default=3200, help="titles of papers a field")
     chosen = options.parse_args()
     torch.set_num_threads(1)
     size = sizes(chosen)
     result: dict[str, Any] = {}
     if "sweeps" in chosen.parts:
-        result |= figures(size, chosen.plots)
+        result |= figures(size, chosen.scenarios, chosen.plots)
     if "real" in chosen.parts:
-        result["amwmd"] = real(chosen.quick, chosen.titles, chosen.plots)
+        result["amwmd"] = real(chosen.quick, chosen.titles, chosen.plots, 1 if chosen.quick else chosen.runs)
     if "equivalence" in chosen.parts:
         result |= equivalence(synthetic(size.setting, 0), size.training)
     if "package" in chosen.parts:

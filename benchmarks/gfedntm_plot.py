@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 Rows = list[dict[str, Any]]
-LINES = ("federated", "centralised", "non_collaborative", "random")
+STYLES = {
+    "federated": "o-", "centralised": "x--", "non_collaborative": "s-", "equal_epochs": "s:", "pooled_lda": "^-",
+    "random": ".:",
+}  # fmt: skip
 
 
 def plot(by_k: Rows, by_eta: Rows, path: Path) -> None:
@@ -22,9 +25,8 @@ def plot(by_k: Rows, by_eta: Rows, path: Path) -> None:
     for row, (rows, key, label) in enumerate(swept):
         for column, (score, better) in enumerate((("dss", "lower is better"), ("tss", "higher is better"))):
             axis = axes[row][column]
-            for name in LINES:
-                if score in rows[0][name]:
-                    style = {"federated": "o-", "centralised": "x--", "random": ".:"}.get(name, "s-")
+            for name, style in STYLES.items():
+                if score in rows[0].get(name, ()):
                     values = [r[name][score] for r in rows]
                     axis.plot([r[key] for r in rows], values, style, label=name.replace("_", "-"))
             axis.set(xlabel=label, ylabel=f"{score.upper()} ({better})")
@@ -36,13 +38,15 @@ def plot(by_k: Rows, by_eta: Rows, path: Path) -> None:
 
 
 def table(by_k: Rows, by_eta: Rows) -> str:
-    """A Markdown table of all scores."""
+    """A Markdown table of all scores, with their standard deviations over runs."""
+    names = [name for name in STYLES if name in (*by_k, *by_eta)[0]]
     lines = [
-        "| K' | eta | score | federated | centralised | non-collaborative | random |",
-        "|---|---|---|---|---|---|---|",
+        f"| K' | eta | score | runs | {' | '.join(name.replace('_', ' ') for name in names)} |",
+        "|---" * (4 + len(names)) + "|",
     ]
     for row in (*by_k, *by_eta):
         for score in ("tss", "dss"):
-            cells = [f"{row[name][score]:.2f}" if score in row[name] else "" for name in LINES]
-            lines.append(f"| {row['shared']} | {row['eta']} | {score.upper()} | {' | '.join(cells)} |")
+            cells = [f"{row[n][score]:.2f} ± {row[n][f'{score}_sd']:.2f}" if score in row[n] else "" for n in names]
+            head = f"| {row['shared']} | {row['eta']} | {score.upper()} | {row['runs']} "
+            lines.append(f"{head}| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

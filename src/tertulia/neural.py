@@ -67,7 +67,7 @@ class NeuralTrainer(Explained, NeuralSettings):
         )  # fmt: skip
         return Topics(
             network.topic_word(end.weights, end.statistics), corpus.vocabulary, np.full(self.topics, self.alpha), 0.0,
-            weights=network.theta_of(end.weights, end.statistics, bags).mean(axis=0), options=corpus.options,
+            weights=network.tokens_by_topic(end.weights, end.statistics, bags), options=corpus.options,
             provenance={
                 "method": self.kind, "config": self.model_dump(exclude={"vocabulary"}), "seed": seed,
                 "epochs": round(end.moments.steps / schedule.batches) if end.moments else 0,

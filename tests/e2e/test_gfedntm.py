@@ -146,9 +146,27 @@ def test_models_that_read_sentences(parties):
         fit({"a": tt.Corpus.from_texts(parties["a"])}, {"model": "zeroshottm", "rounds": 1})
 
 
+def shares_of_tokens(model, texts):
+    """What the encoder says of texts whose every word the model knows, each as long as it is."""
+    shares = np.array([len(text.split()) for text in texts]) @ model.transform(texts)
+    return shares / shares.sum()
+
+
+@pytest.mark.parametrize("settings", [{}, {"averaging": "fedavg", "local_steps": 5}])
+def test_topic_weights_are_shares_of_all_tokens(settings, parties):
+    texts = {name: [" ".join(own.split()[:-1]) for own in longer] for name, longer in parties.items()}
+    texts["a"] = [text * (1 + n % 3) for n, text in enumerate(f"{text} " for text in texts["a"])]
+    model = fit(texts, {"rounds": 15, "learning_rate": 0.05, **settings})
+    expected = shares_of_tokens(model, [text for own in texts.values() for text in own])
+    assert np.allclose(model.weights, expected, atol=1e-6)
+    assert expected.max() > 1.2 * expected.min()
+    assert model.topics_table()["weight"].to_list() == sorted(model.weights, reverse=True)
+
+
 def test_alone_gives_each_party_its_own(parties):
     model = fit(parties, {"scenario": "alone", "epochs": 2})
     assert set(model.local) == {"a", "b", "c"}
+    assert not np.allclose(model.local["a"].weights, model.local["b"].weights)
     assert model.local["a"].transform(parties["a"][:2]).shape == (2, 3)
 
 
@@ -193,7 +211,7 @@ def test_the_ledger_says_that_gradients_are_not_private(parties, tmp_path):
     assert honest["gradient of a mini-batch"] == "infinite (non-private)"
     assert honest["statistics of a mini-batch"] == "infinite (non-private)"
     seen = {row["seen"] for row in disclosure_rows(run) if "mini-batch" in row["what"]}
-    assert seen == {"in a sum", "in a mean"}
+    assert seen == {f"singly by the server's machine, as a {verb} by the method" for verb in ("sum", "mean")}
 
 
 @pytest.mark.parametrize(

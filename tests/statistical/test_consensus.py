@@ -45,7 +45,9 @@ def test_only_sums_of_counts_are_seen(tmp_path):
 
     tt.Consensus(**SETTINGS, rounds=2).fit(federation(0), directory=tmp_path / "run")
     rows = disclosure_rows(Run.open(tmp_path / "run"))
-    assert {row["seen"] for row in rows if row["what"] == "topic-word counts"} == {"in a sum"}
+    assert {row["seen"] for row in rows if row["what"] == "topic-word counts"} == {
+        "singly by the server's machine, as a sum by the method"
+    }
 
 
 def test_sweeping_beside_others_counts_every_token_once():

@@ -18,9 +18,10 @@ import numpy as np
 from tertulia.arrays import Array
 from tertulia.federation.types import Federation, Party, message, step
 from tertulia.methods.neural import OwnModel, State, Task, check_finite, finished, task_of
-from tertulia.methods.neural_terms import DOCUMENTS, LOSS, MOMENTS, STATISTICS, WEIGHTS, NeuralTerms
+from tertulia.methods.neural_terms import DOCUMENTS, LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS, NeuralTerms
 from tertulia.methods.optimisers import FEDADAM_RATE, Moments, fedadam
 from tertulia.methods.stopping import checked
+from tertulia.methods.topic_sizes import measured
 from tertulia.models.bags import Bags, Schedule
 from tertulia.models.optimiser import Moments as Remembered
 from tertulia.models.training import Progress, train
@@ -63,7 +64,11 @@ def train_alone(party: Party, state: Any, ask: Task) -> tuple[Any, OwnModel]:
         ask.network, _start(ask), bags, validation if validation.n_documents else None, _schedule(ask, bags),
         Pace(-ask.local_steps or None, ask.learning_rate, ask.betas, ask.stop_after),
     )  # fmt: skip
-    return state, OwnModel(party.release(end.weights, WEIGHTS), party.release(end.statistics, STATISTICS))
+    return state, OwnModel(
+        party.release(end.weights, WEIGHTS),
+        party.release(end.statistics, STATISTICS),
+        party.release(ask.network.tokens_by_topic(end.weights, end.statistics, bags), SIZES),
+    )
 
 
 def _schedule(ask: Task, bags: Bags) -> Schedule:
@@ -91,6 +96,8 @@ def average_rounds(fed: Federation, config: NeuralTerms, state: State) -> State:
             state, told["validation"] = checked(fed, config, state)
         else:
             state = dataclasses.replace(state, losses=(*state.losses, told["loss"]))
+        if finished(config, state, config.local_steps):
+            state = measured(fed, config, state)
         state = fed.commit(state, durable=config.checkpoint_every, **told)
     return state
 

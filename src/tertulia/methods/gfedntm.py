@@ -49,6 +49,7 @@ from tertulia.methods.neural_terms import (
     GRADIENT,
     LOSS,
     MOMENTS,
+    SIZES,
     STATISTICS,
     WEIGHTS,
     NeuralTerms,
@@ -56,6 +57,7 @@ from tertulia.methods.neural_terms import (
 )  # fmt: skip
 from tertulia.methods.optimisers import stepped
 from tertulia.methods.stopping import checked, plan_validation
+from tertulia.methods.topic_sizes import measured, sum_sizes
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import plan_vocabulary
 from tertulia.models import synchronised
@@ -198,6 +200,8 @@ def train(fed: Federation, config: NeuralTerms, state: State | None = None) -> T
         told = {"loss": loss}
         if config.validation and state.step % batches_of(config, state) == 0:
             state, told["validation"] = checked(fed, config, state)
+        if finished(config, state):
+            state = measured(fed, config, state)
         state = fed.commit(state, durable=config.checkpoint_every, **told)
     return result(config, state)
 
@@ -252,7 +256,8 @@ def plan(config: NeuralTerms) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`; the number of steps is known when documents are."""
     told = [*plan_vocabulary(config.vocabulary), Planned(count_documents, "sum", DOCUMENTS, 1)]
     if config.scenario == "alone":
-        return [*told, *(Planned(train_alone, "each", how, 1) for how in (WEIGHTS, STATISTICS))]
+        return [*told, *(Planned(train_alone, "each", how, 1) for how in (WEIGHTS, STATISTICS, SIZES))]
+    told += [Planned(sum_sizes, "sum", SIZES, 1)]
     times, common = config.rounds or config.epochs or MOST_EPOCHS, (STATISTICS, LOSS, DOCUMENTS)
     told += plan_validation(config, times)
     if config.averaging != "syncopt":

@@ -98,7 +98,7 @@ class Known:
 
 @message
 class Sums:
-    """Sums over a party's mini-batch; only the total is revealed."""
+    """Sums over a party's mini-batch; the method sees only their total."""
 
     values: Array
     documents: Array  # scalar
@@ -106,7 +106,7 @@ class Sums:
 
 @message
 class Slopes:
-    """A party's part of the loss's slopes in shared statistics; only the total is revealed."""
+    """A party's part of the loss's slopes in shared statistics; the method sees only their total."""
 
     values: Array
 
@@ -135,6 +135,7 @@ class OwnModel:
 
     weights: Array
     statistics: Array
+    sizes: Array  # [K] tokens of each topic
 
 
 @message
@@ -155,6 +156,7 @@ class State:
     best: Best | None = None  # None: nothing was validated
     attempt: int = 0  # the number of the last attempt at a step, which moved the weights
     given_up: tuple[int, ...] = ()  # those that did not, as a party stayed away
+    sizes: Array | None = None  # [K] tokens of each topic, once training is over
 
 
 @message
@@ -283,7 +285,8 @@ def batches_of(config: NeuralTerms, state: State) -> int:
 def result(config: NeuralTerms, state: State) -> Trained:
     """The shared model: the last, or with validation the best."""
     chosen = state.best or state
-    return Trained(_topics(config, state.words, chosen.weights, chosen.statistics, state.embedding_size), {})
+    width = state.embedding_size
+    return Trained(_topics(config, state.words, chosen.weights, chosen.statistics, state.sizes, width), {})
 
 
 def result_alone(config: NeuralTerms, words: tuple[str, ...], models: dict[PartyId, OwnModel]) -> Trained:
@@ -291,7 +294,8 @@ def result_alone(config: NeuralTerms, words: tuple[str, ...], models: dict[Party
     local = {}
     for party, model in models.items():
         width = 0 if config.model == "prodlda" else _width(config, len(words), model.weights)
-        local[party] = _topics(config, words, np.asarray(model.weights), np.asarray(model.statistics), width)
+        weights, statistics, sizes = map(np.asarray, (model.weights, model.statistics, model.sizes))
+        local[party] = _topics(config, words, weights, statistics, sizes, width)
     return Trained(next(iter(local.values())), local)
 
 
@@ -301,8 +305,10 @@ def _width(config: NeuralTerms, words: int, weights: Array) -> int:
     return 1 + (len(weights) - sizes[0]) // (sizes[1] - sizes[0])
 
 
-def _topics(config: NeuralTerms, words: tuple[str, ...], weights: Array, statistics: Array, width: int) -> Topics:
+def _topics(
+    config: NeuralTerms, words: tuple[str, ...], weights: Array, statistics: Array, sizes: Array | None, width: int
+) -> Topics:
     network = _network(config, len(words), width)
     encoder = Encoder(architecture_of(network), weights, statistics, config.embedding)
     alpha = np.full(config.topics, config.alpha)
-    return Topics(network.topic_word(weights, statistics), Vocabulary(words), alpha, 0.0, encoder=encoder)
+    return Topics(network.topic_word(weights, statistics), Vocabulary(words), alpha, 0.0, sizes, encoder=encoder)

@@ -153,6 +153,12 @@ class Network:
             theta[chosen] = self.theta(flat, statistics, bags.select(chosen))
         return theta
 
+    def tokens_by_topic(self, flat: Array, statistics: Array, bags: Bags) -> F64:
+        """Each document's tokens in the proportions of its theta, added up: [K]."""
+        tokens = np.add.reduceat(bags.counts, bags.offsets[:-1], dtype=np.float64)  # no document is empty
+        sizes: F64 = tokens @ self.theta_of(flat, statistics, bags)
+        return sizes
+
     def prior_theta(self, flat: Array) -> F64:
         """The topic shares [K] of a document of which nothing is known: the softmax of the prior's mean."""
         mean, _ = prodlda.prior_of(self.tensors(flat), self.sizes, torch.zeros((), dtype=self.dtype))
