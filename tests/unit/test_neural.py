@@ -127,10 +127,11 @@ def test_a_model_of_words_has_two_thousand_unless_told():
     assert len(model.vocabulary) == 2000
 
 
-def test_weights_are_shares_of_theta():
-    texts = short_texts(2) + short_texts(2)[::2] * 2  # of the first topic there is three times as much
+def test_weights_are_shares_of_tokens():
+    texts = [text if d % 2 else f"{text} {text} {text}" for d, text in enumerate(short_texts(2))]
     model = tt.ProdLDA(**{**SHORT, "topics": 2}, epochs=20).fit(texts)
-    assert model.weights == pytest.approx(model.transform(texts).mean(axis=0), abs=1e-6)
+    tokens = [len(text.split()) for text in texts]
+    assert model.weights == pytest.approx(np.average(model.transform(texts), axis=0, weights=tokens), abs=1e-6)
     assert np.ptp(model.weights) > 0.01
 
 
