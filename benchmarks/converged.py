@@ -1,8 +1,9 @@
 """Longer runs: our defaults against 1,000 iterations of tomotopy with its own priors, of which it learns alpha.
 
-`benchmarks.sampler` asks how soon we reach what a peer has after a few sweeps. Here ours train as long as their defaults
-say, and as long as tomotopy does, on medical abstracts, each seed in turn, one thread, CPU seconds without reading. All are scored by document completion on the same held-out documents, each with
-its own alpha; random topics (drawn from the prior) and the word frequencies stand beside them.
+`benchmarks.sampler` asks how soon we reach what a peer has after a few sweeps. Here ours train as long as their
+defaults say, and as long as tomotopy does, on medical abstracts, each seed in turn, one thread, CPU seconds without
+reading. All are scored by document completion on the same held-out documents, each with its own alpha; random topics
+(draws around the word frequencies) and the word frequencies themselves stand beside them.
 """
 
 from __future__ import annotations
