@@ -22,7 +22,7 @@ app = typer.Typer(
 )
 ConfigFile = Annotated[Path, typer.Argument(help="The run's settings, a TOML file.", metavar="CONFIG.toml")]
 RunDirectory = Annotated[Path, typer.Argument(help="A run's directory.", metavar="RUN")]
-ModelDirectory = Annotated[Path, typer.Argument(help="A model's directory, or a run's.", metavar="MODEL")]
+ModelDirectory = Annotated[Path, typer.Argument(help="A directory: a model's, a run's, a party's.", metavar="MODEL")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Files = Annotated[list[str], typer.Argument(help="Files or folders of documents.", metavar="FILE...")]
 TextColumn = Annotated[str, typer.Option("--text", help="The column that holds the text.")]
@@ -218,7 +218,10 @@ def _finish(started: Any, as_json: bool) -> None:
 
 def _model(path: Path) -> Any:
     from tertulia.models import Topics
+    from tertulia.runs import best_for
 
+    if (path / "party.json").exists():  # of a run: what this party has chosen for its own documents
+        return best_for(path.parents[1], json.loads((path / "party.json").read_text())["id"])
     return Topics.load(path / "model" if (path / "run.json").exists() else path)
 
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 import importlib
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tertulia.config import PartySettings, RunSettings
-from tertulia.corpus import Corpus
+from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import ConfigError
+from tertulia.federation.codec import decode
 from tertulia.federation.dropouts import Dropouts, Membership
 from tertulia.federation.handle import Handle, Terms
 from tertulia.federation.house import HouseRules
+from tertulia.federation.journal import unseal
 from tertulia.federation.run import Run, drive
 from tertulia.locks import holding
-from tertulia.method_settings import CustomSettings
+from tertulia.method_settings import ConsensusSettings, CustomSettings
+from tertulia.methods import choosing
 from tertulia.methods.trained import Trained
+from tertulia.models import Topics
 from tertulia.privacy.ledger import Ledger
 from tertulia.privacy.policy import Policy
 from tertulia.results import FederatedTopics
@@ -78,8 +83,8 @@ def _settle(run: Run, party: str, settings: RunSettings, source: dict[str, Any] 
     directory = run.party_directory(party)
     home = None if own.home is None else str(Path(own.home).resolve())  # the same wherever the run is resumed
     rules = HouseRules(
-        id=party, run=run.id, seed=settings.seed, methods=(module_of(settings),), heldout=settings.heldout,
-        settings=own.choices(), source=source, home=home, durable=run.durable,
+        id=party, run=run.id, seed=settings.seed, methods=_modules(settings), heldout=settings.heldout,
+        validation=settings.validation, settings=own.choices(), source=source, home=home, durable=run.durable,
     )  # fmt: skip
     rules.save(directory)
     if own.policy:
@@ -104,7 +109,8 @@ def _finish(run: Run, corpora: Mapping[str, Corpus] | None, observe: Observer | 
     try:
         handle = Handle(run.id, carrier, run.journal(), terms(settings), observe)
         train = getattr(module, method.train if isinstance(method, CustomSettings) else "train")
-        result = drive(handle, train, method.config if isinstance(method, CustomSettings) else method)
+        driven = _then_choose(train) if settings.chooses else train
+        result = drive(handle, driven, method.config if isinstance(method, CustomSettings) else method)
     finally:
         carrier.close()
     if custom or not isinstance(result, Trained):
@@ -118,7 +124,54 @@ def _finish(run: Run, corpora: Mapping[str, Corpus] | None, observe: Observer | 
     }
     model = FederatedTopics.of(result, settings.text, provenance, handle.history, run.directory)
     model.save(run.directory / "model")
+    chosen = {party: choice_of(run, party) for party in run.parties} if settings.chooses else {}
+    model.choices = {party: choice for party, choice in chosen.items() if choice is not None}
     return model
+
+
+def _modules(settings: RunSettings) -> tuple[str, ...]:
+    return (module_of(settings), *((choosing.__name__,) if settings.chooses else ()))
+
+
+def _then_choose(train: Callable[..., Any]) -> Callable[..., Any]:
+    """Train, then let parties choose their models."""
+
+    def both(fed: Any, method: Any, state: Any) -> Any:
+        result = train(fed, method, state)
+        if isinstance(method, ConsensusSettings):
+            sweeps = (method.start_sweeps, 1, method.rounds * method.sweeps)
+        else:
+            sweeps = (method.sweeps, method.rounds, 0)
+        choosing.let_choose(fed, method, sweeps, result)
+        return result
+
+    return both
+
+
+def choice_of(run: Run, party: str) -> choosing.Choice | None:
+    """What a party that lives on this machine has chosen, if it had documents to choose by."""
+    path = run.party_directory(party) / "kept" / f"{choosing.KEPT}.safetensors"
+    if not path.exists():
+        return None
+    provenance = {"method": run.config["method"]["name"], "run": run.id, "party": party}
+    found = choosing.read_choice(decode(unseal(path)), provenance)
+    options = TextOptions.from_dict(run.config["text"])
+    return choosing.Choice(*(replace(topics, options=options) for topics in found))
+
+
+def best_for(directory: str | Path, party: str) -> Topics:
+    """The model that a party of a finished run has chosen for its own documents, read from its directory.
+
+    >>> best_for("runs/hospitals", "north").provenance["chosen"]  # doctest: +SKIP
+    'mixture'
+    """
+    run = Run.open(Path(directory))
+    if party not in run.parties:
+        raise ConfigError(f"{directory} has no party '{party}': its parties are {sorted(run.parties)}")
+    choice = choice_of(run, party)
+    if choice is None:
+        raise ConfigError(f"party '{party}' of {directory} has chosen no model: run with a share `validation`")
+    return choice.best
 
 
 def ledger_of(run: Run, party: str) -> Ledger:

@@ -40,6 +40,7 @@ class HouseRules:
     seed: int
     methods: tuple[str, ...]  # the modules whose steps this party offers; a name never imports anything else
     heldout: float = 0.0
+    validation: float = 0.0
     settings: dict[str, Any] = field(default_factory=dict)  # the party's own choices, such as its number of topics
     source: dict[str, Any] | None = None  # a corpus.recipe, where documents are read at the party
     home: str | None = None  # where ledger and noise key live when they outlast the run, as a budget does
@@ -65,12 +66,13 @@ class HouseRules:
         return cls(**{**fields, "methods": tuple(fields["methods"])})
 
 
-def parts_of(corpus: Corpus, share: float) -> dict[str, Corpus]:
-    """Training documents, and a share that is held out."""
-    train, heldout = corpus.split(share)
-    if train.n_documents == 0:  # so few documents that all were held out: train on them
-        train, heldout = heldout, train
-    return {"train": train, "heldout": heldout}
+def parts_of(corpus: Corpus, heldout: float, validation: float = 0.0) -> dict[str, Corpus]:
+    """Training documents, a share that is held out, and one to choose a model by."""
+    train, rest = corpus.split(heldout + validation)
+    if train.n_documents == 0:  # so few documents that none was left: train on them
+        train, rest = rest, train
+    chosen_by, scored = rest.split(heldout)
+    return {"train": train, "heldout": scored, "validation": chosen_by}
 
 
 class House:
@@ -104,8 +106,8 @@ class House:
 
     @cached_property
     def parts(self) -> dict[str, Corpus]:
-        """Training and held-out documents, told apart by the hash of their ids."""
-        return parts_of(self.corpus, self.rules.heldout)
+        """Training, held-out and validation documents, told apart by the hash of their ids."""
+        return parts_of(self.corpus, self.rules.heldout, self.rules.validation)
 
     def documents(self, vocabulary: Vocabulary | None, part: str) -> Corpus:
         """One part over an agreed vocabulary; the last few are kept, as every round asks for the same."""

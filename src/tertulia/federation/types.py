@@ -92,7 +92,7 @@ class Party(Protocol):
         """A 64-bit key for the model's randomness, fixed by run, party and question: never use it for noise."""
 
     def documents(self, vocabulary: Vocabulary | None = None, part: str = "train") -> Corpus:
-        """The `train` or `heldout` documents, over an agreed vocabulary or over the party's own words."""
+        """The `train`, `heldout` or `validation` documents, over an agreed vocabulary or over the party's own words."""
 
     def setting(self, name: str, default: Any) -> Any:
         """The party's own value of a method's setting (its own K, say), else the server's."""

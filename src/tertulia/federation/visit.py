@@ -62,7 +62,7 @@ class Visit:
         return self._house.seed(self._question)
 
     def documents(self, vocabulary: Vocabulary | None = None, part: str = "train") -> Corpus:
-        """The training or held-out documents, over an agreed vocabulary or over the party's own words."""
+        """The training, held-out or validation documents, over an agreed vocabulary or over the party's own words."""
         return self._house.documents(vocabulary, part)
 
     def setting(self, name: str, default: Any) -> Any:

@@ -140,8 +140,16 @@ class _Chain(NamedTuple):
 
 def train(party: Party, corpus: Corpus, start: Array | None, training: Training) -> Local:
     """One global iteration at a party, which may have its own sampling settings."""
-    own = {name: party.setting(name, getattr(training, name)) for name in OWN}
-    training = dataclasses.replace(training, **own)
+    return trained(party, corpus, start, own_terms(party, training))
+
+
+def own_terms(party: Party, training: Training) -> Training:
+    """Training as a party chooses it for itself."""
+    return dataclasses.replace(training, **{name: party.setting(name, getattr(training, name)) for name in OWN})
+
+
+def trained(party: Party, corpus: Corpus, start: Array | None, training: Training) -> Local:
+    """Train on just these terms."""
     alpha = np.full(training.topics, training.alpha / training.topics)
     chain = _Chain(corpus, start, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
     if training.mode == "clear":

@@ -104,21 +104,24 @@ def check_report(settings: RunSettings) -> dict[str, Any]:
     parties = [POOLED] if settings.pools else list(corpora)
     proposes = any(one.step is propose_words for one in planned)
     return {
-        "read": [_read_row(party, corpus, settings.heldout, proposes) for party, corpus in corpora.items()],
+        "read": [
+            _read_row(party, corpus, settings.heldout + settings.validation, proposes)
+            for party, corpus in corpora.items()
+        ],
         "train": {"directory": settings.directory, "engine": settings.engine, **method.model_dump(mode="json")},
         "totals": [] if settings.pools else _planned_totals(settings, corpora, planned),
         "disclosed": [row for party in parties for row in _planned_rows(settings, party, planned, costs)],
     }
 
 
-def _read_row(party: str, corpus: Corpus, heldout: float, proposes: bool) -> dict[str, Any]:
+def _read_row(party: str, corpus: Corpus, left_out: float, proposes: bool) -> dict[str, Any]:
     return {
         "party": party,
         "documents": corpus.n_documents,
         "tokens": corpus.n_tokens,
         "words": len(corpus.vocabulary),
         "would leave though in one document only": (
-            words_of_one_document(parts_of(corpus, heldout)["train"]) if proposes else 0
+            words_of_one_document(parts_of(corpus, left_out)["train"]) if proposes else 0
         ),
         "rows": corpus.report.summary(),
     }
@@ -153,7 +156,7 @@ def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus], planne
     rows = []
     for party, corpus in corpora.items():
         releases = [release for p in planned for release in [_planned_release(p, party)] * p.times]
-        lengths = Lengths.of(corpus, words, settings.heldout)
+        lengths = Lengths.of(corpus, words, settings.heldout + settings.validation)
         policy = policy_of(settings, party) or Policy()
         rows += [{"party": party, **row} for row in totals_of_plan(releases, lengths, policy, _DELTA)]
     return rows

@@ -32,9 +32,9 @@ class Lengths(NamedTuple):
     longest: int
 
     @classmethod
-    def of(cls, corpus: Corpus, vocabulary: Vocabulary | None, heldout: float) -> Lengths:
+    def of(cls, corpus: Corpus, vocabulary: Vocabulary | None, left_out: float) -> Lengths:
         """Count the words that take part: those of the vocabulary, if it is known."""
-        train = parts_of(corpus, heldout)["train"]
+        train = parts_of(corpus, left_out)["train"]
         lengths = (train if vocabulary is None else train.encode(vocabulary)).lengths
         return cls(math.ceil(lengths.mean()), int(lengths.max())) if len(lengths) else cls(0, 0)
 
@@ -49,7 +49,7 @@ def totals_of_run(run: Run, party: str, ledger: Ledger, delta: float) -> Rows:
         return ledger.spent(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)
 
     scope = "in this run" if rules.home is None else "in all runs with this home"
-    lengths = _lengths(run, party, rules.heldout)
+    lengths = _lengths(run, party, rules.heldout + rules.validation)
     return [{"party": party, **row, "holds": scope} for row in totals(ledger.releases(), spent, lengths, policy)]
 
 
@@ -62,12 +62,12 @@ def totals_of_plan(releases: Sequence[Release], lengths: Lengths, policy: Policy
     return [{**row, "holds": "in this run"} for row in totals(releases, spent, lengths, policy)]
 
 
-def _lengths(run: Run, party: str, heldout: float) -> Lengths | None:
+def _lengths(run: Run, party: str, left_out: float) -> Lengths | None:
     stored, model = run.party_directory(party) / "corpus", run.directory / "model"
     if not (stored / "corpus.json").exists():
         return None
     vocabulary = Topics.load(model).vocabulary if model.exists() else None
-    return Lengths.of(Corpus.load(stored), vocabulary, heldout)
+    return Lengths.of(Corpus.load(stored), vocabulary, left_out)
 
 
 def totals(releases: Sequence[Release], spent: Spent, lengths: Lengths | None, policy: Policy) -> Rows:
