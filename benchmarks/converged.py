@@ -1,9 +1,9 @@
-"""Where the lead ends: our defaults against tomotopy's whole default run, 1,000 iterations with learned alpha.
+"""Longer runs: our defaults against 1,000 iterations of tomotopy with its own priors, of which it learns alpha.
 
-`benchmarks.sampler` asks how soon we reach what a peer has after a few sweeps. Users run a peer to its end. Here each
-model trains as long as its own defaults say (and ours as long as tomotopy's), on medical abstracts, each seed in turn,
-one thread, CPU seconds without reading. All are scored by document completion on the same held-out documents, each with
-its own alpha; random topics (drawn from the prior) and the word frequencies stand beside them.
+`benchmarks.sampler` asks how soon we reach what a peer has after a few sweeps. Here ours train as long as their
+defaults say, and as long as tomotopy does, on medical abstracts, each seed in turn, one thread, CPU seconds without
+reading. All are scored by document completion on the same held-out documents, each with its own alpha; random topics
+(draws around the word frequencies) and the word frequencies themselves stand beside them.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def options() -> argparse.Namespace:
     command = parser("LDA at convergence: our defaults and tomotopy's")
     command.add_argument("--topics", type=int, default=50)
     command.add_argument("--seeds", type=int, default=3)
-    command.add_argument("--iterations", type=int, default=1000, help="tomotopy's default")
+    command.add_argument("--iterations", type=int, default=1000, help="of tomotopy, and sweeps of ours")
     return command.parse_args()
 
 

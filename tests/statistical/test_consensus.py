@@ -39,7 +39,7 @@ def test_dropouts_and_late_joiners_count_once():
     assert recovered(model) > BAR
 
 
-def test_only_sums_of_counts_are_seen(tmp_path):
+def test_the_method_sees_only_sums_of_counts(tmp_path):
     from tertulia.federation.run import Run
     from tertulia.view.reports import disclosure_rows
 
