@@ -30,13 +30,18 @@ WAYS: dict[str, dict[str, Any]] = {
 SIZES = (1000, 2000, 5000, None)
 
 
-def corpus_of(name: str, documents: int | None = None) -> Corpus:
-    """Documents over all their words; generated ones are LDA's, 2,000 of 20 topics over 1,000 words."""
+def corpus_of(name: str) -> Corpus:
+    """All documents over all their words; generated ones are LDA's, 2,000 of 20 topics over 1,000 words."""
     if name != "generated":
-        corpus = read(data(FILES[name]), id="id")
-        return corpus.select(np.sort(np.random.default_rng(0).permutation(corpus.n_documents)[:documents]))
+        return read(data(FILES[name]), id="id")
     setting = Setting(nodes=1, words=1000, topics=20, shared=20, eta=0.02, training=2000, validation=1)
     return synthetic(setting, 0).parties["node0"]
+
+
+def sample(corpus: Corpus, documents: int | None) -> Corpus:
+    """As many of its documents, all by default; coherence is counted in all of them in any case."""
+    chosen = np.random.default_rng(0).permutation(corpus.n_documents)[:documents]
+    return corpus.select(np.sort(chosen))
 
 
 def scored(model: Topics, corpus: Corpus) -> dict[str, float]:
@@ -44,32 +49,33 @@ def scored(model: Topics, corpus: Corpus) -> dict[str, float]:
     return {"npmi": round(npmi(model, corpus).mean, 4), "diversity": round(topic_diversity(model), 4)}
 
 
-def trained(corpus: Corpus, topics: int, seed: int, **settings: Any) -> dict[str, float]:
+def trained(corpus: Corpus, reference: Corpus, topics: int, seed: int, **settings: Any) -> dict[str, float]:
     """One model's scores, the epochs that it was trained for, and CPU seconds."""
     begun = time.process_time()
     model = ProdLDA(topics=topics, **settings).fit(corpus, seed=seed)
     spent = round(time.process_time() - begun, 1)
-    return {**scored(model, corpus), "epochs": model.provenance["epochs"], "cpu_seconds": spent}
+    return {**scored(model, reference), "epochs": model.provenance["epochs"], "cpu_seconds": spent}
 
 
-def controls(corpus: Corpus, topics: int, seed: int) -> dict[str, dict[str, float]]:
+def controls(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[str, dict[str, float]]:
     """LDA on the same 2,000 words, and topics whose words are drawn by their frequency."""
     lda = LDA(topics=topics, vocabulary={"max_words": 2000}).fit(corpus, seed=seed)
     words = corpus.encode(lda.vocabulary)
     order = np.random.default_rng(seed).exponential(size=(topics, len(lda.vocabulary)))
     mass = np.maximum(np.bincount(words.words, minlength=len(lda.vocabulary)), 1) / order
     random = Topics(mass / mass.sum(axis=1, keepdims=True), lda.vocabulary)
-    return {"lda": scored(lda, corpus), "random words": scored(random, corpus)}
+    return {"lda": scored(lda, reference), "random words": scored(random, reference)}
 
 
 def stopping(name: str, seeds: range, documents: int | None) -> dict[str, list[dict[str, float]]]:
     """All ways on one corpus, a result for each seed."""
-    corpus, found = corpus_of(name, documents), dict[str, list[dict[str, float]]]()
+    reference, found = corpus_of(name), dict[str, list[dict[str, float]]]()
+    corpus = sample(reference, documents)
     for seed in seeds:
         for way, settings in WAYS.items():
-            found.setdefault(way, []).append(trained(corpus, TOPICS[name], seed, **settings))
+            found.setdefault(way, []).append(trained(corpus, reference, TOPICS[name], seed, **settings))
             say(f"{name}, seed {seed}, {way}: {found[way][-1]}")
-        for control, result in controls(corpus, TOPICS[name], seed).items():
+        for control, result in controls(corpus, reference, TOPICS[name], seed).items():
             found.setdefault(control, []).append(result)
     return found
 
@@ -79,7 +85,7 @@ def words(seeds: range) -> dict[str, list[dict[str, float]]]:
     corpus, found = corpus_of("bbc"), dict[str, list[dict[str, float]]]()
     for size in SIZES:
         vocabulary = {"max_words": size}
-        found[str(size or "all")] = [trained(corpus, 50, seed, vocabulary=vocabulary) for seed in seeds]
+        found[str(size or "all")] = [trained(corpus, corpus, 50, seed, vocabulary=vocabulary) for seed in seeds]
         say(f"{size or 'all'} words: {found[str(size or 'all')]}")
     return found
 
@@ -98,7 +104,7 @@ def main() -> None:
     options = parser("How long to train a neural topic model, and on how many words")
     options.add_argument("--corpora", nargs="*", choices=list(TOPICS), help="all by default")
     options.add_argument("--seeds", type=int, default=3)
-    options.add_argument("--documents", type=int, help="of each corpus at most; all by default")
+    options.add_argument("--documents", type=int, help="to train on, of each corpus; all by default")
     options.add_argument("--words", action="store_true", help="only the sizes of the vocabulary")
     chosen = options.parse_args()
     seeds = range(1 if chosen.quick else chosen.seeds)
