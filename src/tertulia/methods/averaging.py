@@ -105,7 +105,7 @@ def _moved(config: NeuralTerms, state: State, update: LocalUpdate) -> State:
     if config.averaging == "fedavg":
         weights = state.weights + (config.server_rate or 1.0) * update.change
     else:
-        rate = config.server_rate or FEDADAM_RATE
+        rate = config.server_rate or FEDADAM_RATE * config.learning_rate * config.local_steps
         weights, outer = fedadam(state.weights, update.change, outer, rate, config.server_tau)
     check_finite(weights)
     moments = state.moments
