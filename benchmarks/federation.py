@@ -1,8 +1,15 @@
-"""What federating is worth, on 20 Newsgroups: the best party alone, the federation, and everything in one place.
+"""What federating is worth, on 20 Newsgroups: each party alone, the federation, and everything in one place.
 
-Twice: `natural`, the six super-groups as parties, and `iid`, six random parties sized 1:2:3:4:5:6. Everybody gets the
-same total of sweeps. All models are scored on everyone's held-out documents by document completion, mixed with the same
-share of the uniform distribution (`SMOOTHING`), since a single party has never seen some words.
+Twice: `natural`, the six super-groups as parties, and `iid`, six random parties sized 1:2:3:4:5:6. Everybody trains on
+the same documents with the same total of sweeps. 15 % of the documents are scored on by document completion, another
+10 % serve parties to choose a model by (`best_for`). All models are mixed with the same share of the uniform
+distribution (`SMOOTHING`), since a single party has never seen some words.
+
+On everyone's documents stand beside FTM: the best party alone, the parties' models side by side (the concatenation:
+what a merge must be compared with), Consensus, and pooled models of as many topics as were asked for, and as FTM has.
+On a party's own documents every model gets a prior over its topics that is fitted to the party's training documents,
+the party's own model too; gains are its perplexity over the other model's. The control beside them is `own_twice`: two
+models that the party trained alone, side by side, which need no federation.
 """
 
 from __future__ import annotations
@@ -11,139 +18,173 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.common import arguments, finish, newsgroups, say
-from tertulia import FTM, Centralised, Corpus, FederatedTopics, NonCollaborative, Topics
+import numpy as np
+
+from benchmarks.common import finish, newsgroups, parser, say
+from tertulia import FTM, Centralised, Consensus, Corpus, FederatedTopics, Topics
 from tertulia.corpus.splits import Row, at_random
 from tertulia.metrics import Completion, completion
 
-HELDOUT = 0.15
+HELDOUT, VALIDATION = 0.15, 0.1
 SMOOTHING = 0.01
 SWEEPS = 50  # in each round
 WORDS = {"min_documents": 10, "max_share": 0.5, "max_words": 8000}
-SPLITS: dict[str, dict[str, Any]] = {
-    "natural": {"topics": 20, "rounds": 3, "min_similarity": 0.3},
-    "iid": {"topics": 40, "rounds": 4, "min_similarity": 0.2},
-}
+SPLITS: dict[str, dict[str, Any]] = {"natural": {"topics": 20, "rounds": 3}, "iid": {"topics": 40, "rounds": 4}}
+START, TOGETHER = 20, 10  # Consensus: sweeps before merging, and in each round of counting together
+Figures = dict[str, Any]
 
 
-def natural(corpus: Corpus) -> dict[str, Corpus]:
-    """The super-groups as parties."""
+def natural(corpus: Corpus, seed: int = 0) -> dict[str, Corpus]:
+    """The super-groups as parties, whatever the seed."""
     labels = corpus.table["label"].to_numpy()
     return {party: corpus.select(labels == party) for party in sorted(set(labels.tolist()))}
 
 
-def iid(corpus: Corpus) -> dict[str, Corpus]:
+def iid(corpus: Corpus, seed: int = 0) -> dict[str, Corpus]:
     """Six random parties of sizes 1 to 6."""
-    assign = at_random({f"p{i}": i for i in range(1, 7)})
+    assign = at_random({f"p{i}": i for i in range(1, 7)}, seed)
     parties = [assign(Row(id_, "")) for id_ in corpus.table["id"]]
     return {f"p{i}": corpus.select([n for n, p in enumerate(parties) if p == f"p{i}"]) for i in range(1, 7)}
 
 
 class Judge:
-    """Scores models on everybody's documents, with one smoothing for all."""
+    """Scores models on held-out documents, with one smoothing for all."""
 
     def __init__(self, parties: Mapping[str, Corpus], model: Topics) -> None:
-        halves = {party: corpus.encode(model.vocabulary).split(HELDOUT) for party, corpus in parties.items()}
-        self.train = {party: train for party, (train, _) in halves.items()}
-        self.heldout = {party: heldout for party, (_, heldout) in halves.items()}
+        encoded = {party: corpus.encode(model.vocabulary) for party, corpus in parties.items()}
+        self.train = {party: corpus.split(HELDOUT + VALIDATION)[0] for party, corpus in encoded.items()}
+        self.heldout = {party: corpus.split(HELDOUT)[1] for party, corpus in encoded.items()}
 
     def everyone(self, model: Topics) -> float:
         """Perplexity over everyone's held-out documents."""
         first, *rest = [self._score(model, corpus) for corpus in self.heldout.values()]
         return sum(rest, start=first).perplexity
 
-    def own(self, model: Topics, party: str, part: str = "heldout") -> float:
-        """Perplexity on one party's documents."""
-        return self._score(model, getattr(self, part)[party]).perplexity
+    def own(self, model: Topics, party: str) -> float:
+        """Perplexity on one party's held-out documents, with the prior that the model has."""
+        return self._score(model, self.heldout[party]).perplexity
+
+    def adapted(self, model: Topics, party: str) -> float:
+        """The same, with a prior that is fitted to the party's training documents."""
+        return self.own(model.adapted(self.train[party]), party)
 
     @staticmethod
     def _score(model: Topics, corpus: Corpus) -> Completion:
-        return completion(model.topic_word, model.alpha, corpus, smoothing=SMOOTHING, threads=2)
+        return completion(model.topic_word, model.alpha, corpus, smoothing=SMOOTHING)
 
 
-def own_gain(judge: Judge, federated: FederatedTopics, alone: FederatedTopics) -> dict[str, float]:
-    """What each party wins on its own held-out documents: alone / the better of the global and its own composed model.
-
-    Every model, the party's own too, gets a prior over its topics that is fitted to the party's training documents
-    (`adapted`; it needs nobody else). Which model is better is decided on the training documents as well.
-    """
-    gains = {}
-    for party, composed in federated.local.items():
-        train = judge.train[party]
-        rivals = [model.adapted(train, threads=2) for model in (federated, composed)]
-        best = min(rivals, key=lambda model: judge.own(model, party, "train"))
-        own = alone.local[party].adapted(train, threads=2)
-        gains[party] = judge.own(own, party) / judge.own(best, party)
-    return gains
+def flat(topic_word: Any, model: Topics) -> Topics:
+    """Topics with a flat prior of the same sum."""
+    return Topics(topic_word, model.vocabulary, np.full(len(topic_word), model.alpha.sum() / len(topic_word)))
 
 
-def singles(parties: Mapping[str, Corpus], words: Mapping[str, Any], topics: int, sweeps: int) -> FederatedTopics:
-    """Every party alone."""
-    method = NonCollaborative(topics=topics, sweeps=sweeps, vocabulary=words)
-    return method.fit(parties, workers=2, heldout=HELDOUT)
+def side_by_side(*models: Topics) -> Topics:
+    """All topics of some models, under one flat prior."""
+    return flat(np.concatenate([model.topic_word for model in models]), models[0])
 
 
-def scenario(name: str, parties: Mapping[str, Corpus], quick: bool) -> dict[str, Any]:
-    """One split from beginning to end."""
-    settings = SPLITS[name]
+def gains(judge: Judge, ftm: FederatedTopics, consensus: FederatedTopics, pooled: Topics) -> Figures:
+    """What models are worth on each party's own documents: perplexity of the party alone over the model's."""
+    found: dict[str, dict[str, float]] = {}
+    for party, choice in ftm.choices.items():
+        alone = judge.own(choice.alone, party)
+        twice = side_by_side(choice.alone, consensus.choices[party].alone)  # Consensus had them train alone again
+        scores = {
+            "own_gain": judge.own(ftm.best_for(party), party),
+            "own_twice": judge.adapted(twice, party),
+            "global": judge.adapted(ftm, party),
+            "composed": judge.adapted(ftm.local[party], party),
+            "consensus_best_for": judge.own(consensus.best_for(party), party),
+            "pooled": judge.adapted(pooled, party),
+        }
+        for name, score in scores.items():
+            found.setdefault(name, {})[party] = alone / score
+    chosen = {party: choice.best.provenance["chosen"] for party, choice in ftm.choices.items()}
+    return {**found, "chosen": chosen}
+
+
+def scenario(name: str, parties: Mapping[str, Corpus], seed: int, workers: int) -> Figures:
+    """One split with one seed, from beginning to end."""
+    K, rounds = SPLITS[name]["topics"], SPLITS[name]["rounds"]
+    total = rounds * SWEEPS
+    common: dict[str, Any] = {"heldout": HELDOUT, "validation": VALIDATION, "seed": seed, "workers": workers}
     started = time.perf_counter()
-    federated = FTM(**settings, sweeps=SWEEPS, vocabulary=WORDS, evaluate=False).fit(
-        parties, workers=2, heldout=HELDOUT
-    )
+    ftm = FTM(topics=K, rounds=rounds, sweeps=SWEEPS, vocabulary=WORDS, evaluate=False).fit(parties, **common)
     seconds = time.perf_counter() - started
-    judge = Judge(parties, federated)
-    words = {"mode": "public", "words": federated.vocabulary.words}
-    sweeps = SWEEPS * settings["rounds"]
-
-    alone = singles(parties, words, settings["topics"], sweeps)
-    ppl_alone = {party: judge.everyone(model) for party, model in alone.local.items()}
-    tuned = dict(ppl_alone)
-    for K in (federated.n_topics,) if quick else (settings["topics"] * 2, federated.n_topics):
-        for party, model in singles(parties, words, K, sweeps).local.items():
-            tuned[party] = min(tuned[party], judge.everyone(model))
-    pooled = Centralised(topics=federated.n_topics, sweeps=sweeps, vocabulary=words).fit(
-        parties, heldout=HELDOUT, party_settings={"pooled": {"threads": 2}}
-    )
+    judge = Judge(parties, ftm)
+    words = {"mode": "public", "words": ftm.vocabulary.words}
+    consensus = Consensus(
+        topics=K, start_sweeps=START, rounds=(total - START) // TOGETHER, sweeps=TOGETHER, vocabulary=words,
+        evaluate=False,
+    ).fit(parties, **common)  # fmt: skip
+    pooled = {
+        topics: Centralised(topics=topics, sweeps=total, vocabulary=words).fit(parties, **common)
+        for topics in sorted({K, ftm.n_topics})
+    }
+    alone = [flat(choice.alone.topic_word, ftm) for choice in ftm.choices.values()]
     result = {
-        "ppl_single_best": min(ppl_alone.values()),
-        "ppl_single_best_tuned": min(tuned.values()),
-        "ppl_federated": judge.everyone(federated),
-        "ppl_pooled": judge.everyone(pooled),
-        "own_gain": own_gain(judge, federated, alone),
-        "topics": federated.n_topics,
-        "rounds": settings["rounds"],
-        "bytes_up": federated.communication.bytes_up,
-        "bytes_down": federated.communication.bytes_down,
+        "seed": seed,
+        "topics": ftm.n_topics,
+        "ppl_single_best": min(judge.everyone(model) for model in alone),
+        "ppl_concatenation": judge.everyone(side_by_side(*alone)),
+        "ppl_federated": judge.everyone(ftm),
+        "ppl_consensus": judge.everyone(consensus),
+        "ppl_pooled": judge.everyone(pooled[K]),
+        "ppl_pooled_same_topics": judge.everyone(pooled[ftm.n_topics]),
+        **gains(judge, ftm, consensus, pooled[ftm.n_topics]),
+        "bytes_up": ftm.communication.bytes_up,
+        "bytes_down": ftm.communication.bytes_down,
         "seconds": seconds,
     }
     report(name, result)
     return result
 
 
-def report(name: str, result: Mapping[str, Any]) -> None:
-    """Say how it went, and how it compares with what is expected."""
-    federated, gains = result["ppl_federated"], result["own_gain"].values()
+def report(name: str, result: Figures) -> None:
+    """Say how it went."""
+    own = [f"{key} {_spread(result[key].values())}" for key in ("own_gain", "own_twice", "global", "pooled")]
     say(
-        f"{name}: single {result['ppl_single_best']:.0f} (tuned K {result['ppl_single_best_tuned']:.0f}), federated "
-        f"{federated:.0f} with {result['topics']} topics, pooled {result['ppl_pooled']:.0f}; "
-        f"federated / pooled {federated / result['ppl_pooled']:.3f}, "
-        f"federated / single {federated / result['ppl_single_best']:.3f}; "
-        f"own gain {min(gains):.3f} to {max(gains):.3f}, mean {sum(gains) / len(gains):.3f}"
+        f"{name}, seed {result['seed']}: single {result['ppl_single_best']:.0f}, concatenation "
+        f"{result['ppl_concatenation']:.0f}, federated {result['ppl_federated']:.0f} ({result['topics']} topics), "
+        f"Consensus {result['ppl_consensus']:.0f}, pooled {result['ppl_pooled']:.0f} / "
+        f"{result['ppl_pooled_same_topics']:.0f}; own documents: {', '.join(own)}; chosen {result['chosen']}"
     )
+
+
+def _spread(values: Any) -> str:
+    values = list(values)
+    return f"{sum(values) / len(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+
+
+def over_seeds(runs: list[Figures]) -> Figures:
+    """Each figure's mean, smallest and largest value over seeds; gains over parties first."""
+
+    def summary(values: list[float]) -> dict[str, float]:
+        return {"mean": float(np.mean(values)), "min": min(values), "max": max(values)}
+
+    numbers = [key for key in runs[0] if key.startswith("ppl_") or key == "topics"]
+    found: Figures = {key: summary([run[key] for run in runs]) for key in numbers}
+    for key in ("own_gain", "own_twice", "global", "composed", "consensus_best_for", "pooled"):
+        means = [float(np.mean(list(run[key].values()))) for run in runs]
+        found[key] = {**summary(means), "worst_party": min(min(run[key].values()) for run in runs)}
+    return found
 
 
 def main() -> None:
     """Run the benchmark."""
-    quick = arguments("Federated, single and pooled LDA on 20 Newsgroups").quick
+    command = parser("Federated, single and pooled LDA on 20 Newsgroups")
+    command.add_argument("--seeds", default="0,1,2", help="a list of seeds; --quick takes the first")
+    command.add_argument("--workers", type=int, default=2, help="parties that train at the same time")
+    arguments = command.parse_args()
+    seeds = [int(seed) for seed in arguments.seeds.split(",")][: 1 if arguments.quick else None]
     corpus = newsgroups(min_documents=1, max_share=1.0, label="party")
-    splits = {"natural": natural(corpus), "iid": iid(corpus)}
-    finish(
-        {
-            "benchmark": "federation",
-            "smoothing": SMOOTHING,
-            **{name: scenario(name, parties, quick) for name, parties in splits.items()},
-        }
-    )
+    if arguments.quick:
+        corpus = corpus.split(0.25, seed=1)[1]
+    result: Figures = {"benchmark": "federation", "smoothing": SMOOTHING, "seeds": seeds}
+    for name, cut in {"natural": natural, "iid": iid}.items():
+        runs = [scenario(name, cut(corpus, seed), seed, arguments.workers) for seed in seeds]
+        result[name] = {**over_seeds(runs), "runs": runs}
+    finish(result)
 
 
 if __name__ == "__main__":

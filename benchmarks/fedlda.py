@@ -1,131 +1,140 @@
 """FedLDA's figures and table 2, and what they cost in truth: mechanisms side by side, a million users, honest epsilons.
 
-The paper's mechanisms run with the paper's bookkeeping, so that its figures can be compared; `*_converging` are the
-same with counts that do not drift; `sound` reports every token once and keeps its promise. Perplexity is by document
-completion on users who took no part. One seed. Pictures and a Markdown table go to benchmarks/out.
+Every mechanism has as many rounds, of one sweep each. By default a token's word is drawn once and counts converge;
+`*_paper` are the same with the paper's bookkeeping, whose counts drift. `sound` reports every token once and keeps its
+promise. Perplexity is by document completion on users who took no part; beta is chosen on others, for each mechanism.
+Means over three seeds with their standard deviations; on Sentiments some mechanisms have one seed or are left out, and
+all panels of the pictures have one. Beside them stand controls: word frequencies, LDA on one machine, topics that
+nobody has learned.
+Pictures and a Markdown table go to benchmarks/out. `--only reviews` runs one data set, without pictures and scale.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.common import arguments, finish, say
+import numpy as np
+
+from benchmarks.common import finish, parser, say
 from benchmarks.fedlda_plot import MARKDOWN, draw, table
 from benchmarks.fedlda_runs import (
     DATASETS,
     EPSILON,
     MECHANISMS,
-    classify,
-    corpus_of,
-    heldout_perplexity,
-    own_perplexity,
-    train,
+    OUT,
+    M,
+    parts_of,
+    repeated,
     unigram_perplexity,
 )
 from benchmarks.fedlda_scale import apart, coding
+from tertulia.corpus import Corpus
 from tertulia.kernels.channel import Channel
 from tertulia.privacy.channels import guarantee
 from tertulia.privacy.mechanisms import Adjacency
 
-OUT = Path(__file__).parent / "out"
-M, SAMPLED = 150, 105
-PAPER = ("none", "rrp", "krr", "tkrr", "hm")
-SWEEPS: dict[str, dict[str, Any]] = {  # panel: the setting, its values, and who depends on it
-    "epsilon": {"values": (2.5, 5.0, 7.5, 10.0), "who": ("none", "rrp", "krr", "tkrr", "hm", "sound")},
-    "topics": {"values": (10, 20, 40), "who": ("none", "rrp", "krr", "tkrr", "hm", "sound")},
-    "delta": {"values": (0.05, 0.1, 0.2, 0.4), "who": ("rrp", "tkrr")},
-    "sample_ratio": {"values": (0.0, 0.3, 0.7, 1.0), "who": ("none", "rrp", "krr", "none_converging")},
+SAMPLED = 105
+CONTROLS = ("pooled", "random")
+LONGER = "emails"  # where three times as many rounds are run too, with one seed
+ONE_SEED = {("sentiments", m) for m in ("krr", "hm_paper", "rrp_paper at 5")}  # V is large: rounds take long
+LEFT_OUT = {("sentiments", m) for m in ("tkrr", "tkrr_paper", "krr_paper", "rrp_anew")}
+PANELS: dict[str, dict[str, Any]] = {  # the setting, its values, and who depends on it
+    "epsilon": {"values": (2.5, 5.0, 7.5, 10.0), "who": ("rrp", "rrp_paper", "krr", "krr_paper", "hm_paper", "sound")},
+    "topics": {"values": (10, 20, 40), "who": ("none", "none_paper", "rrp", "rrp_paper", "sound")},
+    "delta": {"values": (0.05, 0.1, 0.2, 0.4), "who": ("rrp", "rrp_paper", "tkrr", "tkrr_paper")},
+    "sample_ratio": {"values": (0.0, 0.3, 0.7, 1.0), "who": ("none", "none_paper", "rrp", "rrp_paper")},
 }
+Found = dict[str, dict[str, float]]  # by mechanism: mean, deviation and number of seeds of each score
+
+
+def measured(name: str, rounds: int, seeds: Sequence[int]) -> Found:
+    """All mechanisms and controls on one data set."""
+    found = {}
+    runs: dict[str, tuple[str, dict[str, Any]]] = {
+        mechanism: (mechanism, {}) for mechanism in (*MECHANISMS, *CONTROLS) if (name, mechanism) not in LEFT_OUT
+    }
+    if DATASETS[name].task:
+        runs |= {f"{mechanism} at 5": (mechanism, {"epsilon": 5.0}) for mechanism in ("rrp", "rrp_paper")}
+    for label, (mechanism, changes) in runs.items():
+        chosen = seeds[:1] if (name, label) in ONE_SEED else seeds
+        found[label] = _mean(repeated(name, mechanism, rounds, chosen, **changes))
+    for mechanism in ("none", "rrp", "sound") if name == LONGER else ():
+        found[f"{mechanism}, {3 * rounds} rounds"] = _mean(repeated(name, mechanism, 3 * rounds, seeds[:1]))
+    return {"unigram": {"test": unigram_perplexity(name), "seeds": 1}, **found}
+
+
+def _mean(scores: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Mean and standard deviation over seeds of each score."""
+    kinds = [key for key in scores[0] if key != "validation"]
+    values = {key: np.array([score[key] for score in scores]) for key in kinds}
+    means = {key: float(value.mean()) for key, value in values.items()}
+    spread = {f"{key} sd": float(value.std(ddof=1)) for key, value in values.items() if len(value) > 1}
+    return {**means, **spread, "seeds": len(scores)}
 
 
 def convergence(name: str, rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Held-out perplexity after each round, by sampler and mechanism."""
-    curves: dict[str, dict[str, list[float]]] = {}
-    for sampler in ("gibbs", "mh"):
-        curves[sampler] = {}
-        for mechanism in (*PAPER, "none_converging", *(("sound",) if sampler == "gibbs" else ())):
-            model = train(name, mechanism, rounds, evaluate=True, sampler=sampler)
-            curves[sampler][mechanism] = [facts["perplexity"] for facts in model.history[1:]]
-    return curves
+    """Perplexity after each round, by sampler and mechanism: of the users who choose, with one seed."""
+    who = {"gibbs": MECHANISMS, "mh": [m for m in MECHANISMS if m != "sound"]}
+    return {
+        sampler: {m: repeated(name, m, rounds, (0,), **_sampler(sampler))[0]["validation"] for m in mechanisms}
+        for sampler, mechanisms in who.items()
+    }
 
 
-def sweep(name: str, setting: str, rounds: int) -> dict[str, dict[float, float]]:
-    """Final held-out perplexity against a setting, by mechanism."""
-    values, who = SWEEPS[setting]["values"], SWEEPS[setting]["who"]
+def _sampler(sampler: str) -> dict[str, str]:
+    return {} if sampler == "gibbs" else {"sampler": sampler}
+
+
+def panel(name: str, setting: str, rounds: int) -> dict[str, dict[float, float]]:
+    """Final perplexity against a setting, by mechanism, with one seed."""
     return {
         mechanism: {
-            value: heldout_perplexity(name, train(name, mechanism, rounds, **{setting: value})) for value in values
+            value: repeated(name, mechanism, rounds, (0,), **{setting: value})[0]["test"]
+            for value in PANELS[setting]["values"]
         }
-        for mechanism in who
+        for mechanism in PANELS[setting]["who"]
     }
 
 
-def applications(rounds: int, models: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
-    """Table 2: what a classifier makes of the topics."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    for name, users in DATASETS.items():
-        if users.positive is None:
-            continue
-        more = {f"{m}_5": train(name, m, rounds, epsilon=5.0) for m in ("rrp", "rrp_converging")}
-        found[users.task] = {m: classify(name, model) for m, model in {**models[name], **more}.items()}
-        for mechanism, scores in found[users.task].items():
-            say(f"  {users.task} {mechanism}: AUC {scores['auc']:.3f}")
-    return found
-
-
-def honest_epsilons() -> dict[str, float]:
-    """What a user of M tokens really spends at delta 1e-6, by data set, in the sound mode."""
-    return {
-        name: guarantee(
-            Channel("subset", EPSILON, len(corpus_of(name).vocabulary)), Adjacency.SUBSTITUTE, 1e-6, M
-        ).epsilon
-        for name in DATASETS
-    }
+def honest_epsilon(name: str) -> float:
+    """What a user of M tokens really spends at delta 1e-6 in the sound mode."""
+    channel = Channel("subset", EPSILON, len(parts_of(name).train.vocabulary))
+    return guarantee(channel, Adjacency.SUBSTITUTE, 1e-6, M).epsilon
 
 
 def main() -> None:
     """Run the benchmark."""
-    quick = arguments("FedLDA: figure 5, table 2, and a million users").quick
-    rounds = 20 if quick else 40
-    names = list(DATASETS)
-    models = {name: {m: train(name, m, rounds) for m in MECHANISMS} for name in names}
-    ppl = {name: {m: round(heldout_perplexity(name, model), 1) for m, model in models[name].items()} for name in names}
-    own = {name: {m: round(own_perplexity(name, model), 1) for m, model in models[name].items()} for name in names}
-    scores = applications(rounds, models)
-    figures = ("reviews",) if quick else ("reviews", "emails")
-    panels = {
-        name: {
-            "convergence": convergence(name, rounds),
-            **{setting: sweep(name, setting, rounds) for setting in (("epsilon",) if quick else SWEEPS)},
-        }
-        for name in figures
-    }
-    OUT.mkdir(exist_ok=True)
-    say(f"pictures: {[str(path) for path in draw(panels, {name: unigram_perplexity(name) for name in figures}, OUT)]}")
-    packed = {name: coding(_short(name), DATASETS[name].topics, SAMPLED, M) for name in names}
-    say(f"coding: {packed}")
-    sizes = (10_000, 100_000, 1_000_000)
-    scale = {users: apart(users) for users in sizes}
-    text = table(ppl, own, scores, honest_epsilons(), packed, scale)
+    options = parser("FedLDA: figure 5, table 2, and a million users")
+    options.add_argument("--only", choices=list(DATASETS), nargs="+", help="data sets; leaves out pictures and scale")
+    given = options.parse_args()
+    rounds, seeds = (20, (0,)) if given.quick else (100, (0, 1, 2))
+    found = {name: measured(name, rounds, seeds) for name in given.only or DATASETS}
+    packed, scale, pictures = {}, {}, []
+    if not given.only:
+        settings = ("epsilon",) if given.quick else tuple(PANELS)
+        panels = {setting: panel("reviews", setting, rounds) for setting in settings}
+        curves = {"reviews": {"convergence": convergence("reviews", rounds), **panels}}
+        OUT.mkdir(exist_ok=True)
+        pictures = draw(curves, {"reviews": unigram_perplexity("reviews")}, OUT)
+        packed = {name: coding(_short(name), DATASETS[name].topics, SAMPLED, M) for name in DATASETS}
+        scale = {users: apart(users) for users in (10_000, 100_000, 1_000_000)}
+    text = table(found, {name: honest_epsilon(name) for name in found}, packed, scale)
     (OUT / MARKDOWN).write_text(text, encoding="utf-8")
-    say(text)
-    finish(
-        {
-            "ppl": ppl,
-            "auc": {task: {m: round(s["auc"], 4) for m, s in found.items()} for task, found in scores.items()},
-            "users_per_s": round(sizes[-1] / scale[sizes[-1]]["seconds"]),
-            "bytes_per_user_round": {name: found["bytes_per_user_round"] for name, found in packed.items()},
-            "rss_mb_1e6": round(scale[sizes[-1]]["rss_mb"]),
-            "scaling": {str(users): round(found["seconds"], 2) for users, found in scale.items()},
-        }
-    )
+    say(f"{text}\npictures: {list(map(str, pictures))}")
+    finish({"rounds": rounds, "found": _rounded(found), "coding": packed, "scale": scale})
 
 
-def _short(name: str) -> Any:
+def _rounded(found: dict[str, Found]) -> dict[str, dict[str, dict[str, float]]]:
+    return {
+        name: {m: {key: round(value, 4) for key, value in scores.items()} for m, scores in mechanisms.items()}
+        for name, mechanisms in found.items()
+    }
+
+
+def _short(name: str) -> Corpus:
     """The users with at most M words: what the others send is cut anyway."""
-    corpus = corpus_of(name)
+    corpus = parts_of(name).train
     return corpus.select(corpus.lengths <= M)
 
 

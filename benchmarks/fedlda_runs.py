@@ -1,30 +1,44 @@
-"""FedLDA's data sets and single runs: a corpus of users, a model by each mechanism, and its scores.
+"""FedLDA's data sets and single runs: users, a model by each mechanism, its scores, and the controls beside them.
 
 Reviews, Emails and Sentiments are samples of 1,000, 5,000 and 3,000 documents, as in the paper, one document a user.
-Emails are Enron's (the paper's footnote links another set); V is the paper's where it names one.
+Emails are Enron's (the paper's footnote links another set); V is the paper's where it names one. Others of the same
+corpus, who take no part, choose settings or score. The words are the most frequent of the users who take part: handing
+them to all as a list is a convenience of the experiment, for in a real run such a list would tell of those users.
+
+Scores are kept in benchmarks/out/fedlda_scores.jsonl, so that a benchmark that was stopped goes on where it was;
+delete the file to measure anew.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from benchmarks.common import data, say
-from tertulia import Corpus, FederatedTopics, FedLDA, Vocabulary
+from tertulia import LDA, Corpus, FedLDA, TextOptions, Topics, Vocabulary
 from tertulia.applications import classification
 from tertulia.arrays import F64
 from tertulia.corpus import propose
+from tertulia.corpus.splits import is_heldout
+from tertulia.methods.users import shard_of
 from tertulia.metrics import completion, perplexity_plugin, unigram
 from tertulia.models.topics import UnknownWordsWarning
 
-HELDOUT, BETA, EPSILON, FOLDS = 0.1, 0.1, 7.5, 5
+OUT = Path(__file__).parent / "out"
+KEPT = OUT / "fedlda_scores.jsonl"
+TEST, VALIDATION, EPSILON, M = 0.1, 0.1, 7.5, 150  # shares of a corpus from which those are drawn who take no part
+BETAS, TUNED = (0.01, 0.1), 30  # the choice, and after how many rounds it is made
+Scores = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -32,7 +46,8 @@ class Users:
     """Who the users are, and what is asked about them."""
 
     file: str
-    users: int
+    users: int  # who take part
+    others: int  # on whom models are scored; half as many choose settings
     topics: int
     words: int | None  # V, the most frequent ones; None: all that occur in two documents
     positive: str | None = None  # the label to tell from the others
@@ -40,92 +55,142 @@ class Users:
 
 
 DATASETS = {
-    "reviews": Users("amazon_fine_food_6k.parquet", 1000, 20, None),
-    "emails": Users("enron_spam.parquet", 5000, 30, 3309, "spam", "spam"),
-    "sentiments": Users("imdb50k.parquet", 3000, 50, 22_574, "pos", "sentiment"),
+    "reviews": Users("amazon_fine_food_6k.parquet", 1000, 550, 20, None),
+    "emails": Users("enron_spam.parquet", 5000, 2000, 30, 3309, "spam", "spam"),
+    "sentiments": Users("imdb50k.parquet", 3000, 2000, 50, 22_574, "pos", "sentiment"),
 }
-MECHANISMS: dict[str, dict[str, Any]] = {  # the paper's, with the paper's bookkeeping; then ours
-    "none": {"bookkeeping": "paper"},
-    "rrp": {"mode": "paper", "mechanism": "rrp", "bookkeeping": "paper"},
-    "krr": {"mode": "paper", "mechanism": "krr", "bookkeeping": "paper"},
-    "tkrr": {"mode": "paper", "mechanism": "tkrr", "bookkeeping": "paper"},
-    "hm": {"mode": "paper", "mechanism": "hm", "bookkeeping": "paper"},
-    "none_converging": {},
-    "rrp_converging": {"mode": "paper", "mechanism": "rrp"},
-    "krr_converging": {"mode": "paper", "mechanism": "krr"},
-    "sound": {"mode": "sound", "sweeps": 5},
+_AS_PAPER = {"mode": "paper", "epsilon": EPSILON, "bookkeeping": "paper"}
+_PRIVATE = {"mode": "paper", "epsilon": EPSILON}
+MECHANISMS: dict[str, dict[str, Any]] = {  # with counts that converge; `*_paper`: with the paper's bookkeeping
+    "none": {},
+    **{m: {**_PRIVATE, "mechanism": m} for m in ("rrp", "krr", "tkrr")},
+    "sound": {"mode": "sound", "epsilon": EPSILON},
+    "none_paper": {"bookkeeping": "paper"},
+    **{f"{m}_paper": {**_AS_PAPER, "mechanism": m} for m in ("rrp", "krr", "tkrr", "hm")},
+    "rrp_anew": {**_AS_PAPER, "mechanism": "rrp", "sample_ratio": 1.0},  # no tuple is lost, but words are drawn anew
 }
+
+
+class Parts(NamedTuple):
+    """Documents by what they are for; all over the words of the users who take part."""
+
+    train: Corpus
+    validation: Corpus
+    test: Corpus
+    both: Corpus  # train and validation, as `fit` wants them
 
 
 @cache
-def corpus_of(name: str) -> Corpus:
-    """The sample: always the same documents, in the order of a hash of their ids."""
+def parts_of(name: str) -> Parts:
+    """The samples: always the same documents, the first of their kind in the order of a hash of their ids."""
     users = DATASETS[name]
     table = pl.read_parquet(data(users.file)).cast({"id": pl.String})
     table = table.filter(~pl.col("dup")) if "dup" in table.columns else table
-    order = sorted(table["id"], key=lambda id_: hashlib.blake2b(id_.encode()).digest())[: users.users]
-    chosen = pl.DataFrame({"id": order}).join(table, "id", maintain_order="left")
-    corpus = Corpus.from_texts(chosen["text"].to_list(), order, chosen["label"].to_list())
-    found = propose(corpus, 2 if users.words is None else 1, 0.5)
+    order = sorted(table["id"], key=lambda id_: hashlib.blake2b(id_.encode()).digest())
+    tests = [id_ for id_ in order if is_heldout(id_, TEST)]
+    choosing = [id_ for id_ in order if is_heldout(id_, TEST + VALIDATION) and not is_heldout(id_, TEST)]
+    training = [id_ for id_ in order if not is_heldout(id_, TEST + VALIDATION)]
+    train, validation, test = training[: users.users], choosing[: users.others // 2], tests[: users.others]
+    chosen = pl.DataFrame({"id": [*train, *validation, *test]}).join(table, "id", maintain_order="left")
+    corpus = Corpus.from_texts(chosen["text"].to_list(), chosen["id"].to_list(), chosen["label"].to_list())
+    place = np.arange(corpus.n_documents)
+    found = propose(corpus.select(place < len(train)), 2 if users.words is None else 1, 0.5)
     frequent = np.sort(np.argsort(-np.asarray(found.counts), kind="stable")[: users.words])
     corpus = corpus.encode(Vocabulary(tuple(np.asarray(found.words)[frequent].tolist())))
-    say(f"{name}: {corpus}")
-    return corpus
+    both = corpus.select(place < len(train) + len(validation))
+    parts = Parts(*both.split(TEST + VALIDATION), corpus.select(place >= both.n_documents), both)
+    say(f"{name}: {parts}")
+    return parts
 
 
-def train(name: str, mechanism: str, rounds: int, *, evaluate: bool = False, **changes: Any) -> FederatedTopics:
-    """A model by one mechanism; `changes` are settings, such as epsilon or topics."""
-    chosen = MECHANISMS[mechanism]
-    settings = {"topics": DATASETS[name].topics, "epsilon": EPSILON, **chosen, **changes}
-    if "mode" not in chosen:
-        del settings["epsilon"]
-    return _trained(name, mechanism, rounds, evaluate, tuple(sorted(settings.items())))
+def scores(name: str, mechanism: str, rounds: int, seed: int = 0, **changes: Any) -> Scores:
+    """What a model by one mechanism is worth; `changes` are settings, such as beta, epsilon or topics."""
+    key = json.dumps([name, mechanism, rounds, seed, changes], sort_keys=True)
+    if key not in _kept():
+        found = _scores(name, _trained(name, mechanism, rounds, seed, changes))
+        say(f"  {key}: perplexity {found['test']:.0f}, AUC {found.get('auc', math.nan):.3f}")
+        OUT.mkdir(exist_ok=True)
+        with KEPT.open("a", encoding="utf-8") as file:
+            file.write(json.dumps([key, found]) + "\n")
+        _kept()[key] = found
+    return _kept()[key]
 
 
-@cache  # panels meet where their settings are the defaults
-def _trained(
-    name: str, mechanism: str, rounds: int, evaluate: bool, settings: tuple[tuple[str, Any], ...]
-) -> FederatedTopics:
-    corpus = corpus_of(name)
-    words = {"mode": "public", "words": corpus.vocabulary.words}
-    method = FedLDA(**dict(settings), rounds=rounds, beta=BETA, evaluate=evaluate, vocabulary=words)
-    model = method.fit({"users": corpus}, heldout=HELDOUT)
-    say(f"  {name} {mechanism} {dict(settings)}: perplexity {heldout_perplexity(name, model):.0f}")
-    return model
+@cache
+def _kept() -> dict[str, Scores]:
+    return dict(map(json.loads, KEPT.read_text(encoding="utf-8").splitlines())) if KEPT.exists() else {}
 
 
-def heldout_perplexity(name: str, model: FederatedTopics) -> float:
-    """Document completion on users who took no part."""
-    return completion(model.topic_word, model.alpha, corpus_of(name).split(HELDOUT)[1]).perplexity
+def tuned(name: str, mechanism: str, rounds: int) -> float:
+    """The beta that is best on the users who choose, after as many rounds or fewer, with one seed."""
+    rounds = min(rounds, TUNED)
+    return min(BETAS, key=lambda beta: scores(name, mechanism, rounds, beta=beta)["validation"][-1])
 
 
-def own_perplexity(name: str, model: FederatedTopics) -> float:
-    """The paper's figure: the users' own documents under their fitted theta."""
-    train = corpus_of(name).split(HELDOUT)[0]
-    return perplexity_plugin(model.topic_word, features_of(model, train), train)
+def repeated(name: str, mechanism: str, rounds: int, seeds: Sequence[int], **changes: Any) -> list[Scores]:
+    """The scores with several seeds (and noises), at the beta that was chosen for this mechanism."""
+    beta = tuned(name, mechanism, rounds)
+    return [scores(name, mechanism, rounds, seed, beta=beta, **changes) for seed in seeds]
 
 
-def features_of(model: FederatedTopics, corpus: Corpus) -> F64:
+class Model(NamedTuple):
+    """What is scored, and the perplexity of the users who choose after each round."""
+
+    topics: Topics
+    validation: list[float]
+
+
+def _trained(name: str, mechanism: str, rounds: int, seed: int, changes: dict[str, Any]) -> Model:
+    users, parts = DATASETS[name], parts_of(name)
+    settings = {"topics": users.topics, "max_words": M, **MECHANISMS.get(mechanism, {}), **changes}
+    words = {"mode": "public", "words": parts.train.vocabulary.words}
+    if mechanism == "pooled":  # a control: LDA on one machine, on the very words that users train with
+        method = LDA(topics=settings["topics"], sweeps=rounds, beta=settings["beta"], vocabulary=words)
+        model = method.fit(_cut(parts.train), seed=seed)
+        return Model(model, [completion(model.topic_word, model.alpha, parts.validation).perplexity])
+    if mechanism == "random":  # a control: topics that nobody has learned
+        drawn = np.random.default_rng(seed).dirichlet(np.full(len(parts.train.vocabulary), 0.1), users.topics)
+        model = Topics(drawn, parts.train.vocabulary, np.full(users.topics, 5.0 / users.topics))
+        return Model(model, [completion(model.topic_word, model.alpha, parts.validation).perplexity])
+    federated = FedLDA(**settings, rounds=rounds, evaluate=True, vocabulary=words)
+    fitted = federated.fit({"users": parts.both}, heldout=TEST + VALIDATION, seed=seed)
+    return Model(fitted, [round(facts["perplexity"], 1) for facts in fitted.history[1:]])
+
+
+def _cut(corpus: Corpus) -> Corpus:
+    """The first M words of each document."""
+    words, documents = shard_of(corpus, M)
+    return Corpus(words, documents, documents, documents, corpus.vocabulary, corpus.table, TextOptions())
+
+
+def _scores(name: str, model: Model) -> Scores:
+    parts = parts_of(name)
+    phi, alpha = model.topics.topic_word, model.topics.alpha
+    return {
+        "validation": model.validation,
+        "test": completion(phi, alpha, parts.test).perplexity,
+        "own": perplexity_plugin(phi, features_of(model.topics, parts.train), parts.train),  # the paper's figure
+        **classify(name, model.topics),
+    }
+
+
+def features_of(model: Topics, corpus: Corpus) -> F64:
     """Topic shares [D, K]; some mails hold no word of the vocabulary, as it should be."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownWordsWarning)
         return model.transform(corpus)
 
 
-def unigram_perplexity(name: str) -> float:
-    """What a model without topics gets on held-out users."""
-    train, heldout = corpus_of(name).split(HELDOUT)
-    return completion(unigram(train), 1.0, heldout).perplexity
+def unigram_perplexity(name: str, part: str = "test") -> float:
+    """What a model without topics gets on users who took no part."""
+    return completion(unigram(parts_of(name).train), 1.0, getattr(parts_of(name), part)).perplexity
 
 
-def classify(name: str, model: FederatedTopics) -> dict[str, float]:
-    """Precision, recall, F1 and AUC of logistic regression on topic features: the mean over five splits of 4 : 1."""
-    corpus = corpus_of(name)
-    features = features_of(model, corpus)
-    labels = corpus.table["label"].to_numpy() == DATASETS[name].positive
-    fold = np.random.default_rng(0).permutation(corpus.n_documents) % FOLDS
-    found = []
-    for f in range(FOLDS):
-        fitted = classification.fit(features[fold != f], labels[fold != f], iterations=100)
-        found.append(fitted.scores(features[fold == f], labels[fold == f]).to_dict())
-    return {key: math.fsum(scores[key] for scores in found) / FOLDS for key in found[0]}
+def classify(name: str, model: Topics) -> dict[str, float]:
+    """Precision, recall, F1 and AUC of logistic regression: learned from users who take part, scored on others."""
+    positive, parts = DATASETS[name].positive, parts_of(name)
+    if positive is None:
+        return {}
+    train, test = (features_of(model, corpus) for corpus in (parts.train, parts.test))
+    told, asked = (corpus.table["label"].to_numpy() == positive for corpus in (parts.train, parts.test))
+    return classification.fit(train, told, iterations=100).scores(test, asked).to_dict()

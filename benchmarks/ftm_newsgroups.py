@@ -3,63 +3,101 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from benchmarks import ftm_conventional as conventional
 from benchmarks.common import say
 from benchmarks.ftm_parties import FOUR, HELDOUT, SIX, THREE, World, at_random, cut, world
-from tertulia import FTM, Centralised, Consensus, Corpus, NonCollaborative, federate
+from tertulia import FTM, Centralised, Consensus, Corpus, FederatedTopics, NonCollaborative, Topics, federate
 
 EPSILONS = (8, 9, 10, 11)
 MODELS = ("lda", "sentence")
+SEEDS = (0, 1, 2)
 PRIORS = {"alpha": 5.0, "beta": 0.01}
+NOISY_PRIORS = {"alpha": 5.0, "beta": 0.1}  # topics of noisy counts need the stronger one: then all have it
+HIGH_TAU = "paper, tau 0.8"
 RUN: dict[str, Any] = {"workers": 2, "heldout": HELDOUT}
 Curve = list[dict[str, float]]  # round, ll, bytes
 
 
 def likelihoods(corpus: Corpus, quick: bool) -> dict[str, Any]:
-    """Test log likelihood of each party alone, of the federation in every mode, and of the pooled model."""
+    """Test log likelihood of each party alone, of the federation in every mode, and of pooled models.
+
+    Means over seeds; `ll_spread` is the largest difference between two seeds in any cell.
+    """
     small = world(cut(corpus, THREE, 0.1 if quick else 0.25), max_words=1000 if quick else 2000)
+    runs = [_likelihoods(small, quick, seed) for seed in SEEDS]
+    return {**_mean(runs), "ll_spread": _spread(runs), "ll_seeds": len(runs), "ll_unigram": small.unigram}
+
+
+def _likelihoods(small: World, quick: bool, seed: int) -> dict[str, Any]:
+    """All with the same priors, the same documents and the same total of sweeps."""
     topics, rounds, sweeps = (10, 2, 10) if quick else (20, 3, 15)
-    common = {"topics": topics, "vocabulary": small.words, **PRIORS}
+    common = {"topics": topics, "vocabulary": small.words, **NOISY_PRIORS}
     method = {**common, "rounds": rounds, "sweeps": sweeps, "evaluate": False}
-    alone = NonCollaborative(**common, sweeps=rounds * sweeps).fit(small.parties, **RUN)
+    run = {**RUN, "seed": seed}
+    alone = NonCollaborative(**common, sweeps=rounds * sweeps).fit(small.parties, **run)
     single = {party: small.score(model) for party, model in alone.local.items()}
     clear, counts = {}, {}
     for model in MODELS:
-        shared = FTM(**method, model=model).fit(small.parties, **RUN)
-        clear[model], counts[model] = small.score(shared), shared.n_topics
-    say(f"alone {rounded(single)}, federated {rounded(clear)}")
-    central = Centralised(**common | {"topics": counts["lda"]}, sweeps=rounds * sweeps)
-    pooled = central.fit(small.parties, heldout=HELDOUT)
+        shared = FTM(**method, model=model).fit(small.parties, **run)
+        clear[model], counts[model] = small.score(shared), float(shared.n_topics)
+    weak = FTM(**{**method, **PRIORS}).fit(small.parties, **run)
+    say(f"seed {seed}: alone {rounded(single)}, federated {rounded(clear)} with {counts} topics")
+    pooled = {
+        str(K): small.score(Centralised(**{**common, "topics": K}, sweeps=rounds * sweeps).fit(small.parties, **run))
+        for K in (topics, topics * len(small.parties))
+    }
     return {
-        "ll_unigram": small.unigram,
         "ll_single": single,
         "ll_single_best": max(single.values()),
-        "ll_federated": {str(eps): _private(small, method, eps) for eps in EPSILONS},
+        "ll_concatenation": small.score(_concatenated(alone)),
+        "ll_federated": {str(eps): _private(small, method, eps, run) for eps in EPSILONS},
         "ll_federated_clear": clear,
-        "ll_pooled": small.score(pooled),
+        "ll_federated_topics": counts,
+        "ll_federated_weak_prior": small.score(weak),
+        "ll_pooled": pooled,
     }
 
 
-def _private(small: World, method: Mapping[str, Any], epsilon: int) -> dict[str, dict[str, float]]:
-    """Both modes and models at one epsilon: Laplace noise in `paper`, randomised response in `sound`.
+def _concatenated(alone: FederatedTopics) -> Topics:
+    """The parties' models side by side: what a merge that merges nothing would give."""
+    topic_word = np.concatenate([model.topic_word for model in alone.local.values()])
+    return Topics(topic_word, alone.vocabulary, np.full(len(topic_word), PRIORS["alpha"] / len(topic_word)))
 
-    Topics of noisy counts need a stronger prior than those of clean ones.
-    """
-    beta = {"paper": 0.01, "sound": 0.1}
+
+def _private(
+    small: World, method: Mapping[str, Any], epsilon: int, run: Mapping[str, Any]
+) -> dict[str, dict[str, float]]:
+    """Every mode at one epsilon: Laplace noise in `paper`, at two thresholds, randomised response in `sound`."""
+
+    def score(model: str, **settings: Any) -> float:
+        return small.score(FTM(**method, model=model, epsilon=epsilon, **settings).fit(small.parties, **run))
+
     found = {
-        mode: {
-            model: small.score(
-                FTM(**{**method, "beta": beta[mode]}, model=model, mode=mode, epsilon=epsilon).fit(small.parties, **RUN)
-            )
-            for model in MODELS
-        }
-        for mode in ("paper", "sound")
+        "paper": {model: score(model, mode="paper") for model in MODELS},
+        HIGH_TAU: {"lda": score("lda", mode="paper", tau=0.8)},
+        "sound": {model: score(model, mode="sound") for model in MODELS},
     }
     say(f"epsilon {epsilon}: { {mode: rounded(scores) for mode, scores in found.items()} }")
     return found
+
+
+def _mean(runs: Sequence[Any]) -> Any:
+    """Average equal trees of numbers."""
+    if isinstance(runs[0], dict):
+        return {key: _mean([run[key] for run in runs]) for key in runs[0]}
+    return sum(runs) / len(runs)
+
+
+def _spread(runs: Sequence[Any]) -> float:
+    """The largest difference between two of these trees' numbers in one place, numbers of topics aside."""
+    if isinstance(runs[0], dict):
+        return max(_spread([run[key] for run in runs]) for key in runs[0] if key != "ll_federated_topics")
+    return float(max(runs) - min(runs))
 
 
 def rounds_needed(corpus: Corpus, quick: bool) -> dict[str, Any]:

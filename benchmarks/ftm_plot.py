@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter
 
 Result = Mapping[str, Any]
 GREY, BLUE, ORANGE, GREEN, RED = "#9ca3af", "#2563eb", "#ea580c", "#059669", "#dc2626"
-STYLE = {"paper": (ORANGE, "--"), "sound": (BLUE, "-")}
+STYLE = {"paper": (ORANGE, "--"), "paper, tau 0.8": (RED, "--"), "sound": (BLUE, "-")}
 
 
 def draw(result: Result, folder: Path) -> list[Path]:
@@ -44,7 +44,8 @@ def _likelihood(result: Result) -> Any:
         **{f"{party} alone": (value, GREY) for party, value in result["ll_single"].items()},
         "federated,\nLDA": (clear["lda"], BLUE),
         "federated,\nSentenceLDA": (clear["sentence"], GREEN),
-        "pooled": (result["ll_pooled"], "#1f2937"),
+        "side by\nside": (result["ll_concatenation"], GREY),
+        **{f"pooled,\n{K} topics": (value, "#1f2937") for K, value in result["ll_pooled"].items()},
     }
     unigram = result["ll_unigram"]
     for x, (name, (value, colour)) in enumerate(shown.items()):
@@ -58,11 +59,14 @@ def _likelihood(result: Result) -> Any:
     epsilons = sorted(int(e) for e in result["ll_federated"])
     for mode, (colour, line) in STYLE.items():
         for model, marker in (("lda", "o"), ("sentence", "s")):
+            if model not in result["ll_federated"][str(epsilons[0])][mode]:
+                continue
             y = [result["ll_federated"][str(e)][mode][model] for e in epsilons]
             label = f"{mode}, {'LDA' if model == 'lda' else 'SentenceLDA'}"
             lines.plot(epsilons, y, line, color=colour, marker=marker, label=label, alpha=1 if model == "lda" else 0.6)
     for name, value, colour in (
-        ("without noise", clear["lda"], GREEN), ("best party alone", result["ll_single_best"], GREY),
+        ("without noise", clear["lda"], GREEN), ("side by side", result["ll_concatenation"], "#1f2937"),
+        ("best party alone", result["ll_single_best"], GREY),
         ("unigram", unigram, RED),
     ):  # fmt: skip
         lines.axhline(value, color=colour, linewidth=1.2, linestyle=":", label=name)
@@ -140,6 +144,7 @@ def _paper_rows(result: Result) -> list[tuple[str, str, str]]:
     if "ll_single" in result:
         sound = {e: modes["sound"]["lda"] for e, modes in result["ll_federated"].items()}
         literal = {e: modes["paper"]["lda"] for e, modes in result["ll_federated"].items()}
+        high = {e: modes["paper, tau 0.8"]["lda"] for e, modes in result["ll_federated"].items()}
         best, clear = result["ll_single_best"], result["ll_federated_clear"]["lda"]
         rows += [
             (
@@ -147,8 +152,10 @@ def _paper_rows(result: Result) -> list[tuple[str, str, str]]:
                 "better (fig. 4/5)",
                 f"{clear:.3f} / {best:.3f}",
             ),
-            ("pooled, without noise", "near", f"{result['ll_pooled']:.3f}"),
-            ("likelihood grows with epsilon 8..11, mode paper", "yes (fig. 5/6)", _spelled(literal)),
+            ("the parties' models side by side", "-", f"{result['ll_concatenation']:.3f}"),
+            ("pooled, without noise, by topics", "near", _spelled(result["ll_pooled"])),
+            ("likelihood grows with epsilon 8..11, mode paper, tau 0.2", "yes (fig. 5/6)", _spelled(literal)),
+            ("the same, tau 0.8", "yes", _spelled(high)),
             ("the same, mode sound", "-", _spelled(sound)),
         ]
     if "curves" in result:
@@ -172,7 +179,7 @@ def _noise_rows(result: Result) -> list[tuple[str, str, str]]:
         base = result["ppl_nonprivate"]
         for key, name, paper in (
             ("ppl_literal", "perplexity over that without noise, literal", "below 1 at 11"),
-            ("ppl_laplace_aware", "the same reports, noise-aware", "-"),
+            ("ppl_laplace_aware", "the same reports, noise-aware; epsilon by substitution", "-"),
             ("ppl_krr", "randomised response", "-"),
         ):
             rows.append((name, paper, _spelled({e: value / base for e, value in result[key].items()})))

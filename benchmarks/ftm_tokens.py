@@ -29,7 +29,7 @@ def news(quick: bool) -> dict[str, Any]:
         "ppl_nonprivate": alike.scored("pooled", alike.pooled),
         "ppl_consensus_clear": alike.scored("counting together", alike.judge.parties),
         "ppl_krr": {f"{epsilon:g}": alike.noisy("krr", epsilon, seeds) for epsilon in (10, 8)},
-        "ppl_laplace_aware": {f"{epsilon:g}": alike.noisy("laplace", epsilon) for epsilon in (11, 8)},
+        "ppl_laplace_aware": {f"{epsilon:g}": alike.noisy("laplace", epsilon) for epsilon in (22, 16)},
         "ppl_literal": {f"{epsilon:g}": alike.literal(epsilon) for epsilon in (11, 8)},
         "news_by_subject": {
             "ppl_single_best": subjects.best_alone(),

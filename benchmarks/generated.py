@@ -23,15 +23,17 @@ def generate(directory: Path, tokens: int, words: int = 20_000, seed: int = 0) -
     rng = np.random.default_rng(seed)
     D = max(tokens // LENGTH, 1)
     documents = np.concatenate(([0], np.cumsum(rng.poisson(rng.gamma(2.0, LENGTH / 2.0, D)))))
-    storage.write_arrays(directory, {"documents": documents, "sentences": documents, "paragraphs": documents})
-    with (directory / "words.npy").open("wb") as file:
+    draft = storage.Draft(directory)
+    for name in ("documents", "sentences", "paragraphs"):
+        np.save(draft.folder / f"{name}.npy", documents)
+    with (draft.folder / "words.npy").open("wb") as file:
         header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int32)), "fortran_order": False}
         np.lib.format.write_array_header_1_0(file, {**header, "shape": (int(documents[-1]),)})
         for block in _blocks(rng, np.diff(documents), words):
             block.tofile(file)
     table = pl.DataFrame({"id": np.arange(D)}).cast(pl.String)
     vocabulary = Vocabulary(tuple(f"w{v}" for v in range(words)))
-    storage.write_rest(directory, vocabulary, table, TextOptions(), ReadReport(D, D))
+    draft.publish(vocabulary, table, TextOptions(), ReadReport(D, D))
     return Corpus.load(directory)
 
 

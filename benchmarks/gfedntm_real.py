@@ -57,7 +57,7 @@ def cover(name: str, parties: dict[str, Corpus], batch_size: int, where: Path, s
 def distances_of(parties: dict[str, Corpus], batch_size: int, seed: int) -> tuple[F64, list[str], list[str]]:
     """From each node's own topics (rows) to those of every model (columns: single nodes first)."""
     training = {"model": "combinedtm", "epochs": 30, "batch_size": batch_size, "learning_rate": 0.005}
-    words: dict[str, Any] = {"min_documents": 3, "max_share": 0.3}
+    words: dict[str, Any] = {"min_documents": 3, "max_share": 0.3, "max_words": None}
     whole: dict[str, Any] = {**training, "scenario": "centralised", "seed": seed, "vocabulary": words}
     shared = {K: GFedNTM(**whole, topics=K).fit(parties, heldout=0.0) for K in (10, 25)}
     vocabulary = shared[10].vocabulary

@@ -3,8 +3,8 @@
 Three participants hold 85, 165 and 252 articles, in the order of time; as many others are held out. Perplexity is by
 document completion on everybody's held-out articles, with 1 % of the uniform distribution mixed into every model, since
 a single participant has never seen some words. `ppl` is by sigma, after 35 iterations. Coherence is of the ten top
-words, over all articles: UMass as the paper defines it, and NPMI in windows of ten words. The JSON's top level is
-Reuters; `newsgroups` holds the same keys for the other corpus.
+words, over all articles: UMass as the paper defines it, and NPMI in windows of ten words. Means over seeds stand beside
+the lowest and the highest. The JSON's top level is Reuters; `newsgroups` holds the same keys for the other corpus.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.common import call, data, finish, parser, say
-from benchmarks.pctd_data import HELDOUT, Federated, articles
+from benchmarks.pctd_data import HELDOUT, Federated, add_corpora, articles
 from benchmarks.pctd_plot import draw, table
 from tertulia import LDA, PCTD, Corpus, Topics
 from tertulia.metrics import completion, npmi, umass, unigram
 from tertulia.privacy.gaussian import honest, moments_epsilon, sigma_for, theorem_epsilon
+from tertulia.scenarios import side_by_side
 
 SIGMAS = (0.0, 0.05, 0.1, 0.25, 0.3)
 PAPER_SIGMA, TAU, TOPICS, ROUNDS, DELTA = 0.25, 0.3, 20, 35, 1e-6
@@ -56,8 +57,10 @@ class Bench(NamedTuple):
 
 
 def mean(rows: list[dict[str, float]]) -> dict[str, float]:
-    """Average over seeds."""
-    return {key: statistics.fmean(row[key] for row in rows) for key in rows[0]}
+    """Average over seeds; beside it the lowest and the highest."""
+    columns = {key: [row[key] for row in rows] for key in rows[0]}
+    ends = {f"{key}_{end.__name__}": end(values) for key, values in columns.items() for end in (min, max)}
+    return {key: statistics.fmean(values) for key, values in columns.items()} | ends
 
 
 def convergence(models: list[Any]) -> list[float]:
@@ -66,15 +69,17 @@ def convergence(models: list[Any]) -> list[float]:
     return [statistics.fmean(facts["perplexity"] for facts in iteration) for iteration in zip(*runs, strict=True)]
 
 
-def alone(bench: Bench, words: tuple[str, ...]) -> dict[str, float]:
-    """The perplexity of each participant's own model."""
-    public = {"mode": "public", "words": words}
-    return {
-        party: statistics.fmean(
-            bench.perplexity(bench.fit(seed, parties={party: corpus}, vocabulary=public)) for seed in bench.seeds
-        )
-        for party, corpus in bench.corpus.parties.items()
-    }
+def alone(bench: Bench, words: tuple[str, ...]) -> dict[str, dict[str, float]]:
+    """The perplexity of each participant's own model, and of all their topics side by side, which nobody trained."""
+    public, found = {"mode": "public", "words": words}, []
+    for seed in bench.seeds:
+        own = {
+            party: bench.fit(seed, parties={party: corpus}, vocabulary=public)
+            for party, corpus in bench.corpus.parties.items()
+        }
+        own["side by side"] = side_by_side(list(own.values()))
+        found.append({name: {"perplexity": bench.perplexity(model)} for name, model in own.items()})
+    return {name: mean([row[name] for row in found]) for name in found[0]}
 
 
 def by_topics(bench: Bench, words: tuple[str, ...]) -> dict[str, dict[str, dict[str, float]]]:
@@ -106,12 +111,19 @@ def figures(name: str, bench: Bench, out: Path) -> dict[str, Any]:
     models = {sigma: [bench.fit(seed, sigma, evaluate=True) for seed in bench.seeds] for sigma in SIGMAS}
     curves = {sigma: convergence(of_sigma) for sigma, of_sigma in models.items()}
     words = models[0.0][0].vocabulary.words
-    ppl = {sigma: statistics.fmean(bench.perplexity(m) for m in of_sigma) for sigma, of_sigma in models.items()}
-    singles, taus = alone(bench, words), by_tau(bench)
+    by_sigma = {sigma: mean([{"perplexity": bench.perplexity(m)} for m in found]) for sigma, found in models.items()}
+    ppl = {sigma: row["perplexity"] for sigma, row in by_sigma.items()}
+    rivals, taus = alone(bench, words), by_tau(bench)
+    singles = {name: row["perplexity"] for name, row in rivals.items() if name in bench.corpus.parties}
     nothing = completion(unigram(bench.corpus.train.encode(models[0.0][0].vocabulary)), 1.0,
                          bench.corpus.test.encode(models[0.0][0].vocabulary)).perplexity  # fmt: skip
     result: dict[str, Any] = {
+        "seeds": len(bench.seeds),
         "ppl": {f"{sigma:g}": value for sigma, value in ppl.items()},
+        "ppl_spread": {f"{sigma:g}": row for sigma, row in by_sigma.items()},
+        "ppl_unigram": nothing,
+        "alone": rivals,
+        "tau": {f"{tau:g}": row for tau, row in taus.items()},
         "ppl_single_best": min(singles.values()),
         "ppl_federated": ppl[0.0],
         "coherence": by_topics(bench, words),
@@ -146,16 +158,19 @@ def main() -> None:
     options = parser("PC-TD on articles of Reuters and 20 Newsgroups")
     options.add_argument("--epsilon", type=float, help="only say which sigma keeps this epsilon, for a token")
     options.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="where plots and tables go")
+    add_corpora(options)
     asked = options.parse_args()
     if asked.epsilon is not None:
         sigma = sigma_for(asked.epsilon, DELTA, ROUNDS)
         finish({"benchmark": "pctd", "sigma": sigma, "honest_eps": honest(sigma, ROUNDS, DELTA, 100)._asdict()})
         return
     seeds, topics = (range(1), (10, 30, 50)) if asked.quick else (range(3), (10, 20, 30, 40, 50))
-    benches = {name: Bench(articles(name), seeds, topics) for name in ("reuters", "newsgroups")}
-    speedup = call("benchmarks.pctd_noise")["noise_speedup"]
+    benches = {name: Bench(articles(name), seeds, topics) for name in asked.corpora}
     found = {name: figures(name, bench, asked.out) for name, bench in benches.items()}
-    finish({"benchmark": "pctd", **found["reuters"], "noise_speedup": speedup, "newsgroups": found["newsgroups"]})
+    first = found.pop("reuters", {})
+    if first:
+        first["noise_speedup"] = call("benchmarks.pctd_noise")["noise_speedup"]
+    finish({"benchmark": "pctd", **first, **found})
 
 
 if __name__ == "__main__":

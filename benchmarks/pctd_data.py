@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -20,6 +21,11 @@ DAYS = {
     "reuters": ("reuters21578.parquet", "1987-03-02", "1987-03-06"),
     "newsgroups": ("newsgroups20.parquet", "1993-04-26", "1993-04-30"),
 }
+
+
+def add_corpora(options: argparse.ArgumentParser) -> None:
+    """Let the command line choose among the corpora."""
+    options.add_argument("--corpora", nargs="+", choices=list(DAYS), default=list(DAYS), help="only these")
 
 
 class Federated(NamedTuple):

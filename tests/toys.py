@@ -1,6 +1,7 @@
 """Tiny methods for tests of the federation itself."""
 
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -112,6 +113,17 @@ def train(fed, config, state):
             Total(state.round + 1, (*state.totals, first.value, second.value)), durable=config.get("durable", 1)
         )
     return state
+
+
+def train_gated(fed, config, state):
+    """As `train`, once somebody opens the gate."""
+    if "gate" in config:
+        Path(config["ready"]).touch()
+        for _ in range(3000):
+            if Path(config["gate"]).exists():
+                break
+            time.sleep(0.02)
+    return train(fed, config, state)
 
 
 def train_free(fed, config, state):

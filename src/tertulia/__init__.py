@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tertulia.models import Topics
     from tertulia.neural import CombinedTM, ProdLDA, ZeroShotTM
     from tertulia.results import FederatedTopics
+    from tertulia.runs import best_for
     from tertulia.trainer import LDA
 
 __version__ = "0.1.0"
@@ -33,6 +34,7 @@ _HOME = {
     "TertuliaError": "tertulia.errors",
     "Topics": "tertulia.models",
     "FederatedTopics": "tertulia.results",
+    "best_for": "tertulia.runs",
     "LDA": "tertulia.trainer",
     "CombinedTM": "tertulia.neural",
     "ProdLDA": "tertulia.neural",
@@ -57,6 +59,7 @@ __all__ = [
     "Vocabulary",
     "ZeroShotTM",
     "__version__",
+    "best_for",
     "federate",
     "read",
 ]

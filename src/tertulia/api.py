@@ -100,6 +100,7 @@ def federate(
     workers: int = 1,
     seed: int = 0,
     heldout: float = 0.1,
+    validation: float = 0.0,
     directory: str | Path | None = None,
     party_settings: Mapping[str, Mapping[str, Any]] | None = None,
     text: TextOptions | None = None,
@@ -114,6 +115,9 @@ def federate(
     afterwards; without, it lives in a temporary one. `party_settings` are the parties' own choices, such as
     `{"south": {"topics": 30, "policy": "south.toml"}}`. `federation` holds quorum, timeout and dropouts.
 
+    A share `heldout` of the documents is only scored on. With a share `validation`, each party trains alone, too, and
+    finds out on these documents which model serves its own best: `result.best_for("north")`.
+
     `method` may be the function `train(fed, config, state)` of a method of your own, whose steps live in its module.
     """
     if not parties:
@@ -127,6 +131,7 @@ def federate(
             engine=engine,
             workers=workers,
             heldout=heldout,
+            validation=validation,
             method=_as_settings(method, config),
             text=_one_way_of_reading(corpora).to_dict(),
             parties={party: dict(choices) for party, choices in (party_settings or {}).items()},

@@ -22,7 +22,7 @@ app = typer.Typer(
 )
 ConfigFile = Annotated[Path, typer.Argument(help="The run's settings, a TOML file.", metavar="CONFIG.toml")]
 RunDirectory = Annotated[Path, typer.Argument(help="A run's directory.", metavar="RUN")]
-ModelDirectory = Annotated[Path, typer.Argument(help="A model's directory, or a run's.", metavar="MODEL")]
+ModelDirectory = Annotated[Path, typer.Argument(help="A directory: a model's, a run's, a party's.", metavar="MODEL")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Files = Annotated[list[str], typer.Argument(help="Files or folders of documents.", metavar="FILE...")]
 TextColumn = Annotated[str, typer.Option("--text", help="The column that holds the text.")]
@@ -74,7 +74,7 @@ def scenarios(
     directory: Annotated[Path | None, typer.Option(help="Instead of the config's `directory`.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train three times: federated, all documents in one place, and each party alone; compare on everybody's."""
+    """Train federated, with all documents in one place, and each party alone, beside controls; score on everybody's."""
     from tertulia import config as configuration
     from tertulia.scenarios import compare
 
@@ -85,7 +85,7 @@ def scenarios(
     if as_json:
         _print_json({"scenarios": rows})
     else:
-        console.records(f"Three scenarios in {settings.directory}", rows)
+        console.records(f"Scenarios in {settings.directory}", rows)
 
 
 @app.command()
@@ -186,15 +186,17 @@ def privacy(
     delta: Annotated[float, typer.Option(help="The delta at which epsilon is computed.")] = 1e-6,
     as_json: AsJson = False,
 ) -> None:
-    """Claimed beside honest epsilon, for each thing that was released."""
+    """What everything that left costs together, then claimed beside honest epsilon for each thing."""
     from tertulia.federation.run import Run
-    from tertulia.view.reports import privacy_rows
+    from tertulia.view.reports import privacy_rows, privacy_totals
 
-    rows = privacy_rows(Run.open(directory), delta)
+    run = Run.open(directory)
+    totals, rows = privacy_totals(run, delta), privacy_rows(run, delta)
     if as_json:
-        _print_json({"delta": delta, "privacy": rows})
+        _print_json({"delta": delta, "totals": totals, "privacy": rows})
     else:
-        console.records(f"Privacy of {directory} at delta {delta:g}", rows)
+        console.print_totals(f"Cost of {directory} at delta {delta:g}", totals)
+        console.records("Thing by thing (what is derived adds nothing to its source)", rows)
 
 
 def _finish(started: Any, as_json: bool) -> None:
@@ -216,7 +218,10 @@ def _finish(started: Any, as_json: bool) -> None:
 
 def _model(path: Path) -> Any:
     from tertulia.models import Topics
+    from tertulia.runs import best_for
 
+    if (path / "party.json").exists():  # of a run: what this party has chosen for its own documents
+        return best_for(path.parents[1], json.loads((path / "party.json").read_text())["id"])
     return Topics.load(path / "model" if (path / "run.json").exists() else path)
 
 

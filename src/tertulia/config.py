@@ -24,7 +24,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, InputError
-from tertulia.method_settings import FTMSettings, GFedNTMSettings, Method
+from tertulia.method_settings import ConsensusSettings, FTMSettings, GFedNTMSettings, LDASettings, Method
 from tertulia.settings import Explained, Positive, Settings, Share
 
 PartyName = Annotated[str, Field(min_length=1)]
@@ -104,6 +104,7 @@ class RunSettings(Explained):
     engine: Literal["local", "processes"] = "local"
     workers: Positive = 1
     heldout: float = Field(default=0.1, ge=0, lt=1)
+    validation: float = Field(default=0.0, ge=0, lt=1)  # share of documents by which parties choose a model
     method: Method = FTMSettings()
     text: dict[str, Any] = {}  # the fields of TextOptions
     parties: dict[PartyName, PartySettings] = {}
@@ -116,6 +117,22 @@ class RunSettings(Explained):
         if self.data is not None and own:
             raise ValueError(f"[data] is split into parties, so [parties.{own[0]}] cannot have a path of its own")
         return self
+
+    @model_validator(mode="after")
+    def _documents_to_choose_by(self) -> RunSettings:
+        if self.heldout + self.validation >= 1:
+            raise ValueError(f"heldout {self.heldout} and validation {self.validation} leave nothing to train on")
+        if self.validation and not isinstance(self.method, LDASettings):
+            raise ValueError(
+                f"validation = {self.validation} goes with 'ftm' and 'consensus', and with their baselines, not with "
+                f"'{self.method.name}': leave it out"
+            )
+        return self
+
+    @property
+    def chooses(self) -> bool:
+        """Whether each party chooses a model for itself in the end."""
+        return self.validation > 0 and isinstance(self.method, FTMSettings | ConsensusSettings)
 
     @field_validator("method", mode="before")
     @classmethod
@@ -177,7 +194,7 @@ def _anchor(raw: dict[str, Any], base: Path) -> None:
         return os.path.normpath(base / value) if isinstance(value, str) else value
 
     sections = [s for s in raw.get("parties", {}).values() if isinstance(s, dict)]
-    for section, keys in [(s, ("path", "policy", "embeddings")) for s in sections] + [
+    for section, keys in [(s, ("path", "policy", "home", "embeddings")) for s in sections] + [
         (raw.get("data"), ("path", "embeddings")),
         (raw.get("method", {}).get("vocabulary"), ("words",)),
         (raw.get("method"), ("vectors", "relations")),

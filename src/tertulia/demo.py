@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tertulia.api import FTM, Centralised, NonCollaborative
+from tertulia.api import FTM, Centralised
 from tertulia.corpus import Corpus
 from tertulia.corpus.docstrings import demo_parties
 from tertulia.metrics import completion, weighted_jaccard
@@ -20,10 +20,16 @@ from tertulia.models import Topics
 from tertulia.results import FederatedTopics
 from tertulia.view import console
 
-HELDOUT = 0.1
+HELDOUT, VALIDATION = 0.1, 0.1
 SMOOTHING = 0.01  # every model is scored with this share of the uniform: a single party has never seen some words
 METHOD: dict[str, Any] = {"topics": 20, "vocabulary": {"min_documents": 5, "max_share": 0.3}}
-ROUNDS, SWEEPS, SIMILAR = 4, 40, 0.2
+ROUNDS, SWEEPS = 4, 40
+SIMILAR = 0.3  # to say who holds a topic
+MEANS = (
+    "What it means: the shared model serves everybody's documents, which no party's own does (first column). On a "
+    "party's own documents it may be better or worse than what the party has alone; `best_for` tells at the party, on "
+    "validation documents, what to use there. `pooled` would need everybody's documents in one place."
+)
 
 
 def run_demo(directory: Path, as_json: bool) -> None:
@@ -33,15 +39,17 @@ def run_demo(directory: Path, as_json: bool) -> None:
     parties = demo_parties()
     shutil.rmtree(directory, ignore_errors=True)  # a demo may be repeated
     with console.RoundProgress(ROUNDS + 1, "federation") as progress:
-        federated = FTM(rounds=ROUNDS, sweeps=SWEEPS, min_similarity=SIMILAR, **METHOD).fit(
-            parties, workers=2, heldout=HELDOUT, directory=directory, observe=progress
+        federated = FTM(rounds=ROUNDS, sweeps=SWEEPS, **METHOD).fit(
+            parties, workers=2, heldout=HELDOUT, validation=VALIDATION, directory=directory, observe=progress
         )
-    console.tell("for comparison: each party alone, and all documents in one place ...")
+    console.tell("for comparison: all documents in one place ...")
     rivals = _rivals(parties, federated)
+    chosen = {party: choice.best.provenance["chosen"] for party, choice in federated.choices.items()}
     facts = {
         "documents": {party: corpus.n_documents for party, corpus in parties.items()},
         "topics": federated.n_topics,
         "perplexity": {name: _perplexities(models, parties) for name, models in rivals.items()},
+        "chosen": chosen,
         "bytes": {"down": federated.communication.bytes_down, "up": federated.communication.bytes_up},
         "model": str(directory / "model"),
         "seconds": round(time.monotonic() - started, 1),
@@ -53,21 +61,21 @@ def run_demo(directory: Path, as_json: bool) -> None:
 
 
 def _rivals(parties: Mapping[str, Corpus], federated: FederatedTopics) -> dict[str, dict[str, Topics]]:
-    """All scenarios over the same words and with as many sweeps: for each, the model that each party would use."""
+    """All scenarios over the same words, with as many sweeps: for each, the model that each party would use.
+
+    The parties' own models are those that they trained to choose by, with the priors that suit them.
+    """
     words = {"mode": "public", "words": federated.vocabulary.words}
-    same = METHOD | {"sweeps": ROUNDS * SWEEPS, "vocabulary": words}
-    alone = NonCollaborative(**same).fit(parties, workers=2, heldout=HELDOUT)
-    pooled = Centralised(**same | {"topics": federated.n_topics}).fit(
-        parties, heldout=HELDOUT, party_settings={"pooled": {"threads": 2}}
+    pooled = Centralised(topics=federated.n_topics, sweeps=ROUNDS * SWEEPS, vocabulary=words).fit(
+        parties, heldout=HELDOUT, validation=VALIDATION, party_settings={"pooled": {"threads": 2}}
     )
-    same_for_all: dict[str, Topics] = {
-        **{f"{party} alone": model for party, model in alone.local.items()},
-        "federated": federated,
-    }
+    own = {party: choice.alone for party, choice in federated.choices.items()}
     return {
-        **{name: dict.fromkeys(parties, model) for name, model in same_for_all.items()},
-        "federated, own prior": {p: federated.adapted(corpus.split(HELDOUT)[0]) for p, corpus in parties.items()},
-        "pooled (for comparison)": dict.fromkeys(parties, pooled),
+        **{f"{party} alone": dict.fromkeys(parties, model) for party, model in own.items()},
+        "each party's own": dict(own),
+        "federated": dict.fromkeys(parties, federated),
+        "federated, best_for": {party: federated.best_for(party) for party in parties},
+        f"pooled, {federated.n_topics} topics": dict.fromkeys(parties, pooled),
     }
 
 
@@ -83,7 +91,7 @@ def _perplexities(models: Mapping[str, Topics], parties: Mapping[str, Corpus]) -
 
 
 def _holders(model: FederatedTopics, topic: int) -> str:
-    """The parties whose own model has this topic, by the similarity that merged it."""
+    """The parties whose own model has this topic, or one that is as similar."""
     mine = top_words_sparse(model.topic_word[topic : topic + 1], 50)
     return ", ".join(
         party
@@ -112,10 +120,13 @@ def _print(model: FederatedTopics, facts: Mapping[str, Any]) -> None:
         ["model", "everyone's", *(f"{party}'s" for party in parties)],
         [(name, scores["everyone"], *(scores[p] for p in parties)) for name, scores in facts["perplexity"].items()],
     )
+    console.output.print(MEANS + "\n", highlight=False)
     down, up = facts["bytes"]["down"], facts["bytes"]["up"]
     documents = ", ".join(f"{party} {n}" for party, n in facts["documents"].items())
+    chosen = ", ".join(f"{party} {name}" for party, name in facts["chosen"].items())
     console.output.print(
         f"documents: {documents}; none of them left its party\n"
+        f"chosen by best_for: {chosen}\n"
         f"bytes: {console.size(up)} from the parties, {console.size(down)} to them "
         f"(`tertulia disclosures {model.directory}` lists each release)\n"
         f"model: {facts['model']} (`tertulia topics {facts['model']}`)\n"

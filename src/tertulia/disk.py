@@ -19,7 +19,17 @@ def write(path: Path, data: bytes, *, durable: bool = True) -> None:
 
 def sync_directory(directory: Path) -> None:
     """Wait until the names in a directory are on the disk: a rename is durable only then."""
-    descriptor = os.open(directory, os.O_RDONLY)
+    _sync(directory)
+
+
+def sync_files(directory: Path) -> None:
+    """Wait until a directory's files and their names are on the disk."""
+    for path in (*directory.iterdir(), directory):
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -21,6 +21,10 @@ class JournalError(TertuliaError, OSError):
     """A commit that could not be written; whatever was committed before is intact."""
 
 
+class DirectoryInUse(TertuliaError):
+    """Another process works on this directory; the text names it."""
+
+
 class PolicyRefusal(TertuliaError):
     """A party's own policy forbids a release; the text carries the rule's name."""
 

@@ -16,10 +16,20 @@ class LDASettings(Settings):
     sweeps: Positive = 50
     alpha: float = Field(default=5.0, gt=0)  # the sum of theta's Dirichlet prior over all topics
     beta: float = Field(default=0.01, gt=0)
-    learn_alpha: bool = False
+    learn_alpha: bool = False  # not in a federation
     sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = "auto"
     model: Literal["lda", "sentence"] = "lda"
     vocabulary: VocabularySettings = VocabularySettings()
+
+    @field_validator("learn_alpha")
+    @classmethod
+    def _alpha_is_given(cls, value: bool) -> bool:
+        if value:
+            raise ValueError(
+                "each party would learn an alpha of its own, which nobody hears of; give `alpha`, or learn it on one "
+                "machine with tt.LDA(learn_alpha=True)"
+            )
+        return value
 
 
 class PrivateSettings(LDASettings):
@@ -47,9 +57,10 @@ class FTMSettings(PrivateSettings):
 
     name: Literal["ftm"] = "ftm"
     rounds: Positive = 5
-    min_similarity: float = Field(default=0.3, gt=0, le=1)  # xi
+    merge: Literal["one-to-one", "union-find"] | None = None  # None: one-to-one, in mode `paper` union-find
+    min_similarity: float | None = Field(default=None, gt=0, le=1)  # xi; None: calibrated, of union-find 0.3
     top_words: Positive = 50  # L
-    literal_compose: bool = False  # Algorithm 4 line 7 as printed
+    literal_compose: bool | None = None  # Algorithm 4 line 7 as printed; None: in mode paper
 
 
 class ConsensusSettings(PrivateSettings):
@@ -81,7 +92,7 @@ class FedLDASettings(Settings):
     beta: float = Field(default=0.01, gt=0)
     max_words: Positive = 150  # M: a user's words beyond are left out
     sample_ratio: Share = 0.7  # l / M; one tuple is sent at least
-    bookkeeping: Literal["converging", "paper"] = "converging"
+    bookkeeping: Literal["converging", "paper"] = "converging"  # a token's word drawn once; `paper`: anew each time
     users_per_round: float = Field(default=1.0, gt=0, le=1)  # share of users who are asked
     user_dropout: Share = 0.0  # share of those whose answer never comes
     arrival_rounds: int = Field(default=0, ge=0)  # users arrive over so many rounds; 0: all are there
@@ -118,6 +129,7 @@ class PCTDSettings(Settings):
     sigma: float | None = Field(default=None, gt=0)  # of `paper`: the deviation of the noise; 0.25 if nothing is said
     epsilon: float | None = Field(default=None, gt=0)  # of `paper`, instead of sigma: honest, of one token, all rounds
     delta: float = Field(default=1e-6, gt=0, lt=1)
+    noise_on: Literal["all", "held"] = "all"  # of `paper`: words of a unit; only those it holds: epsilon is infinite
     vectors: str | None = None  # a file of word vectors
     relations: str | None = None  # or of pairs of words
     neighbours: Positive = 10  # the nearest words that a word is related to
@@ -144,9 +156,17 @@ class PCTDSettings(Settings):
             raise ValueError("sigma and epsilon both say how much noise there is: give one of them")
         if self.mode == "clear" and (self.sigma is not None or self.epsilon is not None):
             raise ValueError("sigma and epsilon go with mode 'paper': in mode 'clear' there is no noise")
+        if self.noise_on == "held" and (self.mode == "clear" or self.epsilon is not None):
+            raise ValueError("noise_on = 'held' goes with mode 'paper' and a sigma: it keeps no epsilon")
         if self.vectors is not None and self.relations is not None:
             raise ValueError("vectors and relations both say how words relate: give one of them")
         return self
+
+
+class NeuralVocabulary(VocabularySettings):
+    """How parties agree on words for a neural model, whose topics lose coherence when many words are rare."""
+
+    max_words: Positive | None = 2000
 
 
 class NeuralSettings(Settings):
@@ -161,12 +181,12 @@ class NeuralSettings(Settings):
     embedding: str | None = None  # the folder of a sentence-transformers model; None: the one that comes with us
     precision: Literal["float32", "float64"] = "float32"
     batch_size: int = Field(default=64, ge=2)  # documents in a step, all parties' together
-    epochs: Positive = 50
+    epochs: Positive | None = None  # at most; None: until the loss stalls (`stop_after`), 500 at most
     learning_rate: float = Field(default=0.002, gt=0)
     betas: tuple[Share, Share] = (0.99, 0.99)
     validation: float = Field(default=0.0, ge=0, lt=1)  # share of documents that only tell when to stop; 0: no stopping
-    stop_after: Positive = 5  # checks in a row, one an epoch (or a round of local steps), without a better loss
-    vocabulary: VocabularySettings = VocabularySettings()
+    stop_after: Positive = 20  # epochs whose loss must beat that of as many before
+    vocabulary: NeuralVocabulary = NeuralVocabulary()
 
     @model_validator(mode="after")
     def _more_than_one_topic(self) -> NeuralSettings:

@@ -48,7 +48,7 @@ class NeuralTrainer(Explained, NeuralSettings):
         from tertulia.models.network import Network  # says which extra is missing where torch is
         from tertulia.models.threads import use_threads
         from tertulia.models.training import Progress
-        from tertulia.models.validation import train_until
+        from tertulia.models.validation import Pace, train_until
 
         use_threads(self.threads)
         vectors = embeddings_of(corpus, self.embedding) if self.kind != "prodlda" else None
@@ -59,15 +59,19 @@ class NeuralTrainer(Explained, NeuralSettings):
                 "too few; give more, or check the column, the words and `validation`"
             )
         network = Network(self.kind, self._sizes(corpus, vectors), self.normalisation, self.precision)
+        schedule = Schedule.over(bags.n_documents, self.batch_size, seed)
         end = train_until(
             network, Progress(network.start(seed), network.resting(), 0.0), bags,
-            validation if self.validation else None, Schedule.over(bags.n_documents, self.batch_size, seed),
-            self.epochs, self.learning_rate, self.betas, self.stop_after,
+            validation if self.validation else None, schedule,
+            Pace(self.epochs, self.learning_rate, self.betas, self.stop_after),
         )  # fmt: skip
         return Topics(
             network.topic_word(end.weights, end.statistics), corpus.vocabulary, np.full(self.topics, self.alpha), 0.0,
-            options=corpus.options,
-            provenance={"method": self.kind, "config": self.model_dump(exclude={"vocabulary"}), "seed": seed},
+            weights=network.tokens_by_topic(end.weights, end.statistics, bags), options=corpus.options,
+            provenance={
+                "method": self.kind, "config": self.model_dump(exclude={"vocabulary"}), "seed": seed,
+                "epochs": round(end.moments.steps / schedule.batches) if end.moments else 0,
+            },
             encoder=Encoder(architecture_of(network), end.weights, end.statistics, self.embedding),
         )  # fmt: skip
 

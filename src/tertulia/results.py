@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tertulia.corpus import TextOptions
+from tertulia.errors import InputError
+from tertulia.methods.choosing import Choice
 from tertulia.methods.trained import Trained
 from tertulia.metrics.communication import Communication, communication
 from tertulia.models import Topics
@@ -23,6 +25,7 @@ class FederatedTopics(Topics):
     local: dict[str, Topics] = field(default_factory=dict)  # each party's own model, composed from the shared one
     history: Sequence[Mapping[str, Any]] = ()  # a dict a round: metrics, seconds, bytes by party as [down, up]
     directory: Path | None = None  # where the run was
+    choices: dict[str, Choice] = field(default_factory=dict)  # of parties with validation documents
 
     @classmethod
     def of(
@@ -43,6 +46,17 @@ class FederatedTopics(Topics):
             shared.topic_word, shared.vocabulary, shared.alpha, shared.beta, shared.weights, options, provenance,
             shared.encoder, local, history, directory,
         )  # fmt: skip
+
+    def best_for(self, party: str) -> Topics:
+        """The model that serves a party's own documents best, as it found out itself on its validation documents.
+
+        It is the party's own (`alone`), its composed one, the global one, or a mixture of its own and the global
+        topics; `provenance["chosen"]` says which, and `provenance["validation_perplexity"]` why.
+        """
+        if party not in self.choices:
+            known = f"only {sorted(self.choices)} did" if self.choices else "fit with a share `validation`, such as 0.1"
+            raise InputError(f"party '{party}' had no validation documents to choose a model by: {known}")
+        return self.choices[party].best
 
     @property
     def communication(self) -> Communication:

@@ -100,6 +100,8 @@ def test_run_then_everything_else(tertulia, project, engine):
     assert "words with document counts" in tertulia("disclosures", run)[1]
 
     code, out, _ = tertulia("privacy", run, "--json")
+    assert list(json.loads(out)) == ["delta", "totals", "privacy"]
+    assert {row["honest epsilon"] for row in json.loads(out)["totals"]} == {"infinite (non-private)"}
     honest = {row["what"]: row["honest epsilon"] for row in json.loads(out)["privacy"]}
     assert honest["topic-word distributions"] == "infinite (non-private)"
     assert honest["number of documents"] == "0"
@@ -147,6 +149,39 @@ def test_check_tells_what_would_happen_and_does_nothing(tertulia, project):
     assert {row["what"] for row in report["disclosed"]} >= {"topic-word distributions", "number of documents"}
     assert not (base / "runs").exists()
     assert "Would be disclosed" in tertulia("check", base / "run.toml")[1]
+
+
+@pytest.mark.parametrize("engine", ["local", "processes"])
+def test_words_of_one_document_are_counted_before_they_leave(tertulia, project, engine):
+    base = project(engine)
+    rows = (base / "south.csv").read_text()
+    (base / "south.csv").write_text(rows + "77,zebra quagga harbourb\n78,zebra okapi\n")
+    (base / "run.toml").write_text((base / "run.toml").read_text().replace("seed = 1", "seed = 1\nheldout = 0.0"))
+    code, out, _ = tertulia("check", base / "run.toml", "--json")
+    assert code == 0
+    column = "would leave though in one document only"
+    assert {row["party"]: row[column] for row in json.loads(out)["read"]} == {"north": 0, "south": 2}
+    assert "quagga" not in out
+    assert tertulia("run", base / "run.toml")[0] == 0
+    logs = {path.parent.name: path.read_text() for path in (base / "runs" / "two" / "parties").glob("*/party.log")}
+    assert list(logs) == ["south"]
+    assert logs["south"].startswith("2 of the 11 words that leave now are in only one of its documents")
+    assert "quagga" not in logs["south"]
+
+
+def test_with_a_public_list_no_word_leaves(tertulia, project):
+    base = project()
+    public = '[method.vocabulary]\nmode = "public"\nwords = ["winter"]\n\n[parties.north]'
+    (base / "run.toml").write_text((base / "run.toml").read_text().replace("[parties.north]", public))
+    _, out, _ = tertulia("check", base / "run.toml", "--json")
+    assert {row["would leave though in one document only"] for row in json.loads(out)["read"]} == {0}
+
+
+def test_check_says_who_reads_single_replies(tertulia, project):
+    _, out, _ = tertulia("check", project() / "run.toml", "--json")
+    seen = {row["what"]: row["seen"] for row in json.loads(out)["disclosed"]}
+    assert seen["topic-word distributions"] == "singly by the server"
+    assert seen["held-out log likelihood"] == "singly by the server's machine, as a sum by the method"
 
 
 def test_check_names_the_rule_that_forbids(tertulia, project):
@@ -198,5 +233,8 @@ def test_demo(tertulia, tmp_path):
     scores = {name: value["everyone"] for name, value in facts["perplexity"].items()}
     alone = [score for name, score in scores.items() if name.endswith("alone")]
     assert scores["federated"] < min(alone)
+    own, best = (facts["perplexity"][name] for name in ("each party's own", "federated, best_for"))
+    assert all(best[party] < 1.01 * own[party] for party in facts["documents"])  # nobody loses by federating
+    assert best["everyone"] < own["everyone"]
     assert sum(facts["documents"].values()) > 2000
     assert Topics.load(tmp_path / "demo" / "model").n_topics == facts["topics"]

@@ -9,6 +9,7 @@ from tertulia.federation.run import Run
 from tertulia.federation.types import step_name
 from tertulia.method_settings import GFedNTMSettings
 from tertulia.methods import gfedntm
+from tertulia.models.convergence import stalled
 from tertulia.privacy.ledger import Ledger
 from tertulia.view.reports import disclosure_rows, privacy_rows
 
@@ -70,8 +71,26 @@ def test_validation_stops_training_and_the_best_is_kept(averaging, parties):
     model = fit(parties, {**settings, "normalisation": "layer", "epochs": 60})
     losses = [facts["validation"] for facts in model.history if "validation" in facts]
     assert len(losses) < 60
-    assert min(losses) < losses[-1]
-    assert losses[-3] == min(losses)
+    assert stalled(losses, 2)
+    assert not stalled(losses[:-1], 2)
+    assert min(losses) < losses[-1]  # so the last is not the one that is kept
+
+
+def test_validation_of_parties_together_is_that_of_one_place(parties):
+    settings = {"epochs": 4, "validation": 0.25, "precision": "float64"}
+    histories = [fit(parties, {**settings, "scenario": scenario}).history for scenario in ("federated", "centralised")]
+    together, pooled = ([facts["validation"] for facts in told if "validation" in facts] for told in histories)
+    assert len(together) == 4
+    assert together == pytest.approx(pooled, rel=1e-9)
+
+
+def test_a_federation_ends_by_itself_when_the_loss_stalls(parties):
+    model = fit(parties, {"learning_rate": 0.1, "stop_after": 3, "normalisation": "batch"})
+    losses = [facts["loss"] for facts in model.history[1:]]
+    epochs = np.array(losses).reshape(-1, 4).mean(axis=1)  # 63 documents in batches of 16
+    assert 6 <= len(epochs) < 100
+    assert stalled(list(epochs), 3)
+    assert not stalled(list(epochs[:-1]), 3)
 
 
 def test_validation_that_gets_no_document_is_refused(parties):
@@ -169,6 +188,7 @@ def test_absences_do_not_stop_it(parties):
     [
         {},
         {"compression": "topk"},
+        {"validation": 0.25, "batch_size": 60},
         {"normalisation": "layer", "validation": 0.25, "batch_size": 60},
         {"averaging": "fedavg", "validation": 0.25},
         {"averaging": "fedavg", "local_moments": "fresh"},
@@ -191,7 +211,7 @@ def test_the_ledger_says_that_gradients_are_not_private(parties, tmp_path):
     assert honest["gradient of a mini-batch"] == "infinite (non-private)"
     assert honest["statistics of a mini-batch"] == "infinite (non-private)"
     seen = {row["seen"] for row in disclosure_rows(run) if "mini-batch" in row["what"]}
-    assert seen == {"in a sum", "in a mean"}
+    assert seen == {f"singly by the server's machine, as a {verb} by the method" for verb in ("sum", "mean")}
 
 
 @pytest.mark.parametrize(

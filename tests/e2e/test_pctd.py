@@ -13,6 +13,7 @@ from tertulia.errors import ConfigError, InputError, QuorumError
 from tertulia.federation.codec import encode
 from tertulia.federation.house import House
 from tertulia.federation.run import Run
+from tertulia.methods import pctd
 from tertulia.privacy.gaussian import honest
 from tertulia.runs import begin, finish
 from tertulia.view.reports import check_report, disclosure_rows, privacy_rows
@@ -139,7 +140,10 @@ def test_one_topic_empty_documents_and_a_party_that_knows_no_word(noise):
         tt.PCTD(topics=2, vocabulary={"mode": "public", "words": ["absent"]}).fit(PARTIES)
 
 
-def test_shares_stay_at_their_party_and_only_sums_are_seen(tmp_path):
+SUM = "singly by the server's machine, as a sum by the method"
+
+
+def test_shares_stay_at_their_party_and_methods_see_only_sums(tmp_path):
     run = run_of(tmp_path / "run")
     finish(run)
     theta = House(run.party_directory("south")).answers.state.theta
@@ -149,8 +153,8 @@ def test_shares_stay_at_their_party_and_only_sums_are_seen(tmp_path):
     rows = [row for row in disclosure_rows(run) if row["party"] == "south"]
     assert {(row["what"], row["seen"], row["mechanism"]) for row in rows} == {
         ("noisy counts of words in units", "nobody: noise for what follows", "noisy-units"),
-        ("expected topic-word counts", "in a sum", "derived"),
-        ("held-out log likelihood", "in a sum", "clear"),
+        ("expected topic-word counts", SUM, "derived"),
+        ("held-out log likelihood", SUM, "clear"),
     }
 
 
@@ -162,7 +166,39 @@ def test_the_ledger_tells_the_claim_beside_the_honest_value(tmp_path):
     assert float(noise["claimed epsilon"].split()[0]) == pytest.approx(2 * np.sqrt(6 * np.log(1e6)) / 0.25, rel=1e-4)
     assert float(noise["honest epsilon"]) == pytest.approx(honest(0.25, 6, 1e-6, tokens=1).token, rel=1e-3)
     assert "a word replaced by another costs" in noise["remarks"]
-    assert rows["expected topic-word counts"]["honest epsilon"] == "0"
+    counts = rows["expected topic-word counts"]
+    assert [counts[name] for name in ("unit", "adjacency", "honest epsilon")] == [
+        noise[name] for name in ("unit", "adjacency", "honest epsilon")
+    ]
+    assert counts["remarks"].startswith("as its source: noisy counts of words in units")
+
+
+def test_noise_on_held_words_alone_guarantees_nothing_and_says_so(tmp_path):
+    method = tt.PCTD(**SMALL, mode="paper", noise_on="held", evaluate=False)
+    method.fit({"north": PARTIES["north"]}, directory=tmp_path / "run")
+    rows = {row["what"]: row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)}
+    noise = rows["noisy counts of words in units"]
+    assert noise["claimed epsilon"].endswith("(PC-TD theorem 1)")
+    assert noise["honest epsilon"] == "infinite (non-private)"
+    assert "exactly 0 shows" in noise["remarks"]
+    (planned,) = [row.mechanism for row in pctd.plan(method) if row.verb == "reports"]
+    assert planned.charge() == {"type": "NonPrivateDpEvent"}
+    policy = tmp_path / "policy.toml"
+    policy.write_text("allow_clear = false\n")
+    for own, says in (({"epsilon": 8.0}, "noise_on = 'held' keeps none"), ({"policy": str(policy)}, "allow_clear")):
+        with pytest.raises(tt.TertuliaError, match=says):
+            method.fit({"north": PARTIES["north"]}, party_settings={"north": own})
+
+
+def test_a_word_that_nobody_holds_gets_no_noise_where_only_held_words_do():
+    words = {"mode": "public", "words": [*STEMS, "zeppelin"]}
+    least = {}
+    for noise_on in ("held", "all"):
+        method = tt.PCTD(**{**SMALL, "vocabulary": words}, mode="paper", sigma=0.25, noise_on=noise_on, evaluate=False)
+        model = method.fit(PARTIES, seed=1)
+        counts = model.topic_word * model.weights[:, None]  # up to a factor: beta and nothing else
+        least[noise_on] = np.ptp(counts[:, -1]) / counts.max()
+    assert least["held"] < 1e-12 < 1e-3 < least["all"]
 
 
 def test_epsilon_picks_the_noise_and_a_party_may_want_more(tmp_path):
@@ -219,7 +255,7 @@ def test_a_run_from_a_file_and_its_dry_run(tmp_path):
     noise = rows["noisy counts of words in units"]
     assert noise["claimed epsilon"] == "51.5032 (PC-TD theorem 1)"
     assert float(noise["honest epsilon"]) == pytest.approx(honest(0.25, 3, 1e-6, tokens=1).token, rel=1e-3)
-    assert rows["expected topic-word counts"]["honest epsilon"] == "0"
+    assert rows["expected topic-word counts"]["honest epsilon"] == noise["honest epsilon"]
     assert rows["held-out log likelihood"]["honest epsilon"] == "infinite (non-private)"
     ran = CliRunner().invoke(app, ["run", str(tmp_path / "run.toml"), "--epsilon", "8", "--json"])
     assert ran.exit_code == 0, ran.output
@@ -234,6 +270,8 @@ def test_a_run_from_a_file_and_its_dry_run(tmp_path):
         ({"sigma": 0.25}, "go with mode 'paper'"),
         ({"mode": "paper", "sigma": 0.25, "epsilon": 8}, "give one of them"),
         ({"mode": "paper", "sigma": 0}, "sigma = 0"),
+        ({"mode": "paper", "noise_on": "held", "epsilon": 8}, "keeps no epsilon"),
+        ({"noise_on": "held"}, "goes with mode 'paper'"),
         ({"vectors": "a", "relations": "b"}, "give one of them"),
         ({"unit": "chapter"}, "unit = 'chapter'"),
         ({"rounds": 0}, "rounds = 0"),

@@ -7,15 +7,20 @@ import numpy as np
 import pytest
 
 import tertulia as tt
-from tertulia.errors import QuorumError
+from tertulia.config import load
+from tertulia.errors import ConfigError, QuorumError
 from tertulia.federation.codec import decode
 from tertulia.federation.journal import unseal
 from tertulia.federation.run import Run
 from tertulia.federation.visit import Visit
-from tertulia.methods import local
-from tertulia.runs import ledger_of
-from tertulia.view.reports import disclosure_rows, privacy_rows
+from tertulia.methods import ftm, local
+from tertulia.methods.merging import compose
+from tertulia.privacy.channels import guarantee
+from tertulia.privacy.mechanisms import Adjacency
+from tertulia.runs import begin, finish, ledger_of
+from tertulia.view.reports import disclosure_rows, privacy_rows, privacy_totals
 
+pytestmark = pytest.mark.filterwarnings("ignore:merging left")  # the papers' chains end so on a few sweeps of ten words
 STEMS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
 PUBLIC = {"mode": "public", "words": STEMS}
 SMALL = {"topics": 3, "rounds": 2, "sweeps": 4}
@@ -37,18 +42,34 @@ def honest(directory) -> dict[str, str]:
     return {row["what"]: row["honest epsilon"] for row in privacy_rows(Run.open(directory), 1e-6)}
 
 
-@pytest.mark.parametrize(
-    ("channel", "epsilon"), [("krr", "4"), ("subset", "4"), ("laplace", "8")]
-)  # Laplace noise on one-hot vectors costs twice its epsilon when a word is replaced
+@pytest.mark.parametrize("channel", ["krr", "subset", "laplace"])
 @pytest.mark.parametrize("model", ["lda", "sentence"])
-def test_sound_costs_its_epsilon_once_however_many_rounds(tmp_path, channel, epsilon, model):
+def test_sound_costs_its_epsilon_once_however_many_rounds(tmp_path, channel, model):
     method("sound", channel=channel, model=model).fit(PARTIES, directory=tmp_path / "run")
     found = honest(tmp_path / "run")
-    assert found["reports of tokens"] == epsilon
-    assert found["topic-word distributions"] == found["number of documents"] == "0"
+    assert found["reports of tokens"] == "4"
+    assert found["topic-word distributions"] == "4"  # as the reports that it is computed from
+    assert found["number of documents"] == "0"
     pushed = [row for row in disclosure_rows(Run.open(tmp_path / "run")) if row["what"] == "topic-word distributions"]
     assert {row["mechanism"] for row in pushed} == {"derived"}
     assert "held-out log likelihood" not in found
+
+
+@pytest.mark.parametrize("mode", ["paper", "sound"])
+def test_epsilon_s_meaning_is_planned_as_it_is_charged(mode):
+    """Of Laplace noise: by substitution in `sound`; the paper's own counts half of that."""
+    planned = {row.mechanism.what: row.mechanism for row in ftm.plan(method(mode, channel="laplace"))}
+    reports = planned["reports of tokens"]
+    assert reports.channel.epsilon == {"paper": 4.0, "sound": 2.0}[mode]
+    assert guarantee(reports.channel, Adjacency.SUBSTITUTE).epsilon == pytest.approx({"paper": 8, "sound": 4}[mode])
+
+
+@pytest.mark.parametrize(("chosen", "literal"), [(None, True), (False, False)])
+def test_paper_mode_composes_as_the_paper_prints_it(chosen, literal, monkeypatch):
+    asked = []
+    monkeypatch.setattr(ftm, "compose", lambda *args, **how: asked.append(how["literal"]) or compose(*args, **how))
+    method("paper", literal_compose=chosen, rounds=1, sweeps=1, evaluate=False).fit(PARTIES)
+    assert asked == [literal] * 2
 
 
 @pytest.mark.parametrize("model", ["lda", "sentence"])
@@ -105,7 +126,7 @@ def test_a_token_budget_allows_what_fits_and_refuses_what_does_not(tmp_path):
     policy.write_text(
         'allow_clear = false\n[[budget]]\nunit = "token"\nadjacency = "substitute"\nepsilon = 4.0\ndelta = 0\n'
     )
-    own = {"north": {"policy": str(policy), "home": str(tmp_path / "home")}, "south": {"policy": str(policy)}}
+    own = {party: {"policy": str(policy), "home": str(tmp_path / party)} for party in PARTIES}
     model = method("sound").fit(PARTIES, directory=tmp_path / "fits", party_settings=own)
     assert set(model.local) == {"north", "south"}
     with pytest.raises(QuorumError, match=r"budget\.token\.substitute"):
@@ -180,7 +201,7 @@ def test_consensus_counts_reports_and_pays_once(tmp_path):
     model = sound.fit(PARTIES, directory=tmp_path / "run")
     found = honest(tmp_path / "run")
     assert found["reports of tokens"] == "4"
-    assert found["topic-word counts"] == found["topic-word distributions"] == "0"
+    assert found["topic-word counts"] == found["topic-word distributions"] == "4"
     assert model.n_topics == 3
     with pytest.raises(tt.TertuliaError, match="mode"):
         tt.Consensus(mode="paper", epsilon=4.0)
@@ -195,6 +216,65 @@ def test_a_dry_run_names_reports_and_what_is_derived_from_them(tmp_path):
         method={"name": "ftm", "mode": "sound", "epsilon": 8.0, "vocabulary": PUBLIC},
         parties={"north": {"path": str(tmp_path / "north.jsonl")}},
     )
-    mechanisms = {row["what"]: row["mechanism"] for row in check_report(settings)["disclosed"]}
-    assert mechanisms["reports of tokens"] == "token-reports"
-    assert mechanisms["topic-word distributions"] == "derived"
+    report = check_report(settings)
+    rows = {row["what"]: row for row in report["disclosed"]}
+    assert [row["honest epsilon"] for row in report["totals"]] == ["8", "136", "136"]  # of 17 words each
+    assert rows["reports of tokens"]["mechanism"] == "token-reports"
+    assert rows["topic-word distributions"]["mechanism"] == "derived"
+    assert rows["topic-word distributions"]["honest epsilon"] == rows["reports of tokens"]["honest epsilon"] == "8"
+
+
+def test_totals_tell_words_from_documents_and_this_run_from_all(tmp_path):
+    own = {"south": {"home": str(tmp_path / "home")}}
+    method("sound").fit(PARTIES, directory=tmp_path / "run", party_settings=own)
+    rows = privacy_totals(Run.open(tmp_path / "run"), 0.0)
+    assert [row["honest epsilon"] for row in rows if row["party"] == "north"] == ["4", "68", "68"]  # 17 words each
+    assert rows[1]["of"] == "an average document (17 words)"
+    assert {(row["party"], row["holds"]) for row in rows} == {
+        ("north", "in this run"),
+        ("south", "in all runs with this home"),
+    }
+
+
+BUDGET = 'allow_clear = false\n[[budget]]\nunit = "token"\nadjacency = "substitute"\nepsilon = 4.5\ndelta = 0\n'
+
+
+def test_a_budget_without_a_home_is_an_error(tmp_path):
+    """Every run would have a new ledger and a new key: three of them would spend the budget three times."""
+    from tertulia.config import RunSettings
+    from tertulia.view.reports import check_report
+
+    (tmp_path / "policy.toml").write_text(BUDGET)
+    (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts(1)))
+    policy = {"policy": str(tmp_path / "policy.toml")}
+    says = r"party 'north' has a budget but no `home`.*home = \"\.\.\.\" under \[parties\.north\]"
+    with pytest.raises(ConfigError, match=says):
+        method("sound").fit(PARTIES, directory=tmp_path / "run", party_settings={"north": policy})
+    assert not (tmp_path / "run").exists()
+    settings = RunSettings(
+        method={"name": "ftm", "mode": "sound", "epsilon": 4.0, "vocabulary": PUBLIC},
+        parties={"north": {"path": str(tmp_path / "north.jsonl"), **policy}},
+    )
+    with pytest.raises(ConfigError, match=says):
+        check_report(settings)
+
+
+def test_a_budget_that_is_put_into_the_party_s_directory_needs_a_home_too(tmp_path):
+    method("sound").fit(PARTIES, directory=tmp_path / "run")
+    (Run.open(tmp_path / "run").party_directory("south") / "policy.toml").write_text(BUDGET)
+    with pytest.raises(ConfigError, match="party 'south' has a budget but no `home`"):
+        finish(Run.open(tmp_path / "run"))
+
+
+def test_a_home_is_the_same_wherever_a_run_is_resumed(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts(1)))
+    (tmp_path / "run.toml").write_text(
+        'directory = "run"\n[method]\ntopics = 2\nrounds = 1\nsweeps = 2\nvocabulary.max_share = 1.0\n'
+        '[parties.north]\npath = "north.jsonl"\nhome = "homes/north"\n'
+    )
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    finish(begin(load("../run.toml")))
+    monkeypatch.chdir(tmp_path)
+    finish(Run.open(tmp_path / "run"))
+    assert [path.parent for path in tmp_path.rglob("ledger.sqlite")] == [tmp_path / "homes" / "north"]

@@ -66,6 +66,7 @@ def test_sizes_are_a_release_of_their_own_that_was_planned(tmp_path, settings, m
     assert "topic sizes" in {row["what"] for row in privacy_rows(run, 1e-6)}
 
 
+@pytest.mark.filterwarnings("ignore:merging left")  # three literal sweeps find nothing to tell apart
 def test_in_paper_mode_nobody_tells_and_no_table_shows_weights(tmp_path, monkeypatch, capsys):
     method = tt.FTM(**{**SMALL, "rounds": 1, "sweeps": 3}, mode="paper", epsilon=8.0, evaluate=False)
     model = method.fit(PARTIES, directory=tmp_path / "run", heldout=0.0)

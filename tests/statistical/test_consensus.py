@@ -39,13 +39,15 @@ def test_dropouts_and_late_joiners_count_once():
     assert recovered(model) > BAR
 
 
-def test_only_sums_of_counts_are_seen(tmp_path):
+def test_the_method_sees_only_sums_of_counts(tmp_path):
     from tertulia.federation.run import Run
     from tertulia.view.reports import disclosure_rows
 
     tt.Consensus(**SETTINGS, rounds=2).fit(federation(0), directory=tmp_path / "run")
     rows = disclosure_rows(Run.open(tmp_path / "run"))
-    assert {row["seen"] for row in rows if row["what"] == "topic-word counts"} == {"in a sum"}
+    assert {row["seen"] for row in rows if row["what"] == "topic-word counts"} == {
+        "singly by the server's machine, as a sum by the method"
+    }
 
 
 def test_sweeping_beside_others_counts_every_token_once():

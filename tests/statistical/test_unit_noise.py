@@ -98,6 +98,49 @@ def test_one_topic_and_more_topics_than_words(W, K):
     assert np.all(np.abs(ratio - 1) < 0.2)
 
 
+def test_noise_on_held_words_is_that_of_its_definition():
+    """Given the numbers drawn: each distinct word of each unit has its own, no other word has any."""
+    (found, log_phi, theta), drawn = problem(W=6), []
+
+    def recorded(n: int) -> np.ndarray:
+        drawn.append(np.random.default_rng(3).standard_normal(n))
+        return drawn[-1]
+
+    r, M = unit_noise.held(found, log_phi, theta, SIGMA, recorded)
+    counts = np.zeros((S, 6))
+    for u, (first, last) in enumerate(found.bounds):
+        np.add.at(counts[u], found.words[first:last], 1)
+    assert counts.max() > 1  # a word comes twice in a unit, and still has one number
+    (numbers,) = drawn
+    assert len(numbers) == (counts > 0).sum()
+    noisy = counts.copy()
+    noisy[counts > 0] += SIGMA * numbers
+    p = np.repeat(theta, np.diff(found.documents), axis=0) * np.exp(noisy @ log_phi)
+    assert np.allclose(r, p / p.sum(axis=1, keepdims=True))
+    assert np.allclose(M, noisy.T @ r)
+
+
+def test_noise_on_held_words_has_the_law_of_masked_dense_noise():
+    found, log_phi, theta = problem()
+    holds = np.zeros((S, W))
+    for u, (first, last) in enumerate(found.bounds):
+        holds[u, found.words[first:last]] = 1.0
+
+    def masked(*parts) -> unit_noise.Noisy:
+        rng = parts[-1].__self__
+        return unit_noise.dense(*parts[:-1], lambda n: (rng.standard_normal((S, W)) * holds).ravel())
+
+    parts = (found, log_phi, theta)
+    secret = partial(normals, NoiseStream(bytes(range(32))).words)
+    one = replicates(unit_noise.held, secret, parts)
+    two = replicates(masked, np.random.default_rng(1).standard_normal, parts)
+    some = two.std(axis=0) > 1e-12  # nobody holds some of the words
+    assert np.array_equal(some, one.std(axis=0) > 1e-12)
+    assert np.abs(z_of_means(one[:, some], two[:, some])).max() < 4.5
+    p = [stats.ks_2samp(one[:, i], two[:, i]).pvalue for i in np.flatnonzero(some)]
+    assert min(p) > 0.01 / len(p)
+
+
 @pytest.mark.parametrize("copies", [1, 2])
 def test_a_basis_is_orthonormal_even_where_topics_are_equal(copies):
     log_phi = np.log(np.random.default_rng(0).dirichlet(np.ones(300), 4).T)

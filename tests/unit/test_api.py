@@ -18,7 +18,8 @@ def test_the_public_names_are_these_and_no_others():
     assert tt.__all__ == [
         "FTM", "LDA", "PCTD", "Centralised", "CombinedTM", "Consensus", "Corpus", "FedLDA", "FederatedTopics",
         "GFedNTM", "NonCollaborative", "ProdLDA",
-        "TertuliaError", "TextOptions", "Topics", "Vocabulary", "ZeroShotTM", "__version__", "federate", "read",
+        "TertuliaError", "TextOptions", "Topics", "Vocabulary", "ZeroShotTM", "__version__", "best_for", "federate",
+        "read",
     ]  # fmt: skip
     assert all(getattr(tt, name) is not None for name in tt.__all__)
     with pytest.raises(AttributeError, match="no attribute 'LSA'"):
@@ -124,6 +125,7 @@ def test_a_federation_of_one_is_lda(worded):
             "one word each",
         ),
         ({"epsilon": 8}, "goes with mode"),
+        ({"learn_alpha": True}, r"tt\.LDA\(learn_alpha=True\)"),
         ({"tpoics": 3}, "unknown key 'tpoics'"),
         ({"vocabulary": {"mode": "public"}}, "go together"),
     ],
@@ -131,6 +133,14 @@ def test_a_federation_of_one_is_lda(worded):
 def test_wrong_settings_name_the_key(settings, says):
     with pytest.raises(ConfigError, match=says):
         tt.FTM(**settings)
+
+
+@pytest.mark.parametrize("method", [tt.Consensus, tt.NonCollaborative, tt.Centralised])
+def test_alpha_is_learned_on_one_machine_only(method, worded):
+    with pytest.raises(ConfigError, match=r"learn_alpha = True: .* tt\.LDA\(learn_alpha=True\)"):
+        method(learn_alpha=True)
+    learned = tt.LDA(topics=3, sweeps=20, learn_alpha=True).fit(worded(0, 40))
+    assert np.ptp(learned.alpha) > 0
 
 
 def test_settings_for_a_party_that_is_not_there(worded):

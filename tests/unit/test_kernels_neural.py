@@ -49,6 +49,21 @@ def test_the_decoder_is_a_softmax_of_batch_norm(documents, dtype, tolerance):
     assert np.abs(found.beta - by_beta.numpy()).max() < tolerance * scale
 
 
+def test_one_document_far_off_thousands_leaves_the_loss_finite():
+    documents = 9000  # whose root, 95, is the logit of the one: its exponential is beyond float32
+    bow, dense = bags(documents, np.float32)
+    theta, beta = np.full((documents, K), 1 / K, np.float32), np.random.default_rng(0).normal(size=(K, V)) * 10
+    theta[1] = np.eye(K)[0]
+    found = decode(theta, torch.from_numpy(beta.astype(np.float32)), bow, EPS)
+    t, b = leaf(theta.astype(np.float64)), leaf(beta)
+    logits = functional.batch_norm(t @ b, None, None, training=True, eps=EPS)
+    assert logits.max() > 90
+    loss = -(torch.from_numpy(dense) * torch.log_softmax(logits, dim=1)).sum()
+    (by_theta,) = torch.autograd.grad(loss, [t])
+    assert found.loss == pytest.approx(loss.item(), rel=1e-4)
+    assert np.abs(found.theta[1] - by_theta[1].numpy()).max() < 1e-2 * by_theta[1].abs().max().item()
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
 @pytest.mark.parametrize("documents", [1, 7])
 def test_the_draw_of_theta_is_that_of_torch(documents, dtype, tolerance):
@@ -152,7 +167,7 @@ def test_a_row_of_a_vectors_width_is_normalised():
     logits[:, 15] = [1.0, 2.0, 3.0]  # the means
     logits[:, :15] -= logits[:, :15].mean(axis=1, keepdims=True)
     expected = functional.batch_norm(torch.from_numpy(logits[:, :15].T.copy()), None, None, training=True, eps=EPS)
-    mean, _, _, totals = experts.normalise(logits, 15, EPS)
+    mean, _, _, _, totals = experts.normalise(logits, 15, EPS)
     assert np.allclose(logits[:, :15], expected.numpy().T)
     assert np.array_equal(mean, [1.0, 2.0, 3.0])
     assert np.allclose(totals[:15], expected.exp().sum(dim=1).numpy())

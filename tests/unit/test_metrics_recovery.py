@@ -26,5 +26,7 @@ def test_word_movers_distance_by_hand():
     assert amwmd(topics, topics, vectors, top=2) == 0
     other = np.array([[0.0, 0.4, 0.3, 0.3]])
     assert amwmd(topics, other, vectors, top=2) == pytest.approx((1 + 2) / 2)  # 0 -> 1, 1 -> 3
+    away = np.hypot(3, 1 - np.sqrt(10)) / np.sqrt(10)  # of length 1: word 1 stays, 0 -> 3 / sqrt(10)
+    assert amwmd(topics, other, vectors, top=2, unit=True) == pytest.approx(away / 2)
     with pytest.raises(InputError, match="no top word with a vector"):
         amwmd(topics, other, np.zeros((4, 2)))

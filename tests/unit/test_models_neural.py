@@ -12,7 +12,7 @@ from torch.nn import functional
 import tertulia as tt
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.models import synchronised
-from tertulia.models.bags import Bags, Noise, Schedule, document_key
+from tertulia.models.bags import Bags, Batch, Noise, Schedule, document_key
 from tertulia.models.network import Network
 from tertulia.models.prodlda import EPS, Sizes, divergence, laplace_prior
 from tertulia.models.sparse import Rows
@@ -35,6 +35,10 @@ def bags():
 def network(kind, normalisation="batch", literal=False, precision="float64", **sizes):
     made = Sizes(V, K, E, (7, 5), literal_adapter=literal, shifts=normalisation == "layer", **sizes)
     return Network(kind, made, normalisation, precision)
+
+
+def batch_norm(layer, raw):
+    return functional.batch_norm(raw, None, None, training=True, eps=EPS)
 
 
 @pytest.mark.parametrize("normalisation", ["batch", "layer"])
@@ -62,15 +66,32 @@ def test_gradients_by_hand_are_those_of_autograd(kind, literal, dropout, bags):
     found = net.value(net.tensors(net.start(3)), inputs)
     weights = {name: weight.requires_grad_() for name, weight in net.tensors(net.start(3)).items()}
 
-    def norm(layer, raw):
-        return functional.batch_norm(raw, None, None, training=True, eps=EPS)
-
-    loss = net.losses(weights, inputs, norm).sum()
+    loss = net.losses(weights, inputs, batch_norm).sum()
     assert found.loss == pytest.approx(loss.item(), rel=1e-13)
     for name, expected in zip(weights, torch.autograd.grad(loss, list(weights.values())), strict=True):
         slope = found.slopes[name]
         slope = slope.spread(V) if isinstance(slope, Rows) else slope
         assert np.abs(slope - expected.numpy()).max() < 1e-10 * max(1.0, expected.abs().max().item())
+
+
+def test_a_long_document_among_thousands_of_short_ones_leaves_loss_and_gradient_finite():
+    random, documents = np.random.default_rng(0), 9000
+    words = random.integers(0, V, (documents, 2))
+    words[:, 1] = (words[:, 0] + 1 + words[:, 1] % (V - 1)) % V  # another one
+    counts = np.ones((documents, 2), np.float32)
+    counts[7] = 20_000
+    keys = np.arange(documents, dtype=np.uint64)
+    whole = Batch(np.sort(words, axis=1).ravel(), counts.ravel(), np.arange(0, 2 * documents + 1, 2), keys, None)
+    narrow, wide = (network("prodlda", precision=precision) for precision in ("float32", "float64"))
+    found = narrow.gradient(narrow.start(3), whole, Noise(1, 2))
+    exact = wide.gradient(wide.start(3), whole, Noise(1, 2))
+    assert found.loss == pytest.approx(exact.loss, rel=1e-3)
+    assert np.linalg.norm(found.flat - exact.flat) < 0.05 * np.linalg.norm(exact.flat)
+    weights = {name: weight.requires_grad_() for name, weight in wide.tensors(wide.start(3)).items()}
+    loss = wide.losses(
+        weights, wide.inputs(whole, Noise(1, 2)), batch_norm
+    ).mean()  # autograd's, held at the same bound
+    assert exact.loss == pytest.approx(loss.item(), rel=1e-10)
 
 
 def test_five_sums_equal_one_batch(bags):

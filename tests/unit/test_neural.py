@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import tertulia as tt
+from tertulia.models.topics import UnknownWordsWarning
 
 SMALL = {"topics": 3, "hidden": (8, 6), "batch_size": 16, "epochs": 8, "vocabulary": {"max_share": 1.0}}
 
@@ -57,7 +59,7 @@ def test_training_stops_when_validation_no_longer_improves(texts):
     from tertulia.models.network import Network
     from tertulia.models.prodlda import Sizes
     from tertulia.models.training import Progress
-    from tertulia.models.validation import loss_of, train_until
+    from tertulia.models.validation import Pace, train_until, validation_loss
 
     corpus = tt.Corpus.from_texts(texts)
     bags, validation = Bags.of(corpus).parted(0.25, 0)
@@ -66,12 +68,99 @@ def test_training_stops_when_validation_no_longer_improves(texts):
     network = Network("prodlda", Sizes(len(corpus.vocabulary), 3, hidden=(8, 6)), "batch")
     start, schedule = Progress(network.start(0), network.resting(), 0.0), Schedule.over(bags.n_documents, 16, 0)
     ends = [
-        train_until(network, start, bags, validation, schedule, epochs, 0.1, (0.9, 0.99), stop_after=3)
-        for epochs in (40, 200)
+        train_until(network, start, bags, validation, schedule, Pace(epochs, 0.1, (0.9, 0.99), stop_after=3))
+        for epochs in (60, 200, None)
     ]
     assert ends[0].weights.tobytes() == ends[1].weights.tobytes()  # the learning rate is far too high: it soon stopped
-    losses = [loss_of(network, p.weights, p.statistics, validation) for p in (start, ends[0])]
+    assert ends[0].weights.tobytes() == ends[2].weights.tobytes()
+    losses = [validation_loss(network, p.weights, validation, 0) for p in (start, ends[0])]
     assert losses[1] < losses[0]
+
+
+def short_texts(topics=8, n=600):
+    """Texts of five words, most of one topic: to find all words alike costs less than to tell which topic it is."""
+    random, letters = np.random.default_rng(0), "abcdefghijklmnopqrst"
+
+    def word(topic, w):
+        return f"word{letters[w]}{letters[topic if random.random() > 0.2 else random.integers(topics)]}"
+
+    return [" ".join(word(d % topics, w) for w in random.integers(0, 20, 5)) for d in range(n)]
+
+
+def purity(model):
+    """How much of a topic's ten top words belong to one and the same of the true topics, on average."""
+    return np.mean([max(Counter(word[-1] for word in top).values()) / 10 for top in model.top_words(10)])
+
+
+SHORT = {"topics": 8, "hidden": (20, 20), "learning_rate": 0.01, "vocabulary": {"max_share": 1.0}}
+
+
+def test_validation_keeps_no_untrained_model():
+    kept = purity(tt.ProdLDA(**SHORT, epochs=60, stop_after=5, validation=0.25).fit(short_texts()))
+    assert purity(tt.ProdLDA(**SHORT, epochs=1).fit(short_texts())) < 0.5
+    assert kept > 0.7  # after 60 epochs without validation it is 0.85
+
+
+def test_epochs_end_by_themselves_when_the_loss_stalls(monkeypatch):
+    from tertulia.models import convergence, validation
+
+    taken = []
+
+    def counted(*args):
+        taken.append(args[4])
+        return training(*args)
+
+    training = validation.train
+    monkeypatch.setattr(validation, "train", counted)
+    model = tt.ProdLDA(**SHORT, stop_after=10).fit(short_texts())
+    assert 20 <= len(taken) == model.provenance["epochs"] < 300 < convergence.MOST_EPOCHS
+    assert purity(model) > 0.7
+
+
+def test_a_model_of_words_has_two_thousand_unless_told():
+    assert tt.ProdLDA().vocabulary.max_words == tt.GFedNTM(vocabulary={"min_documents": 3}).vocabulary.max_words == 2000
+    assert tt.ProdLDA(vocabulary={"max_words": None}).vocabulary.max_words is None
+    assert tt.LDA().vocabulary.max_words is None
+    words = [f"w{''.join(chr(97 + int(d)) for d in str(v))}" for v in range(2100)]
+    texts = [" ".join(words[i::3]) for i in range(3)] * 4
+    model = tt.ProdLDA(topics=2, hidden=(4,), epochs=1).fit(texts)
+    assert len(model.vocabulary) == 2000
+
+
+def test_weights_are_shares_of_tokens():
+    texts = [text if d % 2 else f"{text} {text} {text}" for d, text in enumerate(short_texts(2))]
+    model = tt.ProdLDA(**{**SHORT, "topics": 2}, epochs=20).fit(texts)
+    tokens = [len(text.split()) for text in texts]
+    assert model.weights == pytest.approx(np.average(model.transform(texts), axis=0, weights=tokens), abs=1e-6)
+    assert np.ptp(model.weights) > 0.01
+
+
+def test_a_document_without_words_gets_the_prior_mean(texts):
+    corpus = embedded(texts)
+    for trainer, says in ((tt.ProdLDA, ["", "zzz", texts[0]]), (tt.ZeroShotTM, None)):
+        model = trainer(**SMALL, normalisation="layer").fit(corpus)
+        prior = np.exp(model.encoder.network.named(model.encoder.weights)["prior_mean"])
+        prior /= prior.sum()
+        assert np.abs(prior - 1 / 3).max() > 1e-4  # learned: with BatchNorm all topics have the same
+        if says:
+            with pytest.warns(UnknownWordsWarning, match="2 of 3"):
+                theta = model.transform(says)
+            assert theta[:2] == pytest.approx(np.stack([prior, prior]), abs=1e-6)
+        else:  # it reads sentences: what has a vector says something, whatever its words
+            vectors = np.array([[0.0] * 5, [1.0] * 5], np.float32)
+            unknown = tt.Corpus.from_texts(["zzz", "zzz"]).with_embeddings(vectors)
+            with pytest.warns(UnknownWordsWarning, match="1 of 2"):
+                theta = model.transform(unknown)
+            assert theta[0] == pytest.approx(prior, abs=1e-6)
+            assert np.abs(theta[1] - prior).max() > 1e-3
+
+
+def test_a_neural_model_refuses_to_be_adapted(texts):
+    model = tt.ProdLDA(**SMALL).fit(texts)
+    with pytest.raises(tt.TertuliaError, match="infers by its encoder"):
+        model.adapted(texts)
+    own = tt.Topics(model.topic_word, model.vocabulary, model.alpha).adapted(texts)
+    assert own.alpha.sum() == pytest.approx(3.0)
 
 
 def test_training_in_two_goes_is_training_in_one(texts):

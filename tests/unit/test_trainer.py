@@ -121,6 +121,9 @@ def test_joined_models_weigh_as_much_as_they_have_seen():
     np.testing.assert_allclose(both.topic_word, [[0.75, 0.25], [0.5, 0.5]])
     assert both.provenance["tokens"] == 400
     assert both.provenance["continues"] == {"tokens": 300}
+    unsaid = Topics(old.topic_word, words, provenance={"tokens": 300})  # nobody knows how many in which topic
+    np.testing.assert_allclose(joined(unsaid, new).topic_word, new.topic_word)
+    assert joined(unsaid, new).provenance["tokens"] == 100
 
 
 def test_wrong_settings_are_explained(model):

@@ -47,9 +47,7 @@ class Builder:
         self.options = options or TextOptions()
         self._texts: list[str] | None = [] if keep_text else None
         self.embeddings: F32 | None = None  # [D, E] of the documents, where they were computed elsewhere
-        self.directory = None if directory is None else Path(directory)
-        if self.directory is not None:
-            storage.begin(self.directory)
+        self._draft = None if directory is None else storage.Draft(Path(directory))
         self._index = _Index()
         self._table = TableColumns()
         self._columns = {name: self._column(name, code) for name, code in zip(storage.ARRAYS, "iqqq", strict=True)}
@@ -58,7 +56,7 @@ class Builder:
         self._n_tokens = 0
 
     def _column(self, name: str, typecode: str) -> Column:
-        return Column(typecode) if self.directory is None else FileColumn(typecode, self.directory / f"{name}.npy")
+        return Column(typecode) if self._draft is None else FileColumn(typecode, self._draft.folder / f"{name}.npy")
 
     def add(self, name: str, text: str, label: str | None = None, date: str | None = None) -> int:
         """Append a document and return its number of tokens."""
@@ -95,14 +93,16 @@ class Builder:
         if report is None:
             report = ReadReport(rows=table.height, kept=table.height)
         report.note("id seen before", count=table.height - table["id"].n_unique())
-        if self.directory is not None:
-            storage.write_rest(self.directory, vocabulary, table, self.options, report)
+        if self._draft is not None:
+            self._draft.publish(vocabulary, table, self.options, report)
         return Corpus(**arrays, vocabulary=vocabulary, table=table, options=self.options, report=report)
 
     def close(self) -> None:
         """Let go of the files of a corpus that will not be finished."""
         for column in self._columns.values():
             column.close()
+        if self._draft is not None:
+            self._draft.close()
 
 
 class _Index(dict[str, int]):

@@ -149,10 +149,9 @@ class Corpus:
         return np.stack((offsets[:-1], offsets[1:]), axis=1)
 
     def save(self, directory: str | Path) -> None:
-        """Write the corpus to a directory, from where `load` maps it into memory."""
+        """Write the corpus to a directory, from where `load` maps it into memory: wholly, or what was there stays."""
         arrays = {name: getattr(self, name) for name in storage.ARRAYS}
-        storage.write_arrays(Path(directory), arrays)
-        storage.write_rest(Path(directory), self.vocabulary, self.table, self.options, self.report)
+        storage.write(Path(directory), arrays, self.vocabulary, self.table, self.options, self.report)
 
     @classmethod
     def load(cls, directory: str | Path, mmap: bool = True) -> Corpus:

@@ -1,13 +1,18 @@
-"""A corpus on disk: one .npy file an array, the table as Parquet, the rest as JSON.
+"""A corpus on disk: one .npy file an array, the table as Parquet, the rest as JSON, in a folder of their own.
 
-`corpus.json` is written last and names the format: a directory without it was never finished.
+`corpus.json` names the folder and is written last, by one rename: a directory without it was never finished.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import shutil
+import uuid
+import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
@@ -17,13 +22,17 @@ from tertulia.arrays import I32, I64, Array
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.tokens import TextOptions
 from tertulia.corpus.vocabulary import Vocabulary
+from tertulia.disk import atomic_write, sync_files
 from tertulia.errors import FormatError, InputError
+from tertulia.locks import locked
 
 if TYPE_CHECKING:
     import polars as pl
 
 ARRAYS = ("words", "documents", "sentences", "paragraphs")
 FORMAT = 1
+MARK = "corpus.json"
+_FOLDER = "corpus-arrays-"  # how the names of folders begin
 _T = TypeVar("_T")
 
 
@@ -40,48 +49,104 @@ class Fields(TypedDict):
     report: ReadReport
 
 
-def begin(directory: Path) -> None:
-    """Make the directory ready for a new corpus; one that was there counts as unfinished from now on."""
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "corpus.json").unlink(missing_ok=True)
+class Draft:
+    """A corpus in the making: a folder of its own, until `publish` makes it the directory's corpus by one rename.
+
+    Whoever reads or writes the directory meanwhile, or a crash, meets the corpus that was there before, or none. The
+    folder is locked, so that the next draft can tell what a crash left behind and remove it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.folder = directory / f"{_FOLDER}{uuid.uuid4().hex[:12]}"
+        with _alone(directory):
+            _remove_leftovers(directory)
+            self.folder.mkdir()
+            descriptor = os.open(self.folder, os.O_RDONLY)
+            self._unlock = weakref.finalize(self, os.close, descriptor)
+            locked(descriptor)
+
+    def publish(self, vocabulary: Vocabulary, table: pl.DataFrame, options: TextOptions, report: ReadReport) -> None:
+        """Write everything but the arrays, and put the corpus in its place."""
+        about = {"format": FORMAT, "folder": self.folder.name, "options": options.to_dict(), "report": report.to_dict()}
+        table.write_parquet(self.folder / "table.parquet")
+        words = json.dumps(vocabulary.words, ensure_ascii=False)
+        (self.folder / "vocabulary.json").write_text(words, encoding="utf-8")
+        sync_files(self.folder)
+        with _alone(self.directory):
+            atomic_write(self.directory / MARK, json.dumps(about, ensure_ascii=False, indent=1).encode())
+            self._unlock()
+            _remove_leftovers(self.directory)
+
+    def close(self) -> None:
+        """Give up a corpus that is not published."""
+        if self._unlock.alive:
+            shutil.rmtree(self.folder)
+            self._unlock()
 
 
-def write_arrays(directory: Path, arrays: Mapping[str, Array]) -> None:
-    """Write the flat arrays."""
-    begin(directory)
-    for name, array in arrays.items():
-        with replacing(directory / f"{name}.npy") as part, part.open("wb") as file:
-            np.save(file, array)
+def write(directory: Path, arrays: Mapping[str, Array], *rest: Any) -> None:
+    """Write a whole corpus, in place of the one that may be there."""
+    with closing(Draft(directory)) as draft:
+        for name, array in arrays.items():
+            np.save(draft.folder / f"{name}.npy", array)
+        draft.publish(*rest)
 
 
-def write_rest(
-    directory: Path, vocabulary: Vocabulary, table: pl.DataFrame, options: TextOptions, report: ReadReport
-) -> None:
-    """Write everything but the arrays, the mark of completeness last."""
-    about = {"format": FORMAT, "options": options.to_dict(), "report": report.to_dict()}
-    with replacing(directory / "table.parquet") as part:
-        table.write_parquet(part)
-    with replacing(directory / "vocabulary.json") as part:
-        part.write_text(json.dumps(vocabulary.words, ensure_ascii=False), encoding="utf-8")
-    with replacing(directory / "corpus.json") as part:
-        part.write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Keep others from beginning or ending a draft here; both take but a moment."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_leftovers(directory: Path) -> None:
+    """Remove folders that are neither the corpus nor a draft at work; who has their arrays mapped keeps them."""
+    try:
+        current = _about(directory).get("folder")
+    except InputError:  # there is none yet
+        current = None
+    except FormatError:  # the mark is damaged: who knows which folder it named
+        return
+    for folder in directory.glob(f"{_FOLDER}*"):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            if folder.name != current and locked(descriptor):
+                shutil.rmtree(folder)
+        finally:
+            os.close(descriptor)
 
 
 def read(directory: Path, mmap: bool) -> Fields:
-    """Read what `write_arrays` and `write_rest` wrote."""
+    """Read what `write` or a draft wrote."""
+    about = _about(directory)
+    try:
+        return _fields(directory / about.get("folder", "."), about, mmap)
+    except FormatError:
+        now = _about(directory)
+        if now == about:
+            raise
+        return _fields(directory / now["folder"], now, mmap)  # another corpus took its place while we read
+
+
+def _fields(folder: Path, about: Mapping[str, Any], mmap: bool) -> Fields:
     import polars as pl
 
-    about = _about(directory)
     words, documents, sentences, paragraphs = (
-        _load(directory / f"{name}.npy", lambda path: load_array(path, mmap)) for name in ARRAYS
+        _load(folder / f"{name}.npy", lambda path: load_array(path, mmap)) for name in ARRAYS
     )
     return Fields(
         words=words,
         documents=documents,
         sentences=sentences,
         paragraphs=paragraphs,
-        vocabulary=Vocabulary(tuple(_load(directory / "vocabulary.json", _json))),
-        table=_load(directory / "table.parquet", pl.read_parquet),
+        vocabulary=Vocabulary(tuple(_load(folder / "vocabulary.json", _json))),
+        table=_load(folder / "table.parquet", pl.read_parquet),
         options=TextOptions.from_dict(about["options"]),
         report=ReadReport.from_dict(about["report"]),
     )
@@ -97,19 +162,8 @@ def load_array(path: Path, mmap: bool = True) -> Array:
     return np.asarray(array)
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Write to a neighbour and rename: whoever has the old file mapped keeps it whole."""
-    part = path.with_name(path.name + ".part")
-    try:
-        yield part
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
 def _about(directory: Path) -> dict[str, Any]:
-    mark = directory / "corpus.json"
+    mark = directory / MARK
     if not mark.exists():
         raise InputError(f"{directory} holds no finished corpus (no corpus.json): read or save the corpus again")
     about: dict[str, Any] = _load(mark, _json)

@@ -40,6 +40,7 @@ class HouseRules:
     seed: int
     methods: tuple[str, ...]  # the modules whose steps this party offers; a name never imports anything else
     heldout: float = 0.0
+    validation: float = 0.0
     settings: dict[str, Any] = field(default_factory=dict)  # the party's own choices, such as its number of topics
     source: dict[str, Any] | None = None  # a corpus.recipe, where documents are read at the party
     home: str | None = None  # where ledger and noise key live when they outlast the run, as a budget does
@@ -65,6 +66,15 @@ class HouseRules:
         return cls(**{**fields, "methods": tuple(fields["methods"])})
 
 
+def parts_of(corpus: Corpus, heldout: float, validation: float = 0.0) -> dict[str, Corpus]:
+    """Training documents, a share that is held out, and one to choose a model by."""
+    train, rest = corpus.split(heldout + validation)
+    if train.n_documents == 0:  # so few documents that none was left: train on them
+        train, rest = rest, train
+    chosen_by, scored = rest.split(heldout)
+    return {"train": train, "heldout": scored, "validation": chosen_by}
+
+
 class House:
     """A party's side of the federation."""
 
@@ -74,6 +84,7 @@ class House:
         for module in self.rules.methods:
             importlib.import_module(module)
         self.policy = Policy.load(directory / "policy.toml") if (directory / "policy.toml").exists() else Policy()
+        self.policy.check_home(self.rules.id, self.rules.home)
         self.answers = Answers(directory / "answers", durable=self.rules.durable)
         self._given = corpus
         self._encoded: dict[tuple[str, str], Corpus] = {}
@@ -95,11 +106,8 @@ class House:
 
     @cached_property
     def parts(self) -> dict[str, Corpus]:
-        """Training and held-out documents, told apart by the hash of their ids."""
-        train, heldout = self.corpus.split(self.rules.heldout)
-        if train.n_documents == 0:  # so few documents that all were held out: train on them
-            train, heldout = heldout, train
-        return {"train": train, "heldout": heldout}
+        """Training, held-out and validation documents, told apart by the hash of their ids."""
+        return parts_of(self.corpus, self.rules.heldout, self.rules.validation)
 
     def documents(self, vocabulary: Vocabulary | None, part: str) -> Corpus:
         """One part over an agreed vocabulary; the last few are kept, as every round asks for the same."""
@@ -175,6 +183,13 @@ class House:
         self.answers.add(question.place, question.hash, state, answer, durable=durable)
         faults.point("party.before_reply")
         return answer
+
+    def notice(self, text: str) -> None:
+        """Say something on this party's side: on standard error, and in its log."""
+        logging.getLogger("tertulia.party").warning("party '%s': %s", self.rules.id, text)
+        if self.rules.durable:
+            with (self.directory / "party.log").open("a", encoding="utf-8") as log:
+                log.write(f"{text}\n")
 
     def _log(self) -> logging.Logger:
         logger = logging.getLogger(f"tertulia.party.{self.rules.run}.{self.rules.id}")

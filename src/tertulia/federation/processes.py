@@ -20,6 +20,7 @@ from typing import IO
 
 from tertulia.errors import PartyFailure, TertuliaError
 from tertulia.federation.types import PartyId
+from tertulia.locks import holding
 
 _FRAME = struct.Struct("<QQ")  # length, serial number
 _RESTARTS = 5  # in a row, for one question
@@ -160,14 +161,16 @@ def serve(directory: Path) -> None:
     # Whatever a library prints must not end up among the frames.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    try:
-        answer = House(directory).answer
-    except TertuliaError as error:  # a broken policy, say: told in answer to whatever is asked
-        failure = encode(Answer("failed", f"{type(error).__name__}: {error}", None))
-        answer = lambda frame: failure  # noqa: E731
-    while (received := receive(sys.stdin.buffer)) is not None:
-        serial, frame = received
-        send(replies, serial, answer(frame))
+    # When a server is killed, its parties still end the step that they are in.
+    with holding(directory, wait=lambda text: print(text, file=sys.stderr)):
+        try:
+            answer = House(directory).answer
+        except TertuliaError as error:  # a broken policy, say: told in answer to whatever is asked
+            failure = encode(Answer("failed", f"{type(error).__name__}: {error}", None))
+            answer = lambda frame: failure  # noqa: E731
+        while (received := receive(sys.stdin.buffer)) is not None:
+            serial, frame = received
+            send(replies, serial, answer(frame))
 
 
 if __name__ == "__main__":

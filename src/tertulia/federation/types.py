@@ -92,7 +92,7 @@ class Party(Protocol):
         """A 64-bit key for the model's randomness, fixed by run, party and question: never use it for noise."""
 
     def documents(self, vocabulary: Vocabulary | None = None, part: str = "train") -> Corpus:
-        """The `train` or `heldout` documents, over an agreed vocabulary or over the party's own words."""
+        """The `train`, `heldout` or `validation` documents, over an agreed vocabulary or over the party's own words."""
 
     def setting(self, name: str, default: Any) -> Any:
         """The party's own value of a method's setting (its own K, say), else the server's."""
@@ -101,10 +101,15 @@ class Party(Protocol):
         """The only door out: charge the ledger, then return what may be put into a reply."""
 
     def randomise(self, corpus: Corpus, mechanism: Mechanism) -> Randomness:
-        """Charge for noisy reports of a corpus's tokens, once for ever: the same reports cost nothing in later rounds.
+        """Charge for noisy reports of a corpus's tokens: the same reports cost nothing in later rounds.
+
+        Nor in later runs, if the party has a `home`, where its key and its ledger outlast the run.
 
         What is computed from them alone leaves as `Derived(what, parents=(randomness.release_id,))`.
         """
+
+    def notice(self, text: str) -> None:
+        """Tell the party's own people something, in its log and on its standard error; it is never put into a reply."""
 
     def keep(self, name: str, **arrays: Array) -> None:
         """Store what is the party's own; it is never encoded into a message."""
@@ -142,7 +147,7 @@ class Federation(Protocol):
         """Whose replies the last question got; a message by party asks only those that it names."""
 
     def sum(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
-        """The total of the parties' replies (a message of numeric arrays); only this total is revealed."""
+        """The total of the parties' replies (a message of numeric arrays): all that a method sees of them."""
 
     def mean(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
         """The mean of the replies, weighted by their field `weight`, by the same path as `sum`."""

@@ -62,7 +62,7 @@ class Visit:
         return self._house.seed(self._question)
 
     def documents(self, vocabulary: Vocabulary | None = None, part: str = "train") -> Corpus:
-        """The training or held-out documents, over an agreed vocabulary or over the party's own words."""
+        """The training, held-out or validation documents, over an agreed vocabulary or over the party's own words."""
         return self._house.documents(vocabulary, part)
 
     def setting(self, name: str, default: Any) -> Any:
@@ -92,7 +92,7 @@ class Visit:
         return released
 
     def randomise(self, corpus: Corpus, mechanism: Mechanism) -> Randomness:
-        """Charge for noisy reports of tokens, once for ever, and give the key that regenerates them."""
+        """Charge for noisy reports of tokens, once for each ledger, and give the key that regenerates them."""
         house = self._house
         corpus_id = fingerprint(corpus)
         release_id = f"reports/{self.id}/{corpus_id}/{mechanism.name}/{json.dumps(mechanism.params(), sort_keys=True)}"
@@ -103,6 +103,10 @@ class Visit:
         house.ledger.record(release, house.policy)
         key = hashlib.blake2b(release_id.encode(), key=house.noise_key.key, person=b"tertulia-report", digest_size=32)
         return Randomness(release_id, key.digest(), corpus_id)
+
+    def notice(self, text: str) -> None:
+        """Tell the party's own people something."""
+        self._house.notice(text)
 
     def keep(self, name: str, **arrays: Array) -> None:
         """Store arrays in the party's own directory."""

@@ -21,7 +21,9 @@ _LARGEST = 40.0  # e^epsilon stays well within float32
 
 @dataclass(frozen=True)
 class Channel:
-    """How words become reports. `epsilon` is for one token: by substitution, but Laplace noise costs twice that.
+    """How words become reports. `epsilon` is for one token: by substitution, but of Laplace noise for one entry.
+
+    Another word moves two entries of a one-hot vector, so that Laplace noise costs twice its epsilon by substitution.
 
     >>> Channel("subset", 6.0, V=2949).m
     7

@@ -90,36 +90,39 @@ def softplus(typing: Any, x: Any) -> Any:
 
 
 @intrinsic
-def normalise_row(typing: Any, rows: Any, r: Any, factor: Any, sums: Any) -> Any:
-    """Do rows[r, :] *= factor; sums[:] += exp(rows[r, :])."""
+def normalise_row(typing: Any, rows: Any, r: Any, factor: Any, shifts: Any, sums: Any) -> Any:
+    """Do rows[r, :] *= factor; sums[:] += exp(rows[r, :] - shifts)."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         form, B, row = _row(context, builder, signature, args, 0, args[1])
-        total, factors = _data(context, builder, signature, args, 3), _spread(builder, form, args[2])
+        shift, total = (_data(context, builder, signature, args, a) for a in (3, 4))
+        factors = _spread(builder, form, args[2])
         with _vectors(builder, form, B) as b:
             scaled = builder.fmul(_load(builder, form, row, b), factors)
             _store(builder, form, scaled, row, b)
-            raised = builder.fadd(_load(builder, form, total, b), _exp(builder, form, scaled))
+            away = builder.fsub(scaled, _load(builder, form, shift, b))
+            raised = builder.fadd(_load(builder, form, total, b), _exp(builder, form, away))
             _store(builder, form, raised, total, b)
         return context.get_dummy_value()
 
-    return types.void(rows, types.intp, rows.dtype, sums), build
+    return types.void(rows, types.intp, rows.dtype, shifts, sums), build
 
 
 @intrinsic
-def exponent_row(typing: Any, rows: Any, r: Any, rates: Any, out: Any, q: Any) -> Any:
-    """Do out[q, :] = rates * exp(rows[r, :])."""
+def exponent_row(typing: Any, rows: Any, r: Any, shifts: Any, rates: Any, out: Any, q: Any) -> Any:
+    """Do out[q, :] = rates * exp(rows[r, :] - shifts)."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         form, B, row = _row(context, builder, signature, args, 0, args[1])
-        rate = _data(context, builder, signature, args, 2)
-        _, _, target = _row(context, builder, signature, args, 3, args[4])
+        shift, rate = (_data(context, builder, signature, args, a) for a in (2, 3))
+        _, _, target = _row(context, builder, signature, args, 4, args[5])
         with _vectors(builder, form, B) as b:
-            raised = _exp(builder, form, _load(builder, form, row, b))
+            away = builder.fsub(_load(builder, form, row, b), _load(builder, form, shift, b))
+            raised = _exp(builder, form, away)
             _store(builder, form, builder.fmul(raised, _load(builder, form, rate, b)), target, b)
         return context.get_dummy_value()
 
-    return types.void(rows, types.intp, rates, out, types.intp), build
+    return types.void(rows, types.intp, shifts, rates, out, types.intp), build
 
 
 def _plus_times(builder: Any, a: Any, b: Any, c: Any) -> Any:

@@ -2,6 +2,10 @@
 
 Rows of `raw` [B, 2K] hold mean and log variance of a document's Gaussian before their norm; `normal` [B, K] is its
 draw, and `keep` [B, K] what dropout multiplies theta with.
+
+A normalised log variance is at most the root of the batch's size. In a batch of thousands, one document far off all
+others would have a variance beyond float32, and a gradient beside which nothing else counts; so it is held at e^10,
+which no batch of up to a hundred documents reaches.
 """
 
 from __future__ import annotations
@@ -13,6 +17,8 @@ import numpy as np
 from tertulia.arrays import Array
 from tertulia.kernels.compiled import loose_kernel
 from tertulia.kernels.exponents import exp
+
+MOST_LOG_VARIANCE = 10.0
 
 
 class Drawn(NamedTuple):
@@ -43,13 +49,13 @@ def draw(raw: Array, normal: Array, keep: Array, prior_mean: Array, prior_log_va
     normed = np.empty_like(raw)
     theta, shares, deviations = np.empty_like(normal), np.empty_like(normal), np.empty_like(normal)
     half, one, precision = raw.dtype.type(0.5), raw.dtype.type(1.0), np.exp(-prior_log_variance)
-    kl = 0.0
+    most, kl = raw.dtype.type(MOST_LOG_VARIANCE), 0.0
     for d in range(B):
         for f in range(F):
             normed[d, f] = (raw[d, f] - mean[f]) * scale[f]
         part, top, total = raw.dtype.type(0.0), normed[d, 0], raw.dtype.type(0.0)
         for k in range(K):
-            log_variance, away = normed[d, K + k], normed[d, k] - prior_mean[k]
+            log_variance, away = min(normed[d, K + k], most), normed[d, k] - prior_mean[k]
             deviation = exp(half * log_variance)
             deviations[d, k] = deviation
             shares[d, k] = normed[d, k] + deviation * normal[d, k]
@@ -91,7 +97,7 @@ def back(
     """The gradient of what has these slopes by theta and by the divergence."""
     B, K = normal.shape
     dtype = normal.dtype.type
-    half, one, weight = dtype(0.5), dtype(1.0), dtype(kl_slope)
+    half, one, weight, most = dtype(0.5), dtype(1.0), dtype(kl_slope), dtype(MOST_LOG_VARIANCE)
     precision = np.exp(-prior_log_variance)
     by_mean, by_log_variance = np.zeros(K, normal.dtype), np.zeros(K, normal.dtype)
     slopes = np.empty_like(drawn.normed)
@@ -105,7 +111,8 @@ def back(
             pull = weight * away * precision[k]
             spread = deviation * deviation * precision[k]
             slopes[d, k] = score + pull
-            slopes[d, K + k] = half * (score * normal[d, k] * deviation + weight * (spread - one))
+            free = half if drawn.normed[d, K + k] <= most else dtype(0.0)
+            slopes[d, K + k] = free * (score * normal[d, k] * deviation + weight * (spread - one))
             by_mean[k] -= pull
             by_log_variance[k] += half * (weight * (one - spread) - pull * away)
     _back_through_norm(slopes, drawn.normed, drawn.variance, eps)

@@ -9,6 +9,8 @@ hence of r: its part in Omega^T r is normal with covariance (I - Q Q^T) for word
 
 with Z [W, K] standard normal, has the very law of the dense draw, by S K + W K numbers instead of S W. It holds where
 Omega serves one E-step and its statistic, and nothing is told of single units.
+
+Where only the words that a unit holds get noise, Omega is sparse, and `held` draws it as it is.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from tertulia.arrays import F64
 from tertulia.kernels import blocks
@@ -58,6 +61,20 @@ def covered(found: Units, log_phi: F64, theta: F64, sigma: float, normal: Callab
         within -= Q[rows].T @ outside
     M += Q @ within
     return Noisy(r, M)
+
+
+def held(found: Units, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> Noisy:
+    """As `covered`, but with noise only on the counts of words that a unit holds, one number for each of these."""
+    (D, S), (W, K) = found.shape, log_phi.shape
+    L, log_theta = frozen(log_phi, np.float64), log_shares(found, theta, K)
+    starts, lengths = found.bounds[:, 0], np.diff(found.bounds, axis=1)[:, 0]
+    unit = np.repeat(np.arange(S), lengths)
+    token = np.arange(lengths.sum()) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
+    cells = np.unique(unit * W + found.words[token])  # a word may come twice in a unit: that is one count
+    Omega = csr_array((sigma * normal(len(cells)), (cells // W, cells % W)), (S, W))
+    r = np.empty((S, K))
+    share_block(*found, 0, D, L, log_theta, frozen(Omega @ L, np.float64), r, np.empty(S))
+    return Noisy(r, statistics(found, r, W) + Omega.T @ r)
 
 
 def orthonormal(L: F64) -> tuple[F64, F64]:

@@ -17,15 +17,16 @@ import numpy as np
 
 from tertulia.arrays import Array
 from tertulia.federation.types import Federation, Party, message, step
-from tertulia.methods.neural import OwnModel, State, Task, check_finite, finished, task_of
+from tertulia.methods.limits import check_finite, ends_epoch, finished, with_loss
+from tertulia.methods.neural import OwnModel, State, Task, task_of
 from tertulia.methods.neural_terms import DOCUMENTS, LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS, NeuralTerms
 from tertulia.methods.optimisers import FEDADAM_RATE, Moments, fedadam
 from tertulia.methods.stopping import checked
-from tertulia.methods.topic_sizes import measured, tokens_by_topic
+from tertulia.methods.topic_sizes import measured
 from tertulia.models.bags import Bags, Schedule
 from tertulia.models.optimiser import Moments as Remembered
 from tertulia.models.training import Progress, train
-from tertulia.models.validation import train_until
+from tertulia.models.validation import Pace, train_until
 
 
 @message
@@ -62,12 +63,12 @@ def train_alone(party: Party, state: Any, ask: Task) -> tuple[Any, OwnModel]:
     bags, validation = ask.parts(party)
     end = train_until(
         ask.network, _start(ask), bags, validation if validation.n_documents else None, _schedule(ask, bags),
-        -ask.local_steps, ask.learning_rate, ask.betas, ask.stop_after,
+        Pace(-ask.local_steps or None, ask.learning_rate, ask.betas, ask.stop_after),
     )  # fmt: skip
     return state, OwnModel(
         party.release(end.weights, WEIGHTS),
         party.release(end.statistics, STATISTICS),
-        party.release(tokens_by_topic(ask.network, end.weights, end.statistics, bags), SIZES),
+        party.release(ask.network.tokens_by_topic(end.weights, end.statistics, bags), SIZES),
     )
 
 
@@ -90,9 +91,9 @@ def average_rounds(fed: Federation, config: NeuralTerms, state: State) -> State:
     """Rounds of local steps, until a limit is reached or validation no longer improves."""
     while not finished(config, state, config.local_steps):
         update = fed.mean(train_locally, task_of(config, state))
-        state = _moved(config, state, update)
         told = {"loss": float(update.loss)}
-        if config.validation:
+        state = with_loss(config, _moved(config, state, update), told["loss"], config.local_steps)
+        if config.validation and ends_epoch(config, state, config.local_steps):
             state, told["validation"] = checked(fed, config, state)
         if finished(config, state, config.local_steps):
             state = measured(fed, config, state)

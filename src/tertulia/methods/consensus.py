@@ -3,7 +3,7 @@
 FTM leaves parties whose data are alike in different local optima. Here they start as in FTM: each trains alone, and the
 server merges all local topics, into exactly K clusters. From then on everybody samples with the same topics: a round
 broadcasts the summed counts, each party sweeps over its documents beside the counts of all others (AD-LDA, Newman et
-al., JMLR 2009), and only the *sum* of the new counts goes back, so that secure aggregation can hide single parties.
+al., JMLR 2009), and only the *sum* of the new counts is used, so that secure aggregation could hide single parties.
 
 The result is the mean over all sweeps of the last half of rounds: single draws scatter, most of all where there is
 noise. To that end these rounds send two sums of counts, after the last sweep and after each.

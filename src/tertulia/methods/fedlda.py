@@ -9,7 +9,8 @@ Departures. Tuples that were not sent are lost to the paper's server, and a word
 back of what was told before: its counts drift. By default a user moves the *reported* topic of a token only when its
 tuple was sent, and tells the token by the word that it drew the first time, so the counts converge. phi starts uniform,
 which makes first topics random as in algorithm 2, line 1. `mode = "sound"` keeps the promise that RRP breaks: every
-token is reported once, for ever, and topics are learned from the reports by a sampler that knows the noise.
+token is reported once, whatever the rounds, and topics are learned from the reports by a sampler
+that knows the noise.
 """
 
 from __future__ import annotations
@@ -215,7 +216,7 @@ def plan(config: FedLDATerms) -> list[Planned]:
     sent: Mechanism = Clear(TUPLES, unit=Unit.USER)
     if how.kind != "none":
         sent = UserTuples(TUPLES, how=how, once=terms.drawn_once)
-    told = (sent, Derived(BYTES, parents=("tuples",)), DOCUMENTS)
+    told = (sent, Derived(BYTES, parents=(TUPLES,)), DOCUMENTS)
     return [*first, *(Planned(local_sampling, "sum", mechanism, rounds) for mechanism in told), *scores]
 
 

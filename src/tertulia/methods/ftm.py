@@ -3,13 +3,14 @@
 Each party trains LDA on its own documents and pushes the topic-wise normalised model; the server merges similar topics
 into a global model and composes from it a new start for each party. Parties may have different numbers of topics.
 Equation and algorithm numbers are iFTM's; what a party computes, in each privacy mode, is in `local`. Topic-wise
-normalisation hides nothing but the row totals; the papers call it an encryption, which it is not.
+normalisation hides nothing but the row totals; the papers call it an encryption, which it is not. Topics are merged
+one to one (`alignment`); in mode `paper`, or where `merge` says so, by the papers' union-find (`merging`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -17,10 +18,11 @@ from tertulia.arrays import F64, Array
 from tertulia.corpus import Vocabulary
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
+from tertulia.methods.alignment import XI, align, warn_of_merge
 from tertulia.methods.evaluation import SCORE, perplexity, score
 from tertulia.methods.local import SIZES, PrivacyTerms, Training, as_asked, evaluates, planned_reports
 from tertulia.methods.local import train as train_party
-from tertulia.methods.merging import accepted, compose, integrate
+from tertulia.methods.merging import Merged, accepted, compose, integrate
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
 from tertulia.models import Topics
@@ -34,9 +36,10 @@ class FTMTerms(PrivacyTerms, Protocol):
     """What a run's settings say about the method."""
 
     rounds: int  # global iterations
-    min_similarity: float  # xi
+    merge: Literal["one-to-one", "union-find"] | None  # None: one-to-one, in mode paper union-find
+    min_similarity: float | None  # xi; None: calibrated, of union-find the papers'
     top_words: int  # L
-    literal_compose: bool
+    literal_compose: bool | None  # None: in mode paper
     vocabulary: VocabularyTerms
 
 
@@ -127,21 +130,40 @@ def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trai
     while state.round < config.rounds:
         pushed = fed.each(train_local, {party: _task(config, state, party) for party in fed.parties})
         models = {**state.models, **pushed}  # an absent party's last model takes part
-        M, _, part_of = integrate(
-            [(model.topic_word, int(model.documents)) for model in models.values()],
-            config.min_similarity,
-            config.top_words,
-        )
-        composed = {
-            party: compose(M, model.topic_word, config.min_similarity, config.top_words, literal=config.literal_compose)
-            for party, model in models.items()
-        }
+        merged = _merged(config, models)
+        M, composed = merged.topic_word, _composed(config, merged, models)
         scores: dict[str, Any] = {"topics": len(M)}
         if evaluates(config):
             scores["perplexity"] = perplexity(fed, state.words, M, _alpha(config, len(M)))
-        state = fed.commit(State(state.round + 1, state.words, models, composed, M, _sizes(models, part_of)), **scores)
+        sizes = _sizes(models, merged.part_of)
+        state = fed.commit(State(state.round + 1, state.words, models, composed, M, sizes), **scores)
+    assert state.topic_word is not None
+    warn_of_merge(len(state.topic_word), [len(model.topic_word) for model in state.models.values()])
     fed.each(keep_composed, {p: ComposedModel(state.composed[p]) for p in fed.parties if p in state.composed})
     return _result(config, state)
+
+
+def _chains(config: FTMTerms) -> bool:
+    """Whether to merge as the papers do."""
+    return (config.merge or ("union-find" if config.mode == "paper" else "one-to-one")) == "union-find"
+
+
+def _merged(config: FTMTerms, models: dict[PartyId, LocalModel]) -> Merged:
+    """The global model: topics one to one, or by Algorithm 3."""
+    local = [(model.topic_word, int(model.documents)) for model in models.values()]
+    if _chains(config):
+        return integrate(local, config.min_similarity or XI, config.top_words)
+    return align(local, config.min_similarity, config.top_words)
+
+
+def _composed(config: FTMTerms, merged: Merged, models: dict[PartyId, LocalModel]) -> dict[PartyId, Array]:
+    """Each party's next start: the global topics that its own went into, or those of Algorithm 4."""
+    M, _, part_of = merged
+    if _chains(config):
+        xi, top, literal = config.min_similarity or XI, config.top_words, _literal(config)
+        return {party: compose(M, model.topic_word, xi, top, literal=literal) for party, model in models.items()}
+    ends = np.cumsum([len(model.topic_word) for model in models.values()])
+    return {party: M[place] for party, place in zip(models, np.split(part_of, ends[:-1]), strict=True)}
 
 
 def plan(config: FTMTerms) -> list[Planned]:
@@ -156,6 +178,10 @@ def plan(config: FTMTerms) -> list[Planned]:
 
 def _task(config: FTMTerms, state: State, party: PartyId) -> Task:
     return Task(state.words, as_asked(config, config.sweeps), state.composed.get(party), _tells_sizes(config))
+
+
+def _literal(config: FTMTerms) -> bool:
+    return config.mode == "paper" if config.literal_compose is None else config.literal_compose
 
 
 def _tells_sizes(config: FTMTerms) -> bool:

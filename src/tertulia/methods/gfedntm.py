@@ -26,6 +26,7 @@ from tertulia.federation.types import Federation, Party, Planned, Step, message,
 from tertulia.methods.attempts import Attempt, attempted
 from tertulia.methods.averaging import average_rounds, train_alone, train_locally
 from tertulia.methods.compression import block_norms, halved, largest, spread, taken, without
+from tertulia.methods.limits import check_finite, ends_epoch, finished, with_loss
 from tertulia.methods.neural import (
     Known,
     Memory,
@@ -34,11 +35,8 @@ from tertulia.methods.neural import (
     Sums,
     Task,
     Update,
-    batches_of,
     begin,
-    check_finite,
     count_documents,
-    finished,
     result,
     result_alone,
     task_of,
@@ -50,18 +48,18 @@ from tertulia.methods.neural_terms import (
     MOMENTS,
     SIZES,
     STATISTICS,
-    VALIDATION,
     WEIGHTS,
     NeuralTerms,
     normalisation_of,
 )  # fmt: skip
 from tertulia.methods.optimisers import stepped
-from tertulia.methods.stopping import checked, validate
+from tertulia.methods.stopping import checked, plan_validation
 from tertulia.methods.topic_sizes import measured, sum_sizes
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import plan_vocabulary
 from tertulia.models import synchronised
 from tertulia.models.bags import Batch, Noise
+from tertulia.models.convergence import MOST_EPOCHS
 from tertulia.models.network import Network
 from tertulia.models.synchronised import Shared
 from tertulia.models.training import MOMENTUM
@@ -195,8 +193,9 @@ def train(fed: Federation, config: NeuralTerms, state: State | None = None) -> T
         return result(config, average_rounds(fed, config, state))
     while not finished(config, state):  # stage 2
         (gradient, statistics, loss), attempt = attempted(fed, state.attempt, partial(_averaged, config, state))
-        state, told = _moved(config, state, gradient, statistics, attempt), {"loss": loss}
-        if config.validation and state.step % batches_of(config, state) == 0:
+        state = with_loss(config, _moved(config, state, gradient, statistics, attempt), loss)
+        told = {"loss": loss}
+        if config.validation and ends_epoch(config, state):
             state, told["validation"] = checked(fed, config, state)
         if finished(config, state):
             state = measured(fed, config, state)
@@ -256,9 +255,8 @@ def plan(config: NeuralTerms) -> list[Planned]:
     if config.scenario == "alone":
         return [*told, *(Planned(train_alone, "each", how, 1) for how in (WEIGHTS, STATISTICS, SIZES))]
     told += [Planned(sum_sizes, "sum", SIZES, 1)]
-    times, common = config.rounds or config.epochs, (STATISTICS, LOSS, DOCUMENTS)
-    if config.validation:
-        told += [Planned(validate, "mean", how, times) for how in (VALIDATION, DOCUMENTS)]
+    times, common = config.rounds or config.epochs or MOST_EPOCHS, (STATISTICS, LOSS, DOCUMENTS)
+    told += plan_validation(config, times)
     if config.averaging != "syncopt":
         moments = (MOMENTS,) if config.local_moments == "averaged" else ()
         return [*told, *(Planned(train_locally, "mean", how, times) for how in (WEIGHTS, *moments, *common))]

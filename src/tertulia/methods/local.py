@@ -49,9 +49,8 @@ class Training:
     sweeps: int
     alpha: float  # sum of theta's prior
     beta: float
-    learn_alpha: bool
     sampler: Sampler
-    channel: str
+    channel: Kind
     epsilon: float | None
     tau: float
 
@@ -76,7 +75,6 @@ class TrainingTerms(Protocol):
     sweeps: int  # local iterations in a round
     alpha: float  # sum of theta's prior
     beta: float
-    learn_alpha: bool
     sampler: Sampler
 
 
@@ -93,7 +91,7 @@ class PrivacyTerms(TrainingTerms, Protocol):
 def in_clear(terms: TrainingTerms, sweeps: int) -> Training:
     """Training without noise."""
     return Training(
-        "clear", terms.model, terms.topics, sweeps, terms.alpha, terms.beta, terms.learn_alpha, terms.sampler,
+        "clear", terms.model, terms.topics, sweeps, terms.alpha, terms.beta, terms.sampler,
         "krr", None, 0.0,
     )  # fmt: skip
 
@@ -114,7 +112,7 @@ def planned_reports(terms: PrivacyTerms, words: int) -> tuple[Mechanism | None, 
     """What private training will charge for reports, if it makes any, and how results computed by it leave."""
     if terms.mode == "clear" or terms.epsilon is None:
         return None, Clear(WHAT)
-    channel = Channel("laplace" if terms.mode == "paper" else terms.channel, terms.epsilon, max(2, words), terms.tau)
+    channel = _channel(terms.mode, terms.channel, terms.epsilon, max(2, words), terms.tau)
     claim = paper_claim(channel) if terms.mode == "paper" else None
     charge = TokenReports(REPORTS, channel=channel, claimed=claim)
     return charge, Clear(WHAT, claimed=claim) if claim else Derived(WHAT, parents=("reports",))
@@ -142,8 +140,16 @@ class _Chain(NamedTuple):
 
 def train(party: Party, corpus: Corpus, start: Array | None, training: Training) -> Local:
     """One global iteration at a party, which may have its own sampling settings."""
-    own = {name: party.setting(name, getattr(training, name)) for name in OWN}
-    training = dataclasses.replace(training, **own)
+    return trained(party, corpus, start, own_terms(party, training))
+
+
+def own_terms(party: Party, training: Training) -> Training:
+    """Training as a party chooses it for itself."""
+    return dataclasses.replace(training, **{name: party.setting(name, getattr(training, name)) for name in OWN})
+
+
+def trained(party: Party, corpus: Corpus, start: Array | None, training: Training) -> Local:
+    """Train on just these terms."""
     alpha = np.full(training.topics, training.alpha / training.topics)
     chain = _Chain(corpus, start, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
     if training.mode == "clear":
@@ -159,20 +165,25 @@ def train(party: Party, corpus: Corpus, start: Array | None, training: Training)
 
 def reported(party: Party, corpus: Corpus, training: Training) -> Reported:
     """Charge for the reports of a party's tokens, the first time, and give access to them."""
-    channel = _channel(party, training, len(corpus.vocabulary))
+    if training.epsilon is None:
+        raise ConfigError(f"mode '{training.mode}' needs an epsilon: set method.epsilon")
+    # A party's own epsilon can only be stricter than what the server asks.
+    epsilon = min(training.epsilon, party.setting("epsilon", training.epsilon))
+    channel = _channel(training.mode, training.channel, epsilon, len(corpus.vocabulary), training.tau)
     claim = paper_claim(channel) if training.mode == "paper" else None
     randomness = party.randomise(corpus, TokenReports(REPORTS, channel=channel, claimed=claim))
     source = partial(reports, corpus.words, channel, randomness.key, randomness.corpus)
     return Reported(source, channel, randomness.release_id)
 
 
-def _channel(party: Party, training: Training, V: int) -> Channel:
-    """How this party's tokens become reports; its own epsilon can only be stricter than what the server asks."""
-    if training.epsilon is None:
-        raise ConfigError(f"mode '{training.mode}' needs an epsilon: set method.epsilon")
-    epsilon = min(training.epsilon, party.setting("epsilon", training.epsilon))
-    kind: Any = "laplace" if training.mode == "paper" else training.channel
-    return Channel(kind, epsilon, V, training.tau)
+def _channel(mode: Mode, kind: Kind, epsilon: float, V: int, tau: float) -> Channel:
+    """How tokens become reports: the paper's Laplace noise of scale 1/epsilon, or what costs epsilon by substitution.
+
+    Another word moves two entries of the one-hot vector, each under noise of its own, so Laplace gets half for each.
+    """
+    if mode == "paper":
+        return Channel("laplace", epsilon, V, tau)
+    return Channel(kind, epsilon / 2 if kind == "laplace" else epsilon, V, tau)
 
 
 def _plain_lda(chain: _Chain) -> lda.LDAState:
@@ -184,8 +195,7 @@ def _plain_lda(chain: _Chain) -> lda.LDAState:
     corpus, start, alpha, training, keys, threads = chain
     return lda.train(
         corpus.words, corpus.documents, len(corpus.vocabulary), len(alpha), alpha, training.beta, training.sweeps,
-        keys[0], start="warm" if start is None else start, sampler=training.sampler,
-        learn_alpha=training.learn_alpha, threads=threads,
+        keys[0], start="warm" if start is None else start, sampler=training.sampler, threads=threads,
     )  # fmt: skip
 
 
@@ -198,10 +208,7 @@ def _literal_lda(chain: _Chain, source: Any) -> lda.LDAState:
     else:  # lines 8-10
         state = lda.init_from_topics(words, documents, start, alpha, beta, keys[0])
     sampler: private.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"
-    return private.run(
-        words, documents, state, training.sweeps, keys[1], sampler, source, learn_alpha=training.learn_alpha,
-        threads=threads,
-    )[0]  # fmt: skip
+    return private.run(words, documents, state, training.sweeps, keys[1], sampler, source, threads=threads)[0]
 
 
 def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
@@ -218,10 +225,7 @@ def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
         state = sentence.init_from_topics(*units, start, alpha, beta, keys[0])
     sampler: private.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"
     proposals: private.Proposals = "fresh" if source is None else "stale"
-    return sentence.run(
-        *units, state, training.sweeps, keys[1], sampler, source, proposals, learn_alpha=training.learn_alpha,
-        threads=threads,
-    )[0]  # fmt: skip
+    return sentence.run(*units, state, training.sweeps, keys[1], sampler, source, proposals, threads=threads)[0]
 
 
 def _noise_aware(chain: _Chain, told: aware.Source) -> tuple[I32, F64, F64]:
@@ -236,7 +240,7 @@ def _noise_aware(chain: _Chain, told: aware.Source) -> tuple[I32, F64, F64]:
     else:
         state = sampler.init_from_topics(*units, start, alpha, beta, keys[0])
     last = -(-training.sweeps // 2)
-    how = {"phi": "mean", "learn_alpha": training.learn_alpha, "threads": threads}
+    how = {"phi": "mean", "threads": threads}
     if not sentences and training.sampler in ("gibbs", "warp"):
         how["sampler"] = training.sampler
     state, _ = sampler.run(*units, state, training.sweeps - last, keys[1], **how)

@@ -96,7 +96,7 @@ class Known:
 
 @message
 class Sums:
-    """Sums over a party's mini-batch; only the total is revealed."""
+    """Sums over a party's mini-batch; the method sees only their total."""
 
     values: Array
     documents: Array  # scalar
@@ -104,7 +104,7 @@ class Sums:
 
 @message
 class Slopes:
-    """A party's part of the loss's slopes in shared statistics; only the total is revealed."""
+    """A party's part of the loss's slopes in shared statistics; the method sees only their total."""
 
     values: Array
 
@@ -148,6 +148,8 @@ class State:
     moments: Moments
     calm: int  # steps in a row in which the weights hardly moved
     embedding_size: int
+    losses: tuple[float, ...] = ()  # of epochs: of validation, else of training
+    epoch_loss: float = 0.0  # summed over the steps of this epoch
     outer: Moments | None = None  # FedAdam's own, beside those of local steps
     best: Best | None = None  # None: nothing was validated
     attempt: int = 0  # the number of the last attempt at a step, which moved the weights
@@ -157,12 +159,11 @@ class State:
 
 @message
 class Best:
-    """The model with the least validation loss so far, and how many checks have passed since."""
+    """The model with the least validation loss so far."""
 
     loss: float
     weights: Array
     statistics: Array
-    waited: int
 
 
 @message
@@ -236,33 +237,13 @@ def task_of(config: NeuralTerms, state: State, attempt: int = 0) -> Task:
 
 
 def _local_steps(config: NeuralTerms) -> int:
-    """How long a party trains by itself; alone it does so for all epochs, which only it can count."""
-    return -config.epochs if config.scenario == "alone" else config.local_steps
+    """How long a party trains by itself; alone for all epochs, which only it can count (0: until its loss stalls)."""
+    return -(config.epochs or 0) if config.scenario == "alone" else config.local_steps
 
 
 def _local_moments(config: NeuralTerms, state: State) -> Moments | None:
     shared = config.averaging != "syncopt" and config.local_moments == "averaged"
     return state.moments if shared and config.scenario != "alone" else None
-
-
-def finished(config: NeuralTerms, state: State, steps: int = 1) -> bool:
-    """The paper's rules: the weights have stalled, the limit is reached, or validation no longer improves."""
-    limit = config.epochs * batches_of(config, state)
-    if config.rounds is not None:
-        limit = min(limit, config.rounds * steps)
-    waited = 0 if state.best is None else state.best.waited
-    return state.step >= limit or state.calm >= config.patience or waited >= config.stop_after
-
-
-def check_finite(*numbers: Array) -> None:
-    """Training that has diverged must not go on as if nothing were: at a party or at the server, it ends here."""
-    if not all(np.all(np.isfinite(part)) for part in numbers):
-        raise InputError("training has diverged (a gradient, a loss or a weight is not finite): lower `learning_rate`")
-
-
-def batches_of(config: NeuralTerms, state: State) -> int:
-    """How many steps an epoch has."""
-    return Schedule.over(state.documents, config.batch_size, 0).batches
 
 
 def result(config: NeuralTerms, state: State) -> Trained:

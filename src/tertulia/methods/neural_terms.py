@@ -16,6 +16,7 @@ MOMENTS = Clear("moments of gradients")
 SIZES = Clear("topic sizes")
 LOSS = Clear("training loss", metric=True)
 VALIDATION = Clear("validation loss", metric=True)
+VALIDATION_STATISTICS = Clear("statistics of validation documents")
 DOCUMENTS = Public("number of documents")
 
 
@@ -35,7 +36,7 @@ class NeuralTerms(Protocol):
     precision: Literal["float32", "float64"]
     seed: int | None
     batch_size: int  # documents in a step, all parties' together
-    epochs: int
+    epochs: int | None  # None: until the loss stalls
     rounds: int | None  # the most, whatever the epochs
     averaging: Literal["syncopt", "fedavg", "fedadam"]
     local_steps: int

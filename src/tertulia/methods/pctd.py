@@ -6,7 +6,8 @@ the expected counts (10), normalises (11), and lets related words pull each othe
 paper's. All parties begin with the same topics; the paper lets each draw its own, which would not add up.
 
 The noise covers counts before anything is computed from them, so the guarantee for tokens is real, but far from what is
-claimed: see `privacy.gaussian`. It is drawn by an exact shortcut (`kernels.unit_noise`).
+claimed: see `privacy.gaussian`. It is drawn by an exact shortcut (`kernels.unit_noise`). (4) may also be read as noise
+on the words that a unit holds, and on no others; that guarantees nothing, but behaves as the paper's figures do.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from tertulia.arrays import F64, Array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.units import UnitKind
-from tertulia.errors import InputError
+from tertulia.errors import ConfigError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
 from tertulia.kernels import unit_noise, units
 from tertulia.kernels.normals import normals
@@ -32,7 +33,7 @@ from tertulia.models import Topics
 from tertulia.privacy.gaussian import sigma_for
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 from tertulia.privacy.noise import NoiseStream
-from tertulia.privacy.unit_counts import NoisyUnits, other_levels, paper_claim
+from tertulia.privacy.unit_counts import HELD, NoisyUnits, other_levels, paper_claim
 
 STATISTICS = "expected topic-word counts"
 NOISE = "noisy counts of words in units"
@@ -50,6 +51,7 @@ class PCTDTerms(ConsistencyTerms, Protocol):
     beta: float  # added to each expected count
     sigma: float | None
     epsilon: float | None  # instead of sigma
+    noise_on: Literal["all", "held"]  # words of a unit
     delta: float
     evaluate: bool
     seed: int | None
@@ -63,6 +65,7 @@ class Noise:
     sigma: float
     rounds: int
     delta: float
+    held: bool  # only on the words that a unit holds
 
 
 @message
@@ -133,7 +136,8 @@ def _under_noise(
     charge = _charge(noise, party.setting("epsilon", None), _question(log_phi, theta, found.bounds))
     randomness = party.randomise(corpus, charge)
     normal = partial(normals, NoiseStream(randomness.key).words)
-    r, statistic = unit_noise.covered(found, log_phi, theta, charge.sigma, normal)
+    draw = unit_noise.held if noise.held else unit_noise.covered
+    r, statistic = draw(found, log_phi, theta, charge.sigma, normal)
     return Expected(r, statistic, Derived(STATISTICS, parents=(randomness.release_id,)))
 
 
@@ -147,6 +151,11 @@ def _question(*arrays: Array) -> str:
 
 def _charge(noise: Noise, own_epsilon: float | None, question: str = "") -> NoisyUnits:
     rounds, delta = noise.rounds, noise.delta
+    if noise.held:
+        if own_epsilon is not None:
+            raise ConfigError(f"this party's epsilon = {own_epsilon} cannot be kept: noise_on = 'held' keeps none")
+        claim = paper_claim(noise.sigma, rounds, delta)
+        return NoisyUnits(NOISE, sigma=noise.sigma, held=True, question=question, claimed=claim, assumptions=(HELD,))
     sigma = noise.sigma if own_epsilon is None else max(noise.sigma, sigma_for(own_epsilon, delta, rounds))
     claim, levels = paper_claim(sigma, rounds, delta), other_levels(sigma, rounds, delta)
     return NoisyUnits(NOISE, sigma=sigma, question=question, claimed=claim, assumptions=(levels,))
@@ -206,8 +215,10 @@ def _noise(config: PCTDTerms) -> Noise | None:
     if config.mode == "clear":
         return None
     if config.epsilon is not None:
-        return Noise(sigma_for(config.epsilon, config.delta, config.rounds), config.rounds, config.delta)
-    return Noise(0.25 if config.sigma is None else config.sigma, config.rounds, config.delta)
+        sigma = sigma_for(config.epsilon, config.delta, config.rounds)
+    else:
+        sigma = 0.25 if config.sigma is None else config.sigma
+    return Noise(sigma, config.rounds, config.delta, config.noise_on == "held")
 
 
 def _task(config: PCTDTerms, state: State) -> Task:

@@ -5,16 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import numpy as np
-
-from tertulia.arrays import F64, Array
+from tertulia.arrays import Array
 from tertulia.federation.types import Federation, Party, message, step
 from tertulia.methods.neural import State, Task, task_of
 from tertulia.methods.neural_terms import SIZES, NeuralTerms
-from tertulia.models.bags import Bags
-from tertulia.models.network import Network
-
-_BATCH = 1024
 
 
 @message
@@ -27,18 +21,8 @@ class TopicSizes:
 @step
 def sum_sizes(party: Party, state: Any, ask: Task) -> tuple[Any, TopicSizes]:
     """The tokens of this party's training documents, by topic."""
-    tokens = tokens_by_topic(ask.network, ask.weights, ask.statistics, ask.bags(party))
+    tokens = ask.network.tokens_by_topic(ask.weights, ask.statistics, ask.bags(party))
     return state, TopicSizes(party.release(tokens, SIZES))
-
-
-def tokens_by_topic(network: Network, weights: Array, statistics: Array, bags: Bags) -> F64:
-    """Each document's tokens in the proportions of its theta, added up: [K]."""
-    total = np.zeros(network.sizes.topics)
-    for start in range(0, bags.n_documents, _BATCH):
-        batch = bags.select(np.arange(start, min(start + _BATCH, bags.n_documents)))
-        tokens = np.add.reduceat(batch.counts, batch.offsets[:-1], dtype=np.float64)  # no document is empty
-        total += tokens @ network.theta(weights, statistics, batch)
-    return total
 
 
 def measured(fed: Federation, config: NeuralTerms, state: State) -> State:

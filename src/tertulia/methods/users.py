@@ -176,7 +176,7 @@ class Telling:
             return perturbed(self, self.sent, key)
         word = self.users.word[self.sent.token].astype(np.int32)
         new = np.flatnonzero(word < 0)
-        word[new] = perturbed(self, Sent(*(column[new] for column in self.sent)), key)
+        word[new] = perturbed(self, Sent._make(column[new] for column in self.sent), key)
         return word
 
     def _hybrid(self, key: bytes) -> I64:

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from tertulia.arrays import Array
-from tertulia.corpus import Vocabulary
+from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.vocabulary import disjoint_parties, merge, pack_words, propose, unpack_words
 from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
@@ -47,6 +47,11 @@ class ProposedWords:
 def propose_words(party: Party, state: Any, ask: Nothing) -> tuple[Any, ProposedWords]:
     """Tell the server which words this party's training documents use."""
     proposal = propose(party.documents())
+    if alone := int((np.asarray(proposal.counts) == 1).sum()):
+        party.notice(
+            f"{alone} of the {len(proposal.words)} words that leave now are in only one of its documents; "
+            "vocabulary mode 'public' sends none"
+        )
     text, offsets = pack_words(proposal.words)
     return state, ProposedWords(
         party.release(text, WORDS),
@@ -54,6 +59,11 @@ def propose_words(party: Party, state: Any, ask: Nothing) -> tuple[Any, Proposed
         party.release(np.asarray(proposal.counts), WORDS),
         party.release(np.array(proposal.n_documents), DOCUMENTS),
     )
+
+
+def words_of_one_document(corpus: Corpus) -> int:
+    """How many words only one of a party's documents has: each tells the server something of that document alone."""
+    return int((corpus.document_frequency() == 1).sum())
 
 
 def agree(fed: Federation, terms: VocabularyTerms) -> Vocabulary:

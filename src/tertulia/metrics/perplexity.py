@@ -60,6 +60,26 @@ def completion(
     >>> completion(np.array([[1.0, 1.0, 2.0]]), 0.1, corpus)
     Completion(log_likelihood=-2.772588722239781, tokens=2, documents=1, skipped=1)
     """
+    likelihood, tokens = by_document(
+        topic_word, alpha, corpus, smoothing=smoothing, iterations=iterations, threads=threads
+    )
+    documents = int((tokens > 0).sum())
+    return Completion(float(likelihood.sum()), int(tokens.sum()), documents, corpus.n_documents - documents)
+
+
+def by_document(
+    topic_word: Array,
+    alpha: float | Array,
+    corpus: Corpus,
+    *,
+    smoothing: float = 0.0,
+    iterations: int = 20,
+    threads: int = 1,
+) -> tuple[F64, I64]:
+    """The same for each document: the log likelihood of its second half, and how many tokens that has [D].
+
+    Where two models are compared, the spread of their differences over documents tells how far to trust the sum.
+    """
     phi = _topics(topic_word, corpus, smoothing)
     lengths = corpus.lengths
     scored = lengths >= 2
@@ -71,9 +91,7 @@ def completion(
     middle = corpus.documents[:-1] + first
     seen = _head(corpus.words, corpus.documents, middle)
     theta = foldin.theta(seen, np.concatenate(([0], np.cumsum(first))), phi, alpha, iterations, threads)
-    total = _log_likelihood(corpus.words, middle, corpus.documents[1:], phi, theta)
-    tokens, documents = int((lengths - first).sum()), int(scored.sum())
-    return Completion(total, tokens, documents, corpus.n_documents - documents)
+    return _log_likelihood(corpus.words, middle, corpus.documents[1:], phi, theta), lengths - first
 
 
 def perplexity_plugin(topic_word: Array, theta: Array, corpus: Corpus) -> float:
@@ -91,8 +109,8 @@ def perplexity_plugin(topic_word: Array, theta: Array, corpus: Corpus) -> float:
         raise InputError("theta must hold shares: each row non-negative, with sum 1")
     if corpus.n_tokens == 0:
         raise InputError("the documents hold no token that the model knows: there is nothing to score")
-    total = _log_likelihood(corpus.words, corpus.documents[:-1], corpus.documents[1:], phi, theta)
-    return _perplexity(total, corpus.n_tokens)
+    scores = _log_likelihood(corpus.words, corpus.documents[:-1], corpus.documents[1:], phi, theta)
+    return _perplexity(float(scores.sum()), corpus.n_tokens)
 
 
 def unigram(corpus: Corpus, *, pseudo_count: float = 1.0) -> F64:
@@ -133,12 +151,12 @@ def _head(words: I32, documents: I64, middle: I64) -> I32:
     return words[token < np.repeat(middle, np.diff(documents))]
 
 
-def _log_likelihood(words: I32, starts: I64, ends: I64, phi: F64, theta: F64) -> float:
+def _log_likelihood(words: I32, starts: I64, ends: I64, phi: F64, theta: F64) -> F64:
+    """The score of each document [D]."""
     by_word = frozen(phi.T, np.float64)  # [V, K]
-    parts = _score(
-        frozen(words, np.int32), frozen(starts, np.int64), frozen(ends, np.int64), by_word, frozen(theta, float)
+    return np.asarray(
+        _score(frozen(words, np.int32), frozen(starts, np.int64), frozen(ends, np.int64), by_word, frozen(theta, float))
     )
-    return float(parts.sum())
 
 
 @kernel

@@ -49,12 +49,16 @@ def tss(true: Array, inferred: Array) -> float:
     return float(hellinger_similarity(true, inferred).max(axis=1).sum())
 
 
-def amwmd(topics: Array, others: Array, vectors: Array, top: int = 10) -> float:
+def amwmd(topics: Array, others: Array, vectors: Array, top: int = 10, unit: bool = False) -> float:
     """Average minimum Word Mover's Distance (7) from each topic to its nearest among others, by their top words.
 
-    `vectors` [V, d] are word vectors; words without one (all zero) are passed over. Top words weigh the same, as in a
+    `vectors` [V, d] are word vectors, taken as they are; with `unit` each is first divided by its length, as gensim's
+    `wmdistance` does by default. Words without a vector (all zero) are passed over. Top words weigh the same, as in a
     text that lists them. (7) has no 1/K, which its name promises: we divide.
     """
+    if unit:
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = vectors / np.where(lengths > 0, lengths, 1.0)
     mine, theirs = (_lists(matrix, vectors, top) for matrix in (topics, others))
     distances = np.array([[_wmd(vectors[a], vectors[b]) for b in theirs] for a in mine])
     return float(distances.min(axis=1).mean())

@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from tertulia.arrays import F64, Array
+from tertulia.arrays import F64, Array, Bool
 from tertulia.corpus import Corpus
 from tertulia.errors import FormatError, InputError
 
 if TYPE_CHECKING:
     from tertulia.models.network import Network
-
-_BATCH = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +45,18 @@ class Encoder:
                 "give documents vectors from where the model's came (`corpus.with_embeddings`)"
             )
         bags = Bags.of(corpus, vectors, wordless=True)
-        theta = np.empty((bags.n_documents, network.sizes.topics))
-        for start in range(0, bags.n_documents, _BATCH):
-            chosen = np.arange(start, min(start + _BATCH, bags.n_documents))
-            theta[chosen] = network.theta(self.weights, self.statistics, bags.select(chosen))
+        theta = network.theta_of(self.weights, self.statistics, bags)
+        theta[self.silent(corpus)] = network.prior_theta(self.weights)
         return theta
+
+    def silent(self, corpus: Corpus) -> Bool:
+        """Which documents [D] hold nothing that the encoder reads: no known word, nor sentence where it reads those."""
+        silent: Bool = corpus.lengths == 0
+        if self.reads_sentences and "embedding" in corpus.table.columns:
+            silent &= ~corpus.table["embedding"].to_numpy().any(axis=1)
+        elif self.reads_sentences and "text" in corpus.table.columns:
+            silent &= (corpus.table["text"].str.strip_chars() == "").to_numpy()
+        return silent
 
     def __eq__(self, other: object) -> bool:
         """Compare bit for bit."""

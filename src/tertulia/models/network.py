@@ -14,7 +14,7 @@ import numpy as np
 
 from tertulia.arrays import F32, F64, Array
 from tertulia.errors import InputError
-from tertulia.models.bags import Batch, Noise
+from tertulia.models.bags import Bags, Batch, Noise
 
 try:
     import torch
@@ -32,6 +32,7 @@ from tertulia.models.sparse import Rows
 Kind = Literal["prodlda", "combinedtm", "zeroshottm"]
 Normalisation = Literal["batch", "sync", "layer"]
 LAYERS = ("encoder", "decoder")  # where statistics are taken, in the order of the forward pass
+_BATCH = 1024  # documents whose shares are inferred together
 _MODELS = {"prodlda": prodlda, "combinedtm": combinedtm, "zeroshottm": zeroshottm}
 
 
@@ -143,6 +144,25 @@ class Network:
             mean, _ = self._inference_norm(statistics)(0, raw).chunk(2, dim=1)
             theta: F32 | F64 = torch.softmax(mean, dim=1).numpy()
         return theta
+
+    def theta_of(self, flat: Array, statistics: Array, bags: Bags) -> F64:
+        """Infer the topic shares [D, K] of many documents, some at a time."""
+        theta = np.empty((bags.n_documents, self.sizes.topics))
+        for start in range(0, bags.n_documents, _BATCH):
+            chosen = np.arange(start, min(start + _BATCH, bags.n_documents))
+            theta[chosen] = self.theta(flat, statistics, bags.select(chosen))
+        return theta
+
+    def tokens_by_topic(self, flat: Array, statistics: Array, bags: Bags) -> F64:
+        """Each document's tokens in the proportions of its theta, added up: [K]."""
+        tokens = np.add.reduceat(bags.counts, bags.offsets[:-1], dtype=np.float64)  # no document is empty
+        sizes: F64 = tokens @ self.theta_of(flat, statistics, bags)
+        return sizes
+
+    def prior_theta(self, flat: Array) -> F64:
+        """The topic shares [K] of a document of which nothing is known: the softmax of the prior's mean."""
+        mean, _ = prodlda.prior_of(self.tensors(flat), self.sizes, torch.zeros((), dtype=self.dtype))
+        return torch.softmax(mean.double(), dim=0).numpy()
 
     def _inference_norm(self, statistics: Array) -> Callable[[int, Tensor], Tensor]:
         return layer_norm if self.normalisation == "layer" else given_norm(self.split(statistics))

@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tertulia.arrays import F64
+from tertulia.kernels.gaussian import MOST_LOG_VARIANCE
 from tertulia.models.bags import Batch, Noise
 from tertulia.models.sparse import Bow, Slopes
 
@@ -114,6 +115,7 @@ def _softplus(x: Tensor) -> Tensor:
 def sample(weights: Weights, inputs: Inputs, gaussian: Tensor, sizes: Sizes) -> tuple[Tensor, Tensor]:
     """Theta of each document, [B, K], and the divergence of its Gaussian from the prior, [B]."""
     mean, log_variance = gaussian.chunk(2, dim=1)
+    log_variance = log_variance.clamp(max=MOST_LOG_VARIANCE)  # see there
     theta = torch.softmax(mean + torch.exp(0.5 * log_variance) * inputs.normal, dim=1)
     if inputs.keep_theta is not None:
         theta = theta * inputs.keep_theta

@@ -136,8 +136,8 @@ def decode(theta: Array, beta: Tensor, bow: Bow, eps: float) -> Decoded:
     centred = torch.from_numpy(experts.centred(theta, padded(B + 1)))
     product = beta.T @ centred  # [V, B], and the mean
     logits, index = product.numpy(), bow.by_word
-    mean, variance, scale, totals = experts.normalise(logits, B, eps)
-    loss, rates = experts.score(logits, totals, bow.tokens, *index)
-    experts.slopes(logits, rates, *index, B, scale)  # all 0 beyond the last document
+    mean, variance, scale, shifts, totals = experts.normalise(logits, B, eps)
+    loss, rates = experts.score(logits, shifts, totals, bow.tokens, index)
+    experts.slopes(logits, shifts, rates, index, B, scale)  # all 0 beyond the last document
     by_theta = experts.centred_slopes((beta @ product).numpy(), B)
     return Decoded(loss, mean, variance, by_theta, (centred @ product.T).numpy())

@@ -94,7 +94,7 @@ class Topics:
         from tertulia.kernels import foldin
 
         corpus = self.encode(documents)
-        unknown = int((corpus.lengths == 0).sum())
+        unknown = int((corpus.lengths == 0 if self.encoder is None else self.encoder.silent(corpus)).sum())
         if unknown:
             warnings.warn(
                 f"{unknown} of {corpus.n_documents} documents hold no word that the model knows: "
@@ -110,10 +110,15 @@ class Topics:
         """Return the same topics with a prior fitted to one's own documents; it needs no one else.
 
         A shared model holds topics that a party has no use for. Alpha keeps its sum, and each topic gets the share that
-        it has on average in the documents (a fixed point of empirical Bayes).
+        it has on average in the documents (a fixed point of empirical Bayes). A neural model has no such prior to fit.
         """
         from tertulia.kernels import foldin
 
+        if self.encoder is not None:
+            raise InputError(
+                "a neural model infers by its encoder, which reads no prior that could be adapted: use the model as it "
+                "is, or adapt its topics alone, Topics(model.topic_word, model.vocabulary, model.alpha).adapted(...)"
+            )
         corpus = self.encode(documents)
         total, alpha = self.alpha.sum(), self.alpha
         for _ in range(rounds):

@@ -19,7 +19,7 @@ class Progress(NamedTuple):
     """Where training has come to."""
 
     weights: Array  # flat
-    statistics: Array  # [2, 2K + V] running means and variances
+    statistics: Array  # [2, 2K + V] running means and variances, these biased: over n, not n - 1 as torch keeps them
     loss: float  # mean a document, over the steps taken
     moments: Moments | None = None  # of Adam; None: at rest
 

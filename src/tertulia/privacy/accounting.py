@@ -82,9 +82,19 @@ def spent(
             if many.why_not:
                 return unprotected(delta, [*assumptions, f"{r.what}: {many.why_not}"], tight=False)
             assumptions += [a for a in many.assumptions if a not in assumptions]
-            kinds[json.dumps(event, sort_keys=True), r.adjacency, many.group] += count * many.copies
+            touched = _touched(r, unit, bounds or Bounds(), count)
+            kinds[json.dumps(event, sort_keys=True), r.adjacency, many.group] += touched * many.copies
     losses = [Loss(json.loads(event), how, group, count) for (event, how, group), count in kinds.items()]
     return compose(losses, delta, tuple(assumptions))
+
+
+def _touched(release: Release, unit: Unit, bounds: Bounds, count: int) -> int:
+    """Of a user's reports, each drawn from one token alone, those that a unit has: a token one, a document its own."""
+    reports = release.params.get("tokens") if release.name == "user-reports" else None
+    if reports is None or unit not in (Unit.TOKEN, Unit.DOCUMENT):
+        return count
+    own = 1 if unit is Unit.TOKEN else min(reports, bounds.tokens_per_document or reports)
+    return count // int(reports) * own
 
 
 def compose(losses: Sequence[Loss], delta: float, assumptions: tuple[str, ...] = ()) -> Guarantee:

@@ -1,7 +1,8 @@
 """Private reports of tokens as the ledger sees them: what one report costs, and what a document of them does.
 
-A report is drawn once for each token and is the same for ever (`kernels.reports`), so whatever is computed from reports
+A report is drawn once for each token, from the party's key (`kernels.reports`), so whatever is computed from reports
 costs once, however often it is sent: release the first such thing by `TokenReports`, the others as `Derived` from it.
+The key outlasts the run where the party has a `home`; without one, each run draws and costs anew.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from tertulia.privacy import accounting
 from tertulia.privacy.accounting import Guarantee
 from tertulia.privacy.mechanisms import Adjacency, Claim, Unit, View
 from tertulia.privacy.releases import Release
-from tertulia.privacy.units import Bounds
+from tertulia.privacy.units import Bounds, larger
 
 if TYPE_CHECKING:
     from tertulia.privacy.policy import Policy
@@ -40,7 +40,11 @@ _GENESIS = "0" * 64
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """Claimed beside honest, for all releases of one thing by one mechanism."""
+    """Claimed beside honest, for all releases of one thing by one mechanism.
+
+    What is derived has the unit, adjacency and cost of the releases that it is computed from, its `sources`. They were
+    charged once: costs of rows must not be added up.
+    """
 
     what: str
     mechanism: str
@@ -52,6 +56,7 @@ class ClaimRow:
     honest: Guarantee
     vacuous: str | None  # why the honest value means nothing, if so
     finding: str | None = None  # what a mechanism found out about itself, with the data at hand, when it was last used
+    sources: tuple[str, ...] = ()  # what a derived thing is computed from
 
 
 class Ledger:
@@ -148,13 +153,30 @@ class Ledger:
         for r in self.releases():
             groups.setdefault((r.what, r.name, r.unit, r.adjacency, r.claimed), []).append(r)
         rows = []
-        for (what, name, unit, adjacency, claimed), group in groups.items():
-            honest = self._guarantee(group, unit, adjacency, delta, view, Bounds())
+        for (what, name, _, _, claimed), group in groups.items():
+            charged = self._sources(r for r in group if view is None or view in r.views)
+            unit, adjacency = larger((r.unit, r.adjacency) for r in decisive(charged) or group)
+            honest = self._guarantee(charged, unit, adjacency, delta, None, Bounds())
             vacuous = accounting.vacuous(honest, adjacency, population, words)
             nbytes = sum(r.nbytes for r in group)
             finding = group[-1].params.get("finding")
-            rows.append(ClaimRow(what, name, unit, adjacency, len(group), nbytes, claimed, honest, vacuous, finding))
+            sources = tuple(sorted({r.what for r in charged})) if any(r.event is None for r in group) else ()
+            rows.append(
+                ClaimRow(what, name, unit, adjacency, len(group), nbytes, claimed, honest, vacuous, finding, sources)
+            )
         return rows
+
+    def _sources(self, releases: Iterable[Release]) -> list[Release]:
+        """The releases themselves; in place of derived ones, all that these are computed from."""
+        found: dict[str, Release] = {}
+        waiting = list(releases)[::-1]
+        while waiting:
+            release = waiting.pop()
+            if release.event is not None:
+                found[release.id] = release
+            else:
+                waiting += [self._read[parent] for parent in release.parents]
+        return list(found.values())
 
     def digest(self) -> str:
         """The hash of the last entry, which covers all before it."""
@@ -252,6 +274,11 @@ class Ledger:
                 raise JournalError(f"the ledger {self.path} cannot be used ({error}); nothing was released") from error
             except sqlite3.DatabaseError as error:
                 raise FormatError(f"{self.path} is not a ledger ({error}); restore it from a backup") from error
+
+
+def decisive(sources: list[Release]) -> list[Release]:
+    """The releases whose unit and adjacency a cost is told in: those that charge, if there are such."""
+    return [release for release in sources if release.charges] or sources
 
 
 def _chain(previous: str, id_: str, body: str) -> str:

@@ -23,7 +23,7 @@ _Count = Annotated[int, Field(gt=0)]
 
 
 class Budget(BaseModel):
-    """The most privacy loss that a party accepts, for one unit and adjacency, over all its runs."""
+    """The most privacy loss that a party accepts, for one unit and adjacency, over all runs that share its `home`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -79,6 +79,14 @@ class Policy(BaseModel):
     def bounds(self) -> Bounds:
         """How many smaller units make a larger one, where the party says so."""
         return Bounds(self.max_tokens_per_document, self.max_documents_per_user)
+
+    def check_home(self, party: str, home: str | None) -> None:
+        """Raise `ConfigError` if a budget would begin anew with every run, as the ledger ends with the run."""
+        if self.budget and home is None:
+            raise ConfigError(
+                f"party '{party}' has a budget but no `home`: its ledger would end with the run, and every run would "
+                f'have the whole budget. Write home = "..." under [parties.{party}], or give it in `party_settings`'
+            )
 
     def check(self, release: Release, ledger: Ledger) -> None:
         """Raise `PolicyRefusal`, with the rule's name, unless every rule allows this release."""

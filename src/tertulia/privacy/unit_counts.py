@@ -3,10 +3,13 @@
 Where a word becomes empty but keeps its place, one count moves by 1. A word that is *deleted* moves all later n-grams
 of its sentence, and words outside of the vocabulary are dropped before units are cut: where units end counts as public.
 Topic shares stay at the party, but are computed from noisy counts alone; so is everything that leaves.
+
+Noise on the words that a unit *holds* alone guarantees nothing: a count of exactly 0 says that the word is not there.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,16 +26,19 @@ _DOCUMENT = 100  # words of the document whose cost is told as an example
 
 @dataclass(frozen=True)
 class NoisyUnits(Mechanism):
-    """Gaussian noise of deviation `sigma` on every count of a word in a unit.
+    """Gaussian noise of deviation `sigma` on every count of a word in a unit, or with `held` on those above 0 alone.
 
     `question` names what the noise depends on besides the party's key: the model, the shares and the units. Another
     question is other noise, and another charge.
 
     >>> NoisyUnits("counts", sigma=0.25).charge()
     {'type': 'GaussianDpEvent', 'noise_multiplier': 0.25}
+    >>> NoisyUnits("counts", sigma=0.25, held=True).charge()
+    {'type': 'NonPrivateDpEvent'}
     """
 
     sigma: float = field(kw_only=True)
+    held: bool = field(default=False, kw_only=True)
     question: str = field(default="", kw_only=True)
     sensitivity: float = field(default=1.0, kw_only=True)
     unit: Unit = field(default=Unit.TOKEN, kw_only=True)
@@ -49,16 +55,20 @@ class NoisyUnits(Mechanism):
             )
         if self.adjacency is Adjacency.SUBSTITUTE:
             object.__setattr__(self, "sensitivity", REPLACED)
+        if self.held:
+            object.__setattr__(self, "sensitivity", math.inf)
         object.__setattr__(self, "assumptions", (*self.assumptions, "where semantic units end is public",
                                                  "noise in floating point counts as exact"))  # fmt: skip
 
     def charge(self) -> EventData:
-        """One Gaussian event."""
+        """One Gaussian event, or no protection."""
+        if self.held:
+            return {"type": "NonPrivateDpEvent"}
         return {"type": "GaussianDpEvent", "noise_multiplier": self.sigma / self.sensitivity}
 
     def params(self) -> dict[str, Any]:
-        """The deviation, and the question."""
-        return {"sigma": self.sigma, "question": self.question}
+        """The deviation, what it covers, and the question."""
+        return {"sigma": self.sigma, "held": self.held, "question": self.question}
 
     def apply(self, x: Array, noise: NoiseStream) -> Array:
         """The array as it is: noise was added where it was computed."""
@@ -68,6 +78,9 @@ class NoisyUnits(Mechanism):
 def paper_claim(sigma: float, rounds: int, delta: float) -> Claim:
     """What PC-TD's theorem promises for all rounds together."""
     return Claim(theorem_epsilon(sigma, rounds, delta), delta, "PC-TD theorem 1")
+
+
+HELD = "a word that a unit does not hold has no noise: its count of exactly 0 shows, whatever sigma is"
 
 
 def other_levels(sigma: float, rounds: int, delta: float) -> str:

@@ -6,6 +6,7 @@ once. Steps that cannot be bounded are not taken.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tertulia.privacy.mechanisms import Adjacency, Unit
@@ -34,6 +35,17 @@ class Multiplicity:
     copies: int = 1
     assumptions: tuple[str, ...] = ()
     why_not: str = ""  # not empty: no bound is known
+
+
+def larger(known: Iterable[tuple[Unit, Adjacency]]) -> tuple[Unit, Adjacency]:
+    """The unit and adjacency to tell several guarantees in: the largest unit, substituted if adjacencies differ.
+
+    >>> larger([(Unit.TOKEN, Adjacency.NULL_REPLACE), (Unit.DOCUMENT, Adjacency.ADD_REMOVE)])
+    (<Unit.DOCUMENT: 'document'>, <Adjacency.SUBSTITUTE: 'substitute'>)
+    """
+    units, adjacencies = zip(*known, strict=True)
+    same = len(set(adjacencies)) == 1
+    return max(units, key=_ORDER.index), adjacencies[0] if same else Adjacency.SUBSTITUTE
 
 
 def multiplicity(

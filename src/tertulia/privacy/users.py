@@ -68,7 +68,7 @@ class UserTuples(Mechanism):
 
 @dataclass(frozen=True)
 class UserReports(Mechanism):
-    """The reports of all tokens of users who hold at most so many each: every token once, for ever.
+    """The reports of all tokens of users who hold at most so many each: every token once, whatever the rounds.
 
     >>> UserReports("reports of tokens", channel=Channel("krr", 7.5, V=3309), tokens=150).charge()["count"]
     150

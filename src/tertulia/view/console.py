@@ -93,8 +93,17 @@ def describe(facts: Mapping[str, Any]) -> str:
     return ", ".join([*parts, f"{size(down + up)}"])
 
 
+def print_totals(title: str, totals: Sequence[Mapping[str, Any]]) -> None:
+    """Print what everything together costs; remarks, which many rows share, stand below."""
+    shown = ("party", "of", "honest epsilon", "holds")
+    table(f"{title}, everything together, if one of these is replaced", shown, [[r[n] for n in shown] for r in totals])
+    for remark in dict.fromkeys(remark for row in totals for remark in row["remarks"].split("; ") if remark):
+        output.print(f"- {remark}", markup=False, highlight=False)
+
+
 def print_check(report: Mapping[str, Any]) -> None:
     """Print what `check` found."""
     records("Would be read", report["read"])
     table("Would be trained", ["setting", "value"], report["train"].items())
+    print_totals("Would cost", report["totals"])
     records("Would be disclosed", report["disclosed"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,26 +11,35 @@ import numpy as np
 
 from tertulia import metrics
 from tertulia.config import RunSettings
-from tertulia.corpus import Corpus
+from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import InputError, PolicyRefusal
+from tertulia.federation.house import parts_of
 from tertulia.federation.run import Run
 from tertulia.federation.types import Planned
 from tertulia.method_settings import CustomSettings
+from tertulia.methods.vocabulary import propose_words, words_of_one_document
 from tertulia.models import Topics
 from tertulia.privacy.accounting import spent
-from tertulia.privacy.ledger import Ledger, Release
-from tertulia.privacy.mechanisms import Claim
+from tertulia.privacy.ledger import Ledger, Release, decisive
+from tertulia.privacy.mechanisms import Claim, Derived
 from tertulia.privacy.policy import Policy, example
-from tertulia.runs import ledger_of, module_of
+from tertulia.privacy.units import larger
+from tertulia.runs import ledger_of, module_of, policy_of
 from tertulia.sources import POOLED, sources_of
+from tertulia.view.totals import Lengths, epsilon, totals_of_plan, totals_of_run
 
 if TYPE_CHECKING:
     import polars as pl
 
 Rows = list[dict[str, Any]]
 _DELTA = 1e-6  # at which a plan's epsilon is told
-_SEEN = {"each": "the server, singly", "reports": "nobody: noise for what follows"}
+_SEEN = {  # until replies are added up under masks, nothing keeps the server's machine from reading each of them
+    "each": "singly by the server",
+    "sum": "singly by the server's machine, as a sum by the method",
+    "mean": "singly by the server's machine, as a mean by the method",
+    "reports": "nobody: noise for what follows",
+}
 
 
 def disclosure_rows(run: Run) -> Rows:
@@ -42,7 +51,7 @@ def disclosure_rows(run: Run) -> Rows:
             "what": release.what,
             "shape": "x".join(map(str, release.shape)) or "1",
             "bytes": release.nbytes,
-            "seen": _SEEN.get(release.verb, f"in a {release.verb}"),
+            "seen": _SEEN.get(release.verb, "singly by the server"),
             "mechanism": release.name,
             "step": release.step.split(":")[-1],
         }
@@ -52,8 +61,13 @@ def disclosure_rows(run: Run) -> Rows:
     ]
 
 
+def privacy_totals(run: Run, delta: float) -> Rows:
+    """The honest epsilon of everything that left each party, for a word, a document, a user."""
+    return [row for party in run.parties for row in totals_of_run(run, party, ledger_of(run, party), delta)]
+
+
 def privacy_rows(run: Run, delta: float) -> Rows:
-    """Claimed beside honest epsilon."""
+    """Claimed beside honest epsilon, thing by thing; what is derived has the cost of its sources, and adds none."""
     return [
         {
             "party": party,
@@ -63,20 +77,20 @@ def privacy_rows(run: Run, delta: float) -> Rows:
             "adjacency": row.adjacency.value,
             "releases": row.releases,
             "claimed epsilon": _claimed(row.claimed),
-            "honest epsilon": _epsilon(row.honest.epsilon),
-            "remarks": "; ".join([*row.honest.assumptions, *filter(None, (row.vacuous, row.finding))]),
+            "honest epsilon": epsilon(row.honest.epsilon),
+            "remarks": "; ".join(filter(None, (_as(row.sources), *row.honest.assumptions, row.vacuous, row.finding))),
         }
         for party in run.parties
         for row in ledger_of(run, party).table(delta)
     ]
 
 
+def _as(sources: Sequence[str]) -> str:
+    return f"as its source: {', '.join(sources)}" if sources else ""
+
+
 def _claimed(claim: Claim | None) -> str:
     return f"{claim.epsilon:g} ({claim.source})" if claim else "none"
-
-
-def _epsilon(value: float) -> str:
-    return "infinite (non-private)" if math.isinf(value) else f"{value:.4g}"
 
 
 def check_report(settings: RunSettings) -> dict[str, Any]:
@@ -86,21 +100,29 @@ def check_report(settings: RunSettings) -> dict[str, Any]:
     module = importlib.import_module(module_of(settings))
     config = method.config if isinstance(method, CustomSettings) else method
     planned: list[Planned] = module.plan(config) if hasattr(module, "plan") else []
-    costs = [_cost(one) for one in planned]
+    costs = [_cost(one, planned) for one in planned]
     parties = [POOLED] if settings.pools else list(corpora)
+    proposes = any(one.step is propose_words for one in planned)
     return {
-        "read": [_read_row(party, corpus) for party, corpus in corpora.items()],
+        "read": [
+            _read_row(party, corpus, settings.heldout + settings.validation, proposes)
+            for party, corpus in corpora.items()
+        ],
         "train": {"directory": settings.directory, "engine": settings.engine, **method.model_dump(mode="json")},
+        "totals": [] if settings.pools else _planned_totals(settings, corpora, planned),
         "disclosed": [row for party in parties for row in _planned_rows(settings, party, planned, costs)],
     }
 
 
-def _read_row(party: str, corpus: Corpus) -> dict[str, Any]:
+def _read_row(party: str, corpus: Corpus, left_out: float, proposes: bool) -> dict[str, Any]:
     return {
         "party": party,
         "documents": corpus.n_documents,
         "tokens": corpus.n_tokens,
         "words": len(corpus.vocabulary),
+        "would leave though in one document only": (
+            words_of_one_document(parts_of(corpus, left_out)["train"]) if proposes else 0
+        ),
         "rows": corpus.report.summary(),
     }
 
@@ -113,17 +135,37 @@ def _planned_release(planned: Planned, party: str) -> Release:
     )  # fmt: skip
 
 
-def _cost(planned: Planned) -> dict[str, str]:
-    """Claimed beside honest epsilon of all times that it will be released."""
-    release = _planned_release(planned, "any")
-    honest = spent([release] * planned.times, release.unit, release.adjacency, _DELTA)
-    return {"claimed epsilon": _claimed(release.claimed), "honest epsilon": _epsilon(honest.epsilon)}
+def _cost(one: Planned, planned: list[Planned]) -> dict[str, str]:
+    """Claimed beside honest epsilon of all times that it will be released; what is derived costs as its sources do."""
+    sources = [one]
+    if isinstance(one.mechanism, Derived):  # in a plan its parents are named: reports, or what is released
+        parents = set(map(str, one.mechanism.parents))
+        sources = [p for p in planned if {p.verb, p.mechanism.what} & parents] or [one]
+    charged = [release for p in sources for release in [_planned_release(p, "any")] * p.times]
+    unit, adjacency = larger((release.unit, release.adjacency) for release in decisive(charged))
+    return {
+        "claimed epsilon": _claimed(one.mechanism.claimed),
+        "honest epsilon": epsilon(spent(charged, unit, adjacency, _DELTA).epsilon),
+    }
+
+
+def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus], planned: list[Planned]) -> Rows:
+    """What all planned releases would cost together, for a word, a document, a user."""
+    terms = getattr(settings.method, "vocabulary", None)
+    words = Vocabulary(terms.words) if terms is not None and terms.words else None
+    rows = []
+    for party, corpus in corpora.items():
+        releases = [release for p in planned for release in [_planned_release(p, party)] * p.times]
+        lengths = Lengths.of(corpus, words, settings.heldout + settings.validation)
+        policy = policy_of(settings, party) or Policy()
+        rows += [{"party": party, **row} for row in totals_of_plan(releases, lengths, policy, _DELTA)]
+    return rows
 
 
 def _planned_rows(settings: RunSettings, party: str, planned: list[Planned], costs: list[dict[str, str]]) -> Rows:
     """Ask the party's policy about each planned release; a party without one is checked against the example."""
     own = settings.parties.get(party)
-    policy = Policy.load(own.policy) if own and own.policy else Policy.parse(example())
+    policy = policy_of(settings, party) or Policy.parse(example())
     home = Path(own.home) if own and own.home else None
     ledger = Ledger(home / "ledger.sqlite") if home and (home / "ledger.sqlite").exists() else Ledger(":memory:")
     rows = []
@@ -135,8 +177,9 @@ def _planned_rows(settings: RunSettings, party: str, planned: list[Planned], cos
         except PolicyRefusal as refusal:
             verdict = str(refusal)
         rows.append(
-            {"party": party, "what": mechanism.what, "times": times, "verb": verb, "mechanism": mechanism.name,
-             **cost, "policy": own.policy if own and own.policy else "default", "verdict": verdict}
+            {"party": party, "what": mechanism.what, "times": times, "seen": _SEEN.get(verb, verb),
+             "mechanism": mechanism.name, **cost, "policy": own.policy if own and own.policy else "default",
+             "verdict": verdict}
         )  # fmt: skip
     return rows
 

@@ -1,0 +1,104 @@
+"""What everything that left a party costs together: for one word, for a document, and where users are known for a user.
+
+A document of L words that is replaced by another of the same length is L words at once: whoever reads a guarantee for
+words as one for documents is off by the length of a document, so both stand first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tertulia.corpus import Corpus, Vocabulary
+from tertulia.federation.house import HouseRules, parts_of
+from tertulia.federation.run import Run
+from tertulia.models import Topics
+from tertulia.privacy import accounting
+from tertulia.privacy.accounting import Guarantee
+from tertulia.privacy.ledger import Ledger, Release
+from tertulia.privacy.mechanisms import Adjacency, Unit
+from tertulia.privacy.policy import Policy
+from tertulia.privacy.units import Bounds
+
+Rows = list[dict[str, Any]]
+Spent = Callable[[Unit, Bounds], Guarantee]  # by replacing one unit with another
+
+
+class Lengths(NamedTuple):
+    """How many words a party's training documents have."""
+
+    average: int  # rounded up
+    longest: int
+
+    @classmethod
+    def of(cls, corpus: Corpus, vocabulary: Vocabulary | None, left_out: float) -> Lengths:
+        """Count the words that take part: those of the vocabulary, if it is known."""
+        train = parts_of(corpus, left_out)["train"]
+        lengths = (train if vocabulary is None else train.encode(vocabulary)).lengths
+        return cls(math.ceil(lengths.mean()), int(lengths.max())) if len(lengths) else cls(0, 0)
+
+
+def totals_of_run(run: Run, party: str, ledger: Ledger, delta: float) -> Rows:
+    """What a party's ledger adds up to."""
+    directory = run.party_directory(party)
+    rules, own = HouseRules.load(directory), directory / "policy.toml"
+    policy = Policy.load(own) if own.exists() else Policy()
+
+    def spent(unit: Unit, bounds: Bounds) -> Guarantee:
+        return ledger.spent(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)
+
+    scope = "in this run" if rules.home is None else "in all runs with this home"
+    lengths = _lengths(run, party, rules.heldout + rules.validation)
+    return [{"party": party, **row, "holds": scope} for row in totals(ledger.releases(), spent, lengths, policy)]
+
+
+def totals_of_plan(releases: Sequence[Release], lengths: Lengths, policy: Policy, delta: float) -> Rows:
+    """What a run would add to a party's ledger, taken by itself."""
+
+    def spent(unit: Unit, bounds: Bounds) -> Guarantee:
+        return accounting.spent(releases, unit, Adjacency.SUBSTITUTE, delta, bounds)
+
+    return [{**row, "holds": "in this run"} for row in totals(releases, spent, lengths, policy)]
+
+
+def _lengths(run: Run, party: str, left_out: float) -> Lengths | None:
+    stored, model = run.party_directory(party) / "corpus", run.directory / "model"
+    if not (stored / "corpus.json").exists():
+        return None
+    vocabulary = Topics.load(model).vocabulary if model.exists() else None
+    return Lengths.of(Corpus.load(stored), vocabulary, left_out)
+
+
+def totals(releases: Sequence[Release], spent: Spent, lengths: Lengths | None, policy: Policy) -> Rows:
+    """One row each for a word, an average document, the longest one, and a user if there are such."""
+    rows = [_row("a word", Unit.TOKEN, 1, spent(Unit.TOKEN, Bounds()))]
+    sizes = {} if lengths is None else {"an average document": lengths.average, "the longest document": lengths.longest}
+    for name, size in sizes.items():
+        rows.append(_row(name, Unit.DOCUMENT, size, spent(Unit.DOCUMENT, Bounds(size))))
+    documents = policy.max_documents_per_user
+    if documents is not None or any(release.unit is Unit.USER for release in releases):
+        longest = None if lengths is None else lengths.longest
+        rows.append(_row("a user", Unit.USER, None, spent(Unit.USER, Bounds(longest, documents))))
+    return rows
+
+
+def _row(of: str, unit: Unit, words: int | None, cost: Guarantee) -> dict[str, Any]:
+    size = f" ({words} words)" if unit is Unit.DOCUMENT else ""
+    said = f"a document holds at most {words} tokens"  # in `of`
+    return {
+        "of": f"{of}{size}",
+        "unit": unit.value,
+        "words": words,
+        "honest epsilon": epsilon(cost.epsilon),
+        "remarks": "; ".join(a for a in cost.assumptions if a != said),
+    }
+
+
+def epsilon(value: float) -> str:
+    """Epsilon for people.
+
+    >>> epsilon(8.0), epsilon(float("inf"))
+    ('8', 'infinite (non-private)')
+    """
+    return "infinite (non-private)" if math.isinf(value) else f"{value:.4g}"

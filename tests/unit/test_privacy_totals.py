@@ -1,0 +1,97 @@
+"""What everything costs together: words, documents and users told apart, and derived things not told as free."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.kernels.channel import Channel
+from tertulia.privacy.channels import TokenReports
+from tertulia.privacy.ledger import Ledger, Release
+from tertulia.privacy.mechanisms import Adjacency, Clear, Derived, DiscreteLaplace, Public, Unit
+from tertulia.privacy.policy import Policy
+from tertulia.privacy.users import UserReports
+from tertulia.view.totals import Lengths, totals
+
+KRR = TokenReports("reports of tokens", channel=Channel("krr", 8.0, V=2949))
+
+
+def release(mechanism, name, verb="sum"):
+    return Release.of(
+        mechanism, id=name, party="north", round=1, step="m:s", verb=verb, message_hash="ff", x=np.zeros(4)
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    yield ledger
+    ledger.close()
+
+
+def table(ledger, delta, lengths=None, policy=""):
+    spent = lambda unit, bounds: ledger.spent(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)  # noqa: E731
+    return {row["of"]: row for row in totals(ledger.releases(), spent, lengths, Policy.parse(policy))}
+
+
+def test_a_document_costs_as_its_length_says(ledger):
+    ledger.record(release(KRR, "a"))
+    ledger.record(release(Derived("topic-word counts", parents=("a",)), "b"))
+    pure = table(ledger, 0.0, Lengths(63, 120))
+    assert {of: row["honest epsilon"] for of, row in pure.items()} == {
+        "a word": "8", "an average document (63 words)": "504", "the longest document (120 words)": "960",
+    }  # fmt: skip
+    assert float(table(ledger, 1e-6, Lengths(63, 120))["the longest document (120 words)"]["honest epsilon"]) == 687.5
+
+
+def test_what_is_derived_costs_as_its_sources_and_nothing_twice(ledger):
+    ledger.record(release(KRR, "a"))
+    ledger.record(release(Public("number of documents"), "n"))
+    ledger.record(release(Derived("counts", parents=("a",)), "b"))
+    ledger.record(release(Derived("shares", parents=("b", "n")), "c"))
+    ledger.record(release(Derived("sizes", parents=("n",)), "d"))
+    rows = {row.what: row for row in ledger.table(delta=0.0)}
+    for what, sources in (("counts", ("reports of tokens",)), ("shares", ("number of documents", "reports of tokens"))):
+        assert rows[what].sources == sources
+        assert rows[what].honest.epsilon == pytest.approx(8.0)
+    assert (rows["counts"].unit, rows["counts"].adjacency) == (Unit.TOKEN, Adjacency.SUBSTITUTE)
+    assert "the lengths of documents are public" in rows["counts"].honest.assumptions
+    assert rows["sizes"].honest.epsilon == 0  # what is public is free, also when it is derived from
+    assert table(ledger, 0.0)["a word"]["honest epsilon"] == "8"
+
+
+def test_what_is_derived_from_several_rounds_of_noise_costs_all_of_them(ledger):
+    for name in "abc":
+        ledger.record(release(DiscreteLaplace("counts", 1, 0.5), name))
+        ledger.record(release(Derived("model", parents=(name,)), f"{name}'"))
+    (row,) = [row for row in ledger.table(delta=0.0) if row.what == "model"]
+    assert (row.honest.epsilon, row.unit, row.adjacency) == (1.5, Unit.DOCUMENT, Adjacency.ADD_REMOVE)
+
+
+def test_clear_things_cost_everything_for_everybody(ledger):
+    ledger.record(release(KRR, "a"))
+    ledger.record(release(Clear("scores"), "b"))
+    rows = table(ledger, 1e-6, Lengths(5, 9))
+    assert len(rows) == 3
+    assert all(row["honest epsilon"].startswith("infinite") for row in rows.values())
+    assert all("scores left in the clear" in row["remarks"] for row in rows.values())
+
+
+def test_users_are_told_of_where_they_are_declared(ledger):
+    ledger.record(release(KRR, "a"))
+    assert "a user" not in table(ledger, 0.0, Lengths(5, 10))
+    assert table(ledger, 0.0, Lengths(5, 10), "max_documents_per_user = 3")["a user"]["honest epsilon"] == "240"
+    ledger.record(release(UserReports("reports", channel=Channel("krr", 2.0, V=50), tokens=6), "u"))
+    told = table(ledger, 0.0, Lengths(5, 10), "max_documents_per_user = 3")
+    assert told["a user"]["honest epsilon"] == "252"
+    assert told["a word"]["honest epsilon"] == "10"  # one report of each kind
+    assert told["an average document (5 words)"]["honest epsilon"] == "50"
+    assert told["the longest document (10 words)"]["honest epsilon"] == "92"  # of which only six are reported anew
+
+
+def test_lengths_are_those_of_training_documents_in_the_vocabulary():
+    texts = ["oak elm fir", "oak oak", "elm", ""]
+    corpus = Corpus.from_texts(texts, options=TextOptions(stop_words="none"))
+    assert Lengths.of(corpus, None, 0.0) == Lengths(math.ceil(6 / 4), 3)
+    assert Lengths.of(corpus, Vocabulary(("oak",)), 0.0) == Lengths(1, 2)
