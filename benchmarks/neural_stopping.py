@@ -1,9 +1,10 @@
 """How long to train a neural topic model on one machine, and on how many words: what `tt.ProdLDA` does by itself.
 
-`stopping`: for each corpus and seed ProdLDA is trained for one epoch (a control: this is what an early stop keeps if it
-goes wrong), for 50, until its loss stalls (the default), and with a quarter of the documents for validation. `words`:
-the default with 1,000, 2,000, 5,000 and all words of BBC. Scores are NPMI of ten top words (a window of ten tokens over
-all words of all documents) and diversity; LDA with as many topics, and random words, stand beside them.
+`stopping`: ProdLDA is trained on three quarters of the documents; the other quarter validates. Models of one and the
+same training are compared: after one epoch (a control: what an early stop keeps if it goes wrong), after 50, and the
+one that validation keeps. `epochs`: 50 epochs on all documents, and until the loss stalls. `words`: the default with
+1,000, 2,000, 5,000 and all words of BBC. Scores are NPMI of ten top words (a window of ten tokens over all words of all
+documents) and diversity; LDA with as many topics, and random words, stand beside them.
 """
 
 from __future__ import annotations
@@ -16,104 +17,128 @@ import numpy as np
 from benchmarks.common import data, finish, parser, say
 from benchmarks.gfedntm_corpora import Setting, synthetic
 from tertulia import LDA, ProdLDA, Topics
+from tertulia.api import chosen_words
 from tertulia.corpus import Corpus, read
 from tertulia.metrics import npmi, topic_diversity
+from tertulia.models.bags import Bags, Schedule
+from tertulia.models.convergence import stalled
+from tertulia.models.network import Network
+from tertulia.models.prodlda import Sizes
+from tertulia.models.training import Progress, train
+from tertulia.models.validation import validation_loss
 
 FILES = {"newsgroups": "newsgroups20.parquet", "titles": "mag_titles_fos.parquet", "bbc": "bbc_news.parquet"}
 TOPICS = {"newsgroups": 50, "titles": 50, "bbc": 50, "generated": 20}
-WAYS: dict[str, dict[str, Any]] = {
-    "one epoch": {"epochs": 1},
-    "50 epochs": {"epochs": 50},
-    "until it stalls": {},
-    "validated": {"validation": 0.25},
-}
+PARTS = ("stopping", "epochs", "words")
 SIZES = (1000, 2000, 5000, None)
+EPOCHS = 50
+Scores = dict[str, float]
 
 
-def corpus_of(name: str, documents: int | None = None) -> Corpus:
-    """Documents over all their words; generated ones are LDA's, 2,000 of 20 topics over 1,000 words."""
+def corpus_of(name: str) -> Corpus:
+    """All documents over all their words; generated ones are LDA's, 2,000 of 20 topics over 1,000 words."""
     if name != "generated":
-        corpus = read(data(FILES[name]), id="id")
-        return corpus.select(np.sort(np.random.default_rng(0).permutation(corpus.n_documents)[:documents]))
+        return read(data(FILES[name]), id="id")
     setting = Setting(nodes=1, words=1000, topics=20, shared=20, eta=0.02, training=2000, validation=1)
     return synthetic(setting, 0).parties["node0"]
 
 
-def scored(model: Topics, corpus: Corpus) -> dict[str, float]:
+def sample(corpus: Corpus, documents: int | None) -> Corpus:
+    """As many of its documents, all by default; coherence is counted in all of them in any case."""
+    chosen = np.random.default_rng(0).permutation(corpus.n_documents)[:documents]
+    return corpus.select(np.sort(chosen))
+
+
+def scored(model: Topics, corpus: Corpus) -> Scores:
     """Coherence and diversity."""
     return {"npmi": round(npmi(model, corpus).mean, 4), "diversity": round(topic_diversity(model), 4)}
 
 
-def trained(corpus: Corpus, topics: int, seed: int, **settings: Any) -> dict[str, float]:
+def stopping(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[str, Scores]:
+    """Models of one training, as `tt.ProdLDA(validation=0.25)` runs it and at least for 50 epochs."""
+    settings = ProdLDA(topics=topics)
+    corpus = corpus.encode(chosen_words(corpus, settings.vocabulary))
+    bags, held = Bags.of(corpus).parted(0.25, seed)
+    network = Network("prodlda", Sizes(len(corpus.vocabulary), topics), "batch")
+    schedule = Schedule.over(bags.n_documents, settings.batch_size, seed)
+    progress, losses, found = Progress(network.start(seed), network.resting(), 0.0), list[float](), {}
+
+    def noted(way: str) -> None:
+        model = Topics(network.topic_word(progress.weights, progress.statistics), corpus.vocabulary)
+        found[way] = {**scored(model, reference), "epochs": float(len(losses))}
+
+    ended = False
+    while not ended or len(losses) < EPOCHS:
+        steps = range(len(losses) * schedule.batches, (len(losses) + 1) * schedule.batches)
+        progress = train(network, progress, bags, schedule, steps, settings.learning_rate, settings.betas)
+        losses.append(validation_loss(network, progress.weights, held, seed))
+        if not ended and losses[-1] == min(losses):
+            noted("validated")
+        ended = ended or stalled(losses, settings.stop_after)
+        if len(losses) in (1, EPOCHS):
+            noted("one epoch" if len(losses) == 1 else "50 epochs")
+    return {**found, **controls(corpus, reference, topics, seed)}
+
+
+def trained(corpus: Corpus, reference: Corpus, topics: int, seed: int, **settings: Any) -> Scores:
     """One model's scores, the epochs that it was trained for, and CPU seconds."""
     begun = time.process_time()
     model = ProdLDA(topics=topics, **settings).fit(corpus, seed=seed)
     spent = round(time.process_time() - begun, 1)
-    return {**scored(model, corpus), "epochs": model.provenance["epochs"], "cpu_seconds": spent}
+    return {**scored(model, reference), "epochs": model.provenance["epochs"], "cpu_seconds": spent}
 
 
-def controls(corpus: Corpus, topics: int, seed: int) -> dict[str, dict[str, float]]:
-    """LDA on the same 2,000 words, and topics whose words are drawn by their frequency."""
-    lda = LDA(topics=topics, vocabulary={"max_words": 2000}).fit(corpus, seed=seed)
-    words = corpus.encode(lda.vocabulary)
-    order = np.random.default_rng(seed).exponential(size=(topics, len(lda.vocabulary)))
-    mass = np.maximum(np.bincount(words.words, minlength=len(lda.vocabulary)), 1) / order
-    random = Topics(mass / mass.sum(axis=1, keepdims=True), lda.vocabulary)
-    return {"lda": scored(lda, corpus), "random words": scored(random, corpus)}
+def controls(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[str, Scores]:
+    """LDA on the same words, and topics whose words are drawn by their frequency."""
+    lda = LDA(topics=topics, vocabulary={"min_documents": 1, "max_share": 1.0}).fit(corpus, seed=seed)
+    order = np.random.default_rng(seed).exponential(size=(topics, len(corpus.vocabulary)))
+    mass = np.maximum(np.bincount(corpus.words, minlength=len(corpus.vocabulary)), 1) / order
+    random = Topics(mass / mass.sum(axis=1, keepdims=True), corpus.vocabulary)
+    return {"lda": scored(lda, reference), "random words": scored(random, reference)}
 
 
-def stopping(name: str, seeds: range, documents: int | None) -> dict[str, list[dict[str, float]]]:
-    """All ways on one corpus, a result for each seed."""
-    corpus, found = corpus_of(name, documents), dict[str, list[dict[str, float]]]()
+def run(part: str, name: str, seed: int, documents: int | None) -> dict[str, Scores]:
+    """One part with one seed."""
+    reference, topics = corpus_of(name), TOPICS[name]
+    corpus = sample(reference, documents)
+    if part == "stopping":
+        return stopping(corpus, reference, topics, seed)
+    if part == "epochs":
+        ways: dict[str, dict[str, Any]] = {"50 epochs": {"epochs": EPOCHS}, "until it stalls": {}}
+    else:
+        ways = {str(size or "all"): {"vocabulary": {"max_words": size}} for size in SIZES}
+    return {way: trained(corpus, reference, topics, seed, **settings) for way, settings in ways.items()}
+
+
+def over_seeds(part: str, name: str, seeds: range, documents: int | None) -> dict[str, dict[str, Any]]:
+    """Each score's mean, standard deviation and values."""
+    runs = []
     for seed in seeds:
-        for way, settings in WAYS.items():
-            found.setdefault(way, []).append(trained(corpus, TOPICS[name], seed, **settings))
-            say(f"{name}, seed {seed}, {way}: {found[way][-1]}")
-        for control, result in controls(corpus, TOPICS[name], seed).items():
-            found.setdefault(control, []).append(result)
-    return found
+        runs.append(run(part, name, seed, documents))
+        say(f"{part}, {name}, seed {seed}: {runs[-1]}")
+    return {way: {key: spread([found[way][key] for found in runs]) for key in runs[0][way]} for way in runs[0]}
 
 
-def words(seeds: range) -> dict[str, list[dict[str, float]]]:
-    """The default on more or fewer words of BBC."""
-    corpus, found = corpus_of("bbc"), dict[str, list[dict[str, float]]]()
-    for size in SIZES:
-        vocabulary = {"max_words": size}
-        found[str(size or "all")] = [trained(corpus, 50, seed, vocabulary=vocabulary) for seed in seeds]
-        say(f"{size or 'all'} words: {found[str(size or 'all')]}")
-    return found
-
-
-def summary(results: list[dict[str, float]]) -> dict[str, Any]:
-    """Mean and standard deviation over seeds, and all values."""
-    found = {}
-    for key in results[0]:
-        values = [result[key] for result in results]
-        found[key] = {"mean": round(float(np.mean(values)), 4), "sd": round(float(np.std(values)), 4), "all": values}
-    return found
+def spread(values: list[float]) -> dict[str, Any]:
+    """Mean, standard deviation, and the values."""
+    return {"mean": round(float(np.mean(values)), 4), "sd": round(float(np.std(values)), 4), "all": values}
 
 
 def main() -> None:
     """Run the benchmark."""
     options = parser("How long to train a neural topic model, and on how many words")
-    options.add_argument("--corpora", nargs="*", choices=list(TOPICS), help="all by default")
+    options.add_argument("--parts", nargs="*", choices=PARTS, default=PARTS)
+    options.add_argument("--corpora", nargs="*", choices=list(TOPICS), default=list(TOPICS))
     options.add_argument("--seeds", type=int, default=3)
-    options.add_argument("--documents", type=int, help="of each corpus at most; all by default")
-    options.add_argument("--words", action="store_true", help="only the sizes of the vocabulary")
+    options.add_argument("--documents", type=int, help="to train on, of each corpus; all by default")
     chosen = options.parse_args()
-    seeds = range(1 if chosen.quick else chosen.seeds)
-    names = chosen.corpora or (["bbc", "generated"] if chosen.quick else list(TOPICS))
-    runs = {} if chosen.words else {name: stopping(name, seeds, chosen.documents) for name in names}
-    sizes = words(seeds) if chosen.words or not (chosen.quick or chosen.corpora) else {}
-    finish(
-        {
-            "benchmark": "neural_stopping",
-            "seeds": len(seeds),
-            "documents": chosen.documents or "all",
-            "stopping": {name: {way: summary(r) for way, r in found.items()} for name, found in runs.items()},
-            "words": {size: summary(results) for size, results in sizes.items()},
-        }
-    )
+    names, seeds = ["bbc", "generated"] if chosen.quick else chosen.corpora, range(1 if chosen.quick else chosen.seeds)
+    corpora = {part: ["bbc"] if part == "words" else names for part in chosen.parts}
+    found = {
+        part: {name: over_seeds(part, name, seeds, chosen.documents) for name in corpora[part]} for part in chosen.parts
+    }
+    about = {"seeds": len(seeds), "documents": chosen.documents or "all"}
+    finish({"benchmark": "neural_stopping", **about, **found})
 
 
 if __name__ == "__main__":
