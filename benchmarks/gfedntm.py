@@ -47,7 +47,7 @@ def sizes(chosen: argparse.Namespace) -> Sizes:
     """What to run; the paper's by default."""
     if chosen.quick:
         small = Setting(nodes=3, words=600, topics=20, shared=4, eta=0.05, training=400, validation=60)
-        return Sizes(small, {"epochs": 30, "batch_size": 100, "learning_rate": 0.005}, [2, 14], [0.2], 1)
+        return Sizes(small, {"epochs": 30, "batch_size": 100, "learning_rate": 0.005}, [2, 14], [0.2], chosen.runs)
     setting = Setting(training=chosen.documents, validation=chosen.documents // 10)
     training = {"epochs": chosen.epochs, "batch_size": 160, "learning_rate": 0.005}
     return Sizes(setting, training, chosen.shared, chosen.etas, chosen.runs)
