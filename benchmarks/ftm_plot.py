@@ -38,12 +38,12 @@ def draw(result: Result, folder: Path) -> list[Path]:
 
 def _likelihood(result: Result) -> Any:
     """Each party alone, together, pooled (fig. 4/5); together against epsilon (fig. 5/6)."""
-    figure, (bars, lines) = plt.subplots(1, 2, figsize=(12, 4.6))
+    figure, (bars, lines) = plt.subplots(1, 2, figsize=(14, 4.6))
     clear = result["ll_federated_clear"]
     shown = {
         **{f"{party} alone": (value, GREY) for party, value in result["ll_single"].items()},
         "federated,\nLDA": (clear["lda"], BLUE),
-        "federated,\nSentenceLDA": (clear["sentence"], GREEN),
+        "federated,\nSentence": (clear["sentence"], GREEN),
         "side by\nside": (result["ll_concatenation"], GREY),
         **{f"pooled,\n{K} topics": (value, "#1f2937") for K, value in result["ll_pooled"].items()},
     }
@@ -52,7 +52,7 @@ def _likelihood(result: Result) -> Any:
         bars.bar(x, value - unigram, color=colour, width=0.7)
         bars.annotate(f"{value:.2f}", (x, value - unigram), ha="center", va="bottom" if value > unigram else "top")
         shown[name] = (value, colour)
-    bars.set_xticks(range(len(shown)), list(shown), fontsize=8)
+    bars.set_xticks(range(len(shown)), list(shown), fontsize=7)
     bars.axhline(0, color="black", linewidth=0.8)
     bars.set_ylabel(f"log likelihood of a token, above unigram ({unigram:.2f})")
     bars.set_title("Without noise")

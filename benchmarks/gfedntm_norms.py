@@ -62,7 +62,7 @@ class Norm:
         if self.kind == "renormed":
             scale = torch.sqrt((variance + EPS) / (known_variance + EPS)).detach()
             shift = ((mean - known_mean) * torch.rsqrt(known_variance + EPS)).detach()
-            return _scaled(raw, mean, variance) * scale + shift
+            return torch.addcmul(shift, _scaled(raw, mean, variance), scale)
         if self.kind == "mixed":
             middle = self.share * mean + (1 - self.share) * known_mean
             spread = self.share * (variance + (mean - middle) ** 2)
@@ -75,7 +75,7 @@ class Norm:
     def inferring(self) -> Norm:
         """The same for documents that are read, and for topics: where a batch's statistics were used, the shared."""
         statistics = np.concatenate([part.numpy() for part in self.given], axis=1)
-        kinds = {"batch": "frozen", "renormed": "frozen", "mixed": "frozen", "background": "layer"}
+        kinds = {"batch": "frozen", "renormed": "frozen", "mixed": "frozen"}
         kind = kinds.get(self.kind, self.kind)
         return Norm(kind, statistics, self.log_frequency, self.share, self.given[0].shape[1])
 

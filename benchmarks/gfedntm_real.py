@@ -7,6 +7,7 @@ smaller batches. Controls: lists of words drawn at random, the node's own model 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,15 @@ from tertulia.metrics.recovery import amwmd
 _DIRECTORATES = ("BIO", "CSE", "ENG", "GEO", "MPS")
 
 
-def real(quick: bool, titles: int, where: Path, seeds: int) -> dict[str, Any]:
-    """AMWMD by data set; grants are left out of a quick run, as embedding whole abstracts takes minutes."""
-    sets = {"titles": (_parties("mag_titles_fos", "label", 200 if quick else titles), 200)}
-    if not quick:
-        sets["grants"] = (_parties("nsf_awards_fy2026", "party", None, _DIRECTORATES), 64)
-    return {name: cover(name, parties, batch, where, seeds) for name, (parties, batch) in sets.items()}
+def real(sets: Sequence[str], titles: int, where: Path, seeds: int) -> dict[str, Any]:
+    """AMWMD by data set."""
+    found = {}
+    if "titles" in sets:
+        found["titles"] = cover("titles", _parties("mag_titles_fos", "label", titles), 200, where, seeds)
+    if "grants" in sets:
+        parties = _parties("nsf_awards_fy2026", "party", None, _DIRECTORATES)
+        found["grants"] = cover("grants", parties, 64, where, seeds)
+    return found
 
 
 def cover(name: str, parties: dict[str, Corpus], batch_size: int, where: Path, seeds: int) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def _verdicts(result: Mapping[str, Any], unigram: float) -> list[str]:
     return [
         _verdict("federated below every participant alone", result["ppl_federated"] < result["ppl_single_best"]),
         _verdict("word relations raise NPMI at tau 0.3", result["consistency_gain_npmi"] > 0),
-        _verdict("sigma 0.25 learns something (below the unigram)", noisy < unigram),
+        _verdict("sigma 0.25 on all words learns something (below the unigram)", noisy < unigram),
         f"- with sigma 0.25, UMass is above LDA's for {ahead} of {len(result['coherence'])} numbers of topics",
     ]
 

@@ -185,7 +185,7 @@ class NeuralSettings(Settings):
     learning_rate: float = Field(default=0.002, gt=0)
     betas: tuple[Share, Share] = (0.99, 0.99)
     validation: float = Field(default=0.0, ge=0, lt=1)  # share of documents that only tell when to stop; 0: no stopping
-    stop_after: Positive = 20  # epochs (or rounds of local steps) whose loss must beat that of as many before
+    stop_after: Positive = 20  # epochs whose loss must beat that of as many before
     vocabulary: NeuralVocabulary = NeuralVocabulary()
 
     @model_validator(mode="after")
@@ -205,10 +205,10 @@ class GFedNTMSettings(NeuralSettings):
     seed: int | None = None  # of weights, batches and dropout; None: the run's
     rounds: Positive | None = None  # the most, whatever the epochs
     averaging: Literal["syncopt", "fedavg", "fedadam"] = "syncopt"
-    local_steps: Positive = 100  # between two rounds of fedavg or fedadam
+    local_steps: Positive = 10  # between two rounds of fedavg or fedadam
     local_moments: Literal["averaged", "fresh"] = "averaged"  # Adam's travel with the weights: 3 times the bytes
     optimiser: Literal["sgd", "adam"] = "adam"
-    server_rate: float | None = Field(default=None, gt=0)  # None: 1 for fedavg; 0.03 for fedadam
+    server_rate: float | None = Field(default=None, gt=0)  # None: 1; fedadam: 0.15 * learning_rate * local_steps
     server_tau: float = Field(default=1e-3, gt=0)  # of fedadam: changes of weights much smaller than this count less
     tolerance: float = Field(default=1e-6, ge=0)  # stop when the weights' relative change stays below this
     patience: Positive = 20  # for so many steps

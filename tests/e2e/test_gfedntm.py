@@ -44,8 +44,8 @@ def test_two_hundred_federated_steps_equal_centralised_ones(parties):
         {"optimiser": "sgd"},
         {"compression": "fp16"},
         {"compression": "topk", "keep": 0.2},
-        {"averaging": "fedavg", "local_steps": 10, "rounds": 6},
-        {"averaging": "fedadam", "local_steps": 10, "rounds": 6, "server_rate": 0.02},
+        {"averaging": "fedavg", "rounds": 6},
+        {"averaging": "fedadam", "rounds": 6},
     ],
 )
 def test_every_way_of_training_learns(settings, parties):

@@ -121,14 +121,9 @@ class Visit:
         return arrays
 
     def seal(self, reply: Any) -> Any:
-        """Make a reply ready to leave: every field released; for `mean`, multiplied by its weight here at home.
-
-        A single reply may leave fields out: None is not released, as it holds nothing.
-        """
+        """Make a reply ready to leave: every field released; for `mean`, multiplied by its weight here at home."""
         fields = {f.name: getattr(reply, f.name) for f in dataclasses.fields(reply)}
         for name, value in fields.items():
-            if value is None and self._ask.verb == "each":
-                continue
             if not isinstance(value, Released) or value.release_id is None:
                 raise Unreleased(f"field '{name}' of {type(reply).__name__} was not released: use `party.release(...)`")
         if self._ask.verb == "mean":

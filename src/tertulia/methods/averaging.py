@@ -17,7 +17,8 @@ import numpy as np
 
 from tertulia.arrays import Array
 from tertulia.federation.types import Federation, Party, message, step
-from tertulia.methods.neural import OwnModel, State, Task, check_finite, finished, task_of
+from tertulia.methods.limits import check_finite, ends_epoch, finished, with_loss
+from tertulia.methods.neural import OwnModel, State, Task, task_of
 from tertulia.methods.neural_terms import DOCUMENTS, LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS, NeuralTerms
 from tertulia.methods.optimisers import FEDADAM_RATE, Moments, fedadam
 from tertulia.methods.stopping import checked
@@ -90,12 +91,10 @@ def average_rounds(fed: Federation, config: NeuralTerms, state: State) -> State:
     """Rounds of local steps, until a limit is reached or validation no longer improves."""
     while not finished(config, state, config.local_steps):
         update = fed.mean(train_locally, task_of(config, state))
-        state = _moved(config, state, update)
         told = {"loss": float(update.loss)}
-        if config.validation:
+        state = with_loss(config, _moved(config, state, update), told["loss"], config.local_steps)
+        if config.validation and ends_epoch(config, state, config.local_steps):
             state, told["validation"] = checked(fed, config, state)
-        else:
-            state = dataclasses.replace(state, losses=(*state.losses, told["loss"]))
         if finished(config, state, config.local_steps):
             state = measured(fed, config, state)
         state = fed.commit(state, durable=config.checkpoint_every, **told)
@@ -107,7 +106,7 @@ def _moved(config: NeuralTerms, state: State, update: LocalUpdate) -> State:
     if config.averaging == "fedavg":
         weights = state.weights + (config.server_rate or 1.0) * update.change
     else:
-        rate = config.server_rate or FEDADAM_RATE
+        rate = config.server_rate or FEDADAM_RATE * config.learning_rate * config.local_steps
         weights, outer = fedadam(state.weights, update.change, outer, rate, config.server_tau)
     check_finite(weights)
     moments = state.moments

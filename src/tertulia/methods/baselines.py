@@ -12,7 +12,7 @@ import numpy as np
 
 from tertulia.corpus import Vocabulary
 from tertulia.federation.types import Federation, PartyId, Planned, message
-from tertulia.methods.ftm import DOCUMENTS, LocalModel, Task, train_local
+from tertulia.methods.ftm import DOCUMENTS, SizedModel, Task, train_local
 from tertulia.methods.local import SIZES, WHAT, TrainingTerms, in_clear
 from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
@@ -31,7 +31,7 @@ class State:
     """What the server keeps: the vocabulary, then also the models."""
 
     words: tuple[str, ...]
-    models: dict[PartyId, LocalModel]
+    models: dict[PartyId, SizedModel]
 
 
 def plan(config: AloneTerms) -> list[Planned]:

@@ -55,11 +55,17 @@ class Task:
 
 @message
 class LocalModel:
-    """What a party pushes: M^_p, how many documents stand behind it, and how many tokens behind each topic."""
+    """What a party pushes: M^_p, and how many documents stand behind it."""
 
     topic_word: Array  # [K_p, V]
     documents: Array  # scalar
-    sizes: Array | None  # [K_p]
+
+
+@message
+class SizedModel(LocalModel):
+    """The same, and how many tokens stand behind each topic."""
+
+    sizes: Array  # [K_p]
 
 
 @message
@@ -101,11 +107,11 @@ def train_local(party: Party, state: Chain | None, ask: Task) -> tuple[Chain, Lo
     start = None if state is None or ask.model is None else _taken_over(party, state, ask.model)
     local = train_party(party, corpus, start, ask.training)
     pushed = local.topic_word.astype(np.float32)  # line 24 and topic-wise normalisation
-    return Chain(local.z, pushed), LocalModel(
-        party.release(pushed, local.way_out),
-        party.release(np.array(corpus.n_documents), DOCUMENTS),
-        party.release(local.sizes, replace(local.way_out, what=SIZES)) if ask.sizes else None,
-    )
+    model = LocalModel(party.release(pushed, local.way_out), party.release(np.array(corpus.n_documents), DOCUMENTS))
+    if ask.sizes:
+        sizes = party.release(local.sizes, replace(local.way_out, what=SIZES))
+        model = SizedModel(model.topic_word, model.documents, sizes)
+    return Chain(local.z, pushed), model
 
 
 @step
@@ -191,8 +197,8 @@ def _tells_sizes(config: FTMTerms) -> bool:
 
 def _sizes(models: dict[PartyId, LocalModel], part_of: Array) -> F64 | None:
     """A global topic is as large as all local ones that went into it."""
-    told = [model.sizes for model in models.values() if model.sizes is not None]
-    return np.bincount(part_of, np.concatenate(told)).astype(np.float64) if told else None
+    sizes = [model.sizes for model in models.values() if isinstance(model, SizedModel)]
+    return np.bincount(part_of, np.concatenate(sizes)).astype(np.float64) if sizes else None
 
 
 def _alpha(config: FTMTerms, topics: int) -> F64:
@@ -212,5 +218,6 @@ def _result(config: FTMTerms, state: State) -> Trained:
         known = None if sizes is None or not sizes.any() else sizes  # reports may tell of no token at all
         return Topics(topic_word, vocabulary, _alpha(config, len(topic_word)), config.beta, known)
 
-    local = {party: topics(model, state.models[party].sizes) for party, model in state.composed.items()}
+    own_sizes = {party: getattr(model, "sizes", None) for party, model in state.models.items()}
+    local = {party: topics(model, own_sizes[party]) for party, model in state.composed.items()}
     return Trained(topics(state.topic_word, state.sizes), local)

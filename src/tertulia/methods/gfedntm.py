@@ -26,6 +26,7 @@ from tertulia.federation.types import Federation, Party, Planned, Step, message,
 from tertulia.methods.attempts import Attempt, attempted
 from tertulia.methods.averaging import average_rounds, train_alone, train_locally
 from tertulia.methods.compression import block_norms, halved, largest, spread, taken, without
+from tertulia.methods.limits import check_finite, ends_epoch, finished, with_loss
 from tertulia.methods.neural import (
     Known,
     Memory,
@@ -34,15 +35,11 @@ from tertulia.methods.neural import (
     Sums,
     Task,
     Update,
-    batches_of,
     begin,
-    check_finite,
     count_documents,
-    finished,
     result,
     result_alone,
     task_of,
-    with_loss,
 )  # fmt: skip
 from tertulia.methods.neural_terms import (
     DOCUMENTS,
@@ -198,7 +195,7 @@ def train(fed: Federation, config: NeuralTerms, state: State | None = None) -> T
         (gradient, statistics, loss), attempt = attempted(fed, state.attempt, partial(_averaged, config, state))
         state = with_loss(config, _moved(config, state, gradient, statistics, attempt), loss)
         told = {"loss": loss}
-        if config.validation and state.step % batches_of(config, state) == 0:
+        if config.validation and ends_epoch(config, state):
             state, told["validation"] = checked(fed, config, state)
         if finished(config, state):
             state = measured(fed, config, state)

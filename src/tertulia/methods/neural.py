@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +19,6 @@ from tertulia.methods.trained import Trained
 from tertulia.methods.vocabulary import agree
 from tertulia.models import Topics
 from tertulia.models.bags import Bags, Schedule, bags_of
-from tertulia.models.convergence import MOST_EPOCHS, stalled
 from tertulia.models.embeddings import embeddings_of
 from tertulia.models.encoder import Encoder, architecture_of, network_of
 from tertulia.models.network import Network
@@ -150,7 +148,7 @@ class State:
     moments: Moments
     calm: int  # steps in a row in which the weights hardly moved
     embedding_size: int
-    losses: tuple[float, ...] = ()  # of epochs (or rounds of local steps): of validation, else of training
+    losses: tuple[float, ...] = ()  # of epochs: of validation, else of training
     epoch_loss: float = 0.0  # summed over the steps of this epoch
     outer: Moments | None = None  # FedAdam's own, beside those of local steps
     best: Best | None = None  # None: nothing was validated
@@ -246,40 +244,6 @@ def _local_steps(config: NeuralTerms) -> int:
 def _local_moments(config: NeuralTerms, state: State) -> Moments | None:
     shared = config.averaging != "syncopt" and config.local_moments == "averaged"
     return state.moments if shared and config.scenario != "alone" else None
-
-
-def finished(config: NeuralTerms, state: State, steps: int = 1) -> bool:
-    """The paper's rules: the weights have stalled, the limit is reached, or validation no longer improves.
-
-    Where no number of epochs is given, training ends when its loss stalls, by the rule of one machine.
-    """
-    limit = (config.epochs or MOST_EPOCHS) * batches_of(config, state)
-    if config.rounds is not None:
-        limit = min(limit, config.rounds * steps)
-    by_loss = config.validation > 0 or config.epochs is None
-    return (
-        state.step >= limit or state.calm >= config.patience or (by_loss and stalled(state.losses, config.stop_after))
-    )
-
-
-def with_loss(config: NeuralTerms, state: State, loss: float) -> State:
-    """Add the training loss of the step just taken to its epoch; complete epochs are noted, unless validated."""
-    total, batches = state.epoch_loss + loss, batches_of(config, state)
-    if state.step % batches:
-        return dataclasses.replace(state, epoch_loss=total)
-    losses = state.losses if config.validation else (*state.losses, total / batches)
-    return dataclasses.replace(state, epoch_loss=0.0, losses=losses)
-
-
-def check_finite(*numbers: Array) -> None:
-    """Training that has diverged must not go on as if nothing were: at a party or at the server, it ends here."""
-    if not all(np.all(np.isfinite(part)) for part in numbers):
-        raise InputError("training has diverged (a gradient, a loss or a weight is not finite): lower `learning_rate`")
-
-
-def batches_of(config: NeuralTerms, state: State) -> int:
-    """How many steps an epoch has."""
-    return Schedule.over(state.documents, config.batch_size, 0).batches
 
 
 def result(config: NeuralTerms, state: State) -> Trained:
