@@ -10,7 +10,7 @@ from tertulia.arrays import Array
 from tertulia.federation.types import message
 
 _EPSILON = 1e-8  # of Adam
-FEDADAM_RATE = 0.15  # of the farthest that local steps can go: chosen on other corpora than those in docs/gfedntm.md
+FEDADAM_RATE = 0.15  # of the farthest that local steps can go; docs/gfedntm.md says where it fails
 _FEDADAM_BETAS = 0.9, 0.99  # as Reddi et al. have them in all their experiments
 
 
