@@ -1,4 +1,4 @@
-"""Documents at parties with which norms are compared: 20 Newsgroups by super-group, and generated ones."""
+"""Documents at parties with which norms are compared: 20 Newsgroups by super-group, BBC by section, and generated."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.common import newsgroups
+from benchmarks.common import data, newsgroups
 from benchmarks.gfedntm_corpora import Setting, synthetic
 from tertulia.arrays import F64
-from tertulia.corpus import Corpus, Vocabulary, propose
+from tertulia.corpus import Corpus, Vocabulary, propose, read
 from tertulia.models.bags import Bags
 
 
@@ -22,10 +22,13 @@ class Task(NamedTuple):
     truth: tuple[F64, F64, Corpus] | None  # beta, theta and the documents that have it, where text is generated
 
 
-def real(topics: int) -> Task:
-    """20 Newsgroups over its 2,000 most frequent words."""
-    corpus = newsgroups(label="party")
-    proposal = propose(corpus)
+def real(name: str, topics: int) -> Task:
+    """20 Newsgroups or BBC news over their 2,000 most frequent words."""
+    if name == "newsgroups":
+        corpus = newsgroups(label="party")
+    else:
+        corpus = read(data("bbc_news.parquet"), id="id", label="label")
+    proposal = propose(corpus, 5, 0.5)
     order = np.argsort(-np.asarray(proposal.counts), kind="stable")[:2000]
     corpus = corpus.encode(Vocabulary(tuple(sorted(proposal.words[v] for v in order))))
     labels = corpus.table["label"].to_numpy()
