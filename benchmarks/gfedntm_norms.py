@@ -1,8 +1,8 @@
 """Norms of a neural topic model between parties: what FedAvg loses by each, and if SyncOpt can ask once a step.
 
 20 Newsgroups (six natural parties), BBC news (a party is a section) and generated corpora (nodes with topics of their
-own). BatchNorm with everybody's statistics, which SyncOpt sums in four questions a step, is the reference; it is trained
-in one place, which it equals.
+own). BatchNorm with everybody's statistics, which SyncOpt sums in four questions a step, is the reference; it is
+trained in one place, which it equals.
 
 | norm | encoder and decoder are normalised by |
 |---|---|
