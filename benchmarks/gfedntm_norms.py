@@ -208,8 +208,16 @@ def asked_once(trainer: Trainer, steps: int) -> dict[str, float]:
     return trainer.scores(Model(flat, running.astype(np.float32), None, 0.0))
 
 
-def averaged(trainer: Trainer, rounds: int, local_steps: int, rate: float | None, tau: float) -> dict[str, float]:
-    """FedAvg with averaged moments; with a server's rate, FedAdam."""
+class Server(NamedTuple):
+    """FedAdam's settings."""
+
+    rate: float
+    tau: float
+    momentum: float
+
+
+def averaged(trainer: Trainer, rounds: int, local_steps: int, server: Server | None) -> dict[str, float]:
+    """FedAvg with averaged moments; with a server's settings, FedAdam."""
     parties = trainer.task.parties
     shares = np.array([bags.n_documents for bags in parties.values()], np.float64)
     shares /= shares.sum()
@@ -217,19 +225,19 @@ def averaged(trainer: Trainer, rounds: int, local_steps: int, rate: float | None
     for turn in range(rounds):
         turns = range(turn * local_steps, (turn + 1) * local_steps)
         ends = [trainer.steps(model, b, turns, s, False) for b, s in zip(parties.values(), shares, strict=True)]
-        model, outer = _combined(model, ends, shares, rate, tau, outer)
+        model, outer = _combined(model, ends, shares, server, outer)
     return trainer.scores(model)
 
 
 def _combined(
-    model: Model, ends: list[Model], shares: F64, rate: float | None, tau: float, outer: Outer | None
+    model: Model, ends: list[Model], shares: F64, server: Server | None, outer: Outer | None
 ) -> tuple[Model, Outer | None]:
     def mean(parts: list[Array]) -> Array:
         return np.average(parts, axis=0, weights=shares).astype(np.float32)
 
     flat = mean([end.flat for end in ends])
-    if rate is not None:
-        flat, outer = fedadam(model.flat, flat - model.flat, outer, rate, tau)
+    if server is not None:
+        flat, outer = fedadam(model.flat, flat - model.flat, outer, *server)
     centre = mean([end.statistics[0] for end in ends])
     square = mean([end.statistics[1] + end.statistics[0] ** 2 for end in ends])
     known = [end.moments for end in ends if end.moments is not None]
@@ -254,9 +262,13 @@ def main() -> None:
     options.add_argument("--steps", type=int, default=6000, help="of training in one place")
     options.add_argument("--topics", type=int, default=50, help="of 20 Newsgroups and BBC")
     options.add_argument("--server-rate", type=float, help="of FedAdam; without, FedAvg")
-    options.add_argument("--server-tau", type=float, default=1e-3)
+    options.add_argument("--server-tau", type=float, default=0.1)
+    options.add_argument("--server-momentum", type=float, default=0.0)
     chosen = options.parse_args()
     torch.set_num_threads(1)
+    server = None
+    if chosen.server_rate is not None:
+        server = Server(chosen.server_rate, chosen.server_tau, chosen.server_momentum)
     result: dict[str, Any] = {"seeds": chosen.seeds}
     for name in chosen.corpora:
         rows: dict[str, list[dict[str, float]]] = {}
@@ -272,7 +284,7 @@ def main() -> None:
             local = (33, 0.002) if name == "generated" else (size, rate)
             for kind in chosen.averaged:
                 trainer = Trainer(task, kind, seed, local[1], local[0])
-                found = averaged(trainer, chosen.rounds, chosen.local_steps, chosen.server_rate, chosen.server_tau)
+                found = averaged(trainer, chosen.rounds, chosen.local_steps, server)
                 rows.setdefault(f"{kind}, averaged", []).append(found)
                 say(f"{name}, seed {seed}, {kind}, {chosen.rounds} rounds: {found}")
         result[name] = {

@@ -208,8 +208,9 @@ class GFedNTMSettings(NeuralSettings):
     local_steps: Positive = 10  # between two rounds of fedavg or fedadam
     local_moments: Literal["averaged", "fresh"] = "averaged"  # Adam's travel with the weights: 3 times the bytes
     optimiser: Literal["sgd", "adam"] = "adam"
-    server_rate: float | None = Field(default=None, gt=0)  # None: 1; fedadam: 0.15 * learning_rate * local_steps
-    server_tau: float = Field(default=1e-3, gt=0)  # of fedadam: changes of weights much smaller than this count less
+    server_rate: float | None = Field(default=None, gt=0)  # None: 1 for fedavg, server_tau for fedadam
+    server_tau: float = Field(default=0.1, gt=0)  # of fedadam: weights that change by more move no farther
+    server_momentum: float = Field(default=0.0, ge=0, lt=1)  # of fedadam, beta 1: local Adams have a momentum already
     tolerance: float = Field(default=1e-6, ge=0)  # stop when the weights' relative change stays below this
     patience: Positive = 20  # for so many steps
     compression: Literal["none", "fp16", "topk"] = "none"

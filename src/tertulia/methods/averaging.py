@@ -20,7 +20,7 @@ from tertulia.federation.types import Federation, Party, message, step
 from tertulia.methods.limits import check_finite, ends_epoch, finished, with_loss
 from tertulia.methods.neural import OwnModel, State, Task, task_of
 from tertulia.methods.neural_terms import DOCUMENTS, LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS, NeuralTerms
-from tertulia.methods.optimisers import FEDADAM_RATE, Moments, fedadam
+from tertulia.methods.optimisers import Moments, fedadam
 from tertulia.methods.stopping import checked
 from tertulia.methods.topic_sizes import measured
 from tertulia.models.bags import Bags, Schedule
@@ -106,8 +106,8 @@ def _moved(config: NeuralTerms, state: State, update: LocalUpdate) -> State:
     if config.averaging == "fedavg":
         weights = state.weights + (config.server_rate or 1.0) * update.change
     else:
-        rate = config.server_rate or FEDADAM_RATE * config.learning_rate * config.local_steps
-        weights, outer = fedadam(state.weights, update.change, outer, rate, config.server_tau)
+        rate, tau = config.server_rate or config.server_tau, config.server_tau
+        weights, outer = fedadam(state.weights, update.change, outer, rate, tau, config.server_momentum)
     check_finite(weights)
     moments = state.moments
     if config.local_moments == "averaged":

@@ -45,6 +45,7 @@ class NeuralTerms(Protocol):
     learning_rate: float
     server_rate: float | None
     server_tau: float
+    server_momentum: float
     betas: tuple[float, float]
     tolerance: float
     patience: int

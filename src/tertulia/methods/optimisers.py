@@ -10,8 +10,7 @@ from tertulia.arrays import Array
 from tertulia.federation.types import message
 
 _EPSILON = 1e-8  # of Adam
-FEDADAM_RATE = 0.15  # of the farthest that local steps can go; docs/gfedntm.md says where it fails
-_FEDADAM_BETAS = 0.9, 0.99  # as Reddi et al. have them in all their experiments
+_FEDADAM_BETA = 0.99  # of the second moment, as Reddi et al. have it in all their experiments
 
 
 @message
@@ -47,13 +46,16 @@ def stepped(
     return moved.astype(weights.dtype), Moments(first, second, t)
 
 
-def fedadam(weights: Array, change: Array, moments: Moments | None, rate: float, tau: float) -> tuple[Array, Moments]:
+def fedadam(
+    weights: Array, change: Array, moments: Moments | None, rate: float, tau: float, momentum: float
+) -> tuple[Array, Moments]:
     """One round of FedAdam (Reddi et al., "Adaptive Federated Optimization", ICLR 2021, Algorithm 2).
 
     The mean change of the parties' weights stands for a gradient. Unlike Adam there is no correction for the start:
-    v begins at tau squared. A change much larger than tau moves a weight by about `rate`, whatever its size.
+    v begins at tau squared. A change much larger than tau moves a weight by about `rate`, whatever its size; a smaller
+    one in proportion. `momentum` is beta_1.
     """
-    b1, b2 = _FEDADAM_BETAS
+    b1, b2 = momentum, _FEDADAM_BETA
     known = moments or Moments(np.zeros_like(weights), np.full_like(weights, tau**2), 0)
     first = (b1 * known.first + (1.0 - b1) * change).astype(weights.dtype)
     second = (b2 * known.second + (1.0 - b2) * change**2).astype(weights.dtype)
