@@ -20,7 +20,7 @@ from gensim.models import CoherenceModel
 from gensim.topic_coherence.text_analysis import WordOccurrenceAccumulator
 
 from benchmarks.common import arguments, cpu_timed, finish, newsgroups, say
-from tertulia.arrays import F64
+from tertulia._arrays import F64
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda
 from tertulia.metrics import c_v, npmi, umass_gensim

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from tertulia.arrays import Bool
+from tertulia._arrays import Bool
 from tertulia.corpus import Corpus, Vocabulary, propose, read
 
 _T = TypeVar("_T")

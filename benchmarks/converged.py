@@ -17,12 +17,12 @@ import numpy as np
 
 from benchmarks.common import cpu_timed, data, finish, parser, parted, say
 from benchmarks.sampler_trainers import aligned, tokens
-from tertulia.arrays import F64, Array
+from tertulia._arrays import F64, Array
+from tertulia.api.lda import LDA
 from tertulia.corpus import Corpus, read
 from tertulia.corpus.splits import is_heldout
 from tertulia.metrics import completion
 from tertulia.metrics.perplexity import unigram
-from tertulia.trainer import LDA
 
 FILE = "medical_abstracts_2888.parquet"
 HELDOUT = 0.1

@@ -30,7 +30,7 @@ from benchmarks.fedlda_runs import (
 )
 from benchmarks.fedlda_scale import apart, coding
 from tertulia.corpus import Corpus
-from tertulia.kernels.channel import Channel
+from tertulia.kernels.reports.channel import Channel
 from tertulia.privacy.channels import guarantee
 from tertulia.privacy.mechanisms import Adjacency
 

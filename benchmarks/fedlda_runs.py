@@ -26,11 +26,11 @@ import polars as pl
 
 from benchmarks.common import data, say
 from tertulia import LDA, Corpus, FedLDA, TextOptions, Topics, Vocabulary
+from tertulia._arrays import F64
 from tertulia.applications import classification
-from tertulia.arrays import F64
 from tertulia.corpus import propose
 from tertulia.corpus.splits import is_heldout
-from tertulia.methods.users import shard_of
+from tertulia.methods.fedlda.users import shard_of
 from tertulia.metrics import completion, perplexity_plugin, unigram
 from tertulia.models.topics import UnknownWordsWarning
 

@@ -21,10 +21,10 @@ import polars as pl
 from benchmarks.common import peak_mb, reset_peak, say
 from benchmarks.generated import table_of_topics
 from tertulia import Corpus, FedLDA, TextOptions, Vocabulary
-from tertulia.arrays import I32, Array
-from tertulia.kernels import tuples
-from tertulia.kernels.packing import packed_bytes, ranks
-from tertulia.kernels.users import broadcast_phi, resample
+from tertulia._arrays import I32, Array
+from tertulia.kernels.fedlda import tuples
+from tertulia.kernels.fedlda.packing import packed_bytes, ranks
+from tertulia.kernels.fedlda.users import broadcast_phi, resample
 
 TOKENS, V, K, ROUNDS = 50, 10_000, 50, 3
 M = 50  # so that l is 35

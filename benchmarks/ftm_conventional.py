@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tertulia.arrays import Array
+from tertulia._arrays import Array
 from tertulia.corpus import Vocabulary
 from tertulia.federation.types import Federation, Party, message, step
-from tertulia.kernels import lda, together
-from tertulia.methods.evaluation import perplexity, score
+from tertulia.kernels import lda
+from tertulia.kernels.lda import together
+from tertulia.methods.common.evaluation import perplexity, score
 from tertulia.privacy.mechanisms import Clear
 
 __all__ = ["score", "synchronise", "train"]  # parties find steps in the method's module

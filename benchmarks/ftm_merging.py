@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.common import finish, parser, say
 from benchmarks.ftm_parties import HELDOUT, SIX, World, at_random, cut, groups, world
 from tertulia import FTM, Consensus, Corpus, NonCollaborative, Topics
-from tertulia.methods.alignment import MergeWarning
+from tertulia.methods.ftm.alignment import MergeWarning
 
 ROUNDS, SWEEPS = 4, 30
 CASES = (("halves", 10), ("thirds", 20), ("by subject", 20))

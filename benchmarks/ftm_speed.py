@@ -14,12 +14,12 @@ import numpy as np
 from benchmarks.common import cpu_timed, say
 from benchmarks.generated import generate
 from tertulia import Corpus
-from tertulia.arrays import F32, F64, I32, I64
-from tertulia.kernels import aware, lda, private
-from tertulia.kernels.compiled import kernel
-from tertulia.kernels.private_phi import mean_log_phi
+from tertulia._arrays import F32, F64, I32, I64
+from tertulia.kernels import ftm_paper, lda, noise_aware
+from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.rng import bits, derive, uniform
+from tertulia.kernels.ftm_paper.log_phi import mean_log_phi
 from tertulia.kernels.reports import Channel, reports
-from tertulia.kernels.rng import bits, derive, uniform
 
 V, EPSILON, TAU, K = 20_000, 11.0, 0.2, 50
 REPEATS = 3
@@ -49,7 +49,7 @@ def against_dense(tokens: int) -> dict[str, float]:
     mass, alpha = np.ascontiguousarray(np.exp(by_topic.T)), np.full(K, 0.1)
 
     def ours(reports_: Any) -> float:
-        return _seconds(lambda: private.run(words, documents, state, 1, 2, "mh", reports_, phi="mean")) / tokens
+        return _seconds(lambda: ftm_paper.run(words, documents, state, 1, 2, "mh", reports_, phi="mean")) / tokens
 
     def naive(draw: bool) -> float:
         part = (words[:few], documents[documents <= few], state.z[:few].copy(), noisy)
@@ -67,11 +67,11 @@ def against_plain(corpus: Corpus) -> dict[str, float]:
     told = reports(words, Channel("krr", EPSILON, V), bytes(32), "speed")
     settled, _ = lda.run(words, documents, lda.init(words, documents, V, topics, 0.1, 0.01, 1), 10, 2, phi="mean")
     topic_word = lda.topic_word(settled)
-    state = aware.init_from_topics(told, documents, topic_word, 0.1, 0.01, 3)
+    state = noise_aware.init_from_topics(told, documents, topic_word, 0.1, 0.01, 3)
     seconds = {
-        "krr": _seconds(lambda: aware.run(told, documents, state, 4, 4, "warp")),
-        "krr, exact": _seconds(lambda: aware.run(told, documents, state, 4, 4, "mh", phi="mean")),
-        "mh": _seconds(lambda: private.run(words, documents, settled, 4, 4, "mh", phi="mean")),
+        "krr": _seconds(lambda: noise_aware.run(told, documents, state, 4, 4, "warp")),
+        "krr, exact": _seconds(lambda: noise_aware.run(told, documents, state, 4, 4, "mh", phi="mean")),
+        "mh": _seconds(lambda: ftm_paper.run(words, documents, settled, 4, 4, "mh", phi="mean")),
         "warp": _seconds(lambda: lda.run(words, documents, settled, 4, 4, "warp")),
     }
     say(f"ns a token: { {name: round(1e9 * s / 4 / len(words)) for name, s in seconds.items()} }")

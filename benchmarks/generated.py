@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tertulia.arrays import I32, I64
+from tertulia._arrays import I32, I64
 from tertulia.corpus import Corpus, ReadReport, TextOptions, Vocabulary, storage
 
 TOPICS = 100

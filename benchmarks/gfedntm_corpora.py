@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tertulia.arrays import F64
+from tertulia._arrays import F64
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.units import offsets_of

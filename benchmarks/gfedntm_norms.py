@@ -28,16 +28,16 @@ from torch.nn import functional
 
 from benchmarks.common import finish, parser, say
 from benchmarks.gfedntm_tasks import Task, generated, real
-from tertulia.arrays import F64, Array
-from tertulia.methods.optimisers import Moments as Outer
-from tertulia.methods.optimisers import fedadam
+from tertulia._arrays import F64, Array
+from tertulia.methods.gfedntm.optimisers import Moments as Outer
+from tertulia.methods.gfedntm.optimisers import fedadam
 from tertulia.metrics import dss, npmi, topic_diversity, tss
-from tertulia.models import prodlda
-from tertulia.models.bags import Bags, Noise, Schedule
-from tertulia.models.network import Network
-from tertulia.models.optimiser import Adam, Moments
-from tertulia.models.prodlda import EPS, Inputs, Sizes, Weights
-from tertulia.models.sparse import Slopes
+from tertulia.models.neural import prodlda
+from tertulia.models.neural.bags import Bags, Noise, Schedule
+from tertulia.models.neural.network import Network
+from tertulia.models.neural.optimiser import Adam, Moments
+from tertulia.models.neural.prodlda import EPS, Inputs, Sizes, Weights
+from tertulia.models.neural.sparse import Slopes
 
 NORMS = ("batch", "layer", "group", "background", "frozen", "renormed", "mixed")
 MOMENTUM = 0.1

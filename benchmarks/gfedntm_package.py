@@ -23,12 +23,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.common import newsgroups, say
-from tertulia.arrays import F32, I64
+from tertulia._arrays import F32, I64
 from tertulia.corpus import Corpus, Vocabulary
-from tertulia.models.bags import Bags, Noise, Schedule
-from tertulia.models.network import Kind, Network
-from tertulia.models.prodlda import EPS, Sizes, divergence, prior_of
-from tertulia.models.training import Progress, train
+from tertulia.models.neural.bags import Bags, Noise, Schedule
+from tertulia.models.neural.network import Kind, Network
+from tertulia.models.neural.prodlda import EPS, Sizes, divergence, prior_of
+from tertulia.models.neural.training import Progress, train
 
 WORDS, TOPICS, BATCH, WIDTH = 5000, 50, 64, 384
 RATE = 2e-3  # the package's

@@ -16,7 +16,7 @@ import polars as pl
 
 from benchmarks.common import data, say
 from tertulia import LDA, GFedNTM
-from tertulia.arrays import F64
+from tertulia._arrays import F64
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.metrics.recovery import amwmd
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from benchmarks.common import data, newsgroups
 from benchmarks.gfedntm_corpora import Setting, synthetic
-from tertulia.arrays import F64
+from tertulia._arrays import F64
 from tertulia.corpus import Corpus, Vocabulary, propose, read
-from tertulia.models.bags import Bags
+from tertulia.models.neural.bags import Bags
 
 
 class Task(NamedTuple):

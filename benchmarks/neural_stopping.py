@@ -17,15 +17,15 @@ import numpy as np
 from benchmarks.common import data, finish, parser, say
 from benchmarks.gfedntm_corpora import Setting, synthetic
 from tertulia import LDA, ProdLDA, Topics
-from tertulia.api import chosen_words
+from tertulia.api.federated import chosen_words
 from tertulia.corpus import Corpus, read
 from tertulia.metrics import npmi, topic_diversity
-from tertulia.models.bags import Bags, Schedule
-from tertulia.models.convergence import stalled
-from tertulia.models.network import Network
-from tertulia.models.prodlda import Sizes
-from tertulia.models.training import Progress, train
-from tertulia.models.validation import validation_loss
+from tertulia.models.neural.bags import Bags, Schedule
+from tertulia.models.neural.convergence import stalled
+from tertulia.models.neural.network import Network
+from tertulia.models.neural.prodlda import Sizes
+from tertulia.models.neural.training import Progress, train
+from tertulia.models.neural.validation import validation_loss
 
 FILES = {"newsgroups": "newsgroups20.parquet", "titles": "mag_titles_fos.parquet", "bbc": "bbc_news.parquet"}
 TOPICS = {"newsgroups": 50, "titles": 50, "bbc": 50, "generated": 20}

@@ -15,8 +15,8 @@ from typing import Any
 
 from benchmarks.common import call, finish, parser, peak_mb, reset_peak, say
 from benchmarks.generated import generate
+from tertulia.api.lda import LDA
 from tertulia.corpus import Corpus
-from tertulia.trainer import LDA
 
 LIMIT_MB = 4096
 KEEP_ALL = {"min_documents": 1, "max_share": 1.0}

@@ -22,7 +22,7 @@ from benchmarks.pctd_plot import draw, table
 from tertulia import LDA, PCTD, Corpus, Topics
 from tertulia.metrics import completion, npmi, umass, unigram
 from tertulia.privacy.gaussian import honest, moments_epsilon, sigma_for, theorem_epsilon
-from tertulia.scenarios import side_by_side
+from tertulia.runs.scenarios import side_by_side
 
 SIGMAS = (0.0, 0.05, 0.1, 0.25, 0.3)
 PAPER_SIGMA, TAU, TOPICS, ROUNDS, DELTA = 0.25, 0.3, 20, 35, 1e-6

@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks.common import cpu_timed, say
-from tertulia.kernels import unit_noise, units
-from tertulia.kernels.normals import normals
+from tertulia.kernels.pctd import unit_noise, units
+from tertulia.kernels.pctd.normals import normals
 from tertulia.privacy.noise import NoiseStream
 
 SIGMA = 0.25

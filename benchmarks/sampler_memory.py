@@ -18,12 +18,13 @@ import numpy as np
 from benchmarks.common import call, cpu_timed, peak_mb, reset_peak
 from benchmarks.generated import generate
 from benchmarks.sampler_trainers import ALPHA, BETA
-from tertulia.arrays import F32
+from tertulia._arrays import F32
 from tertulia.corpus import Corpus
-from tertulia.kernels import lda, warp
-from tertulia.kernels.columns import columns
-from tertulia.kernels.compiled import frozen
-from tertulia.kernels.rng import derive
+from tertulia.kernels import lda
+from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.lda import warp
+from tertulia.kernels.lda.by_word import columns
 
 _FLOATS = 1 << 26  # 256 MB an array: no cache holds it
 

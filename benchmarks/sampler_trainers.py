@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tertulia.arrays import Array
+from tertulia._arrays import Array
 from tertulia.corpus import Corpus
 
 PEERS = ("tomotopy", "topica", "gensim", "sklearn")

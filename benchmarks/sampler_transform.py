@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.common import cpu_timed
 from benchmarks.sampler_trainers import ALPHA, BETA, Task, aligned, matrix, tokens, tomotopy_model, topica_fit
-from tertulia.arrays import Array
+from tertulia._arrays import Array
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda
 from tertulia.metrics import perplexity_plugin

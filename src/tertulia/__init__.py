@@ -8,37 +8,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tertulia.api import FTM, PCTD, Centralised, Consensus, FedLDA, GFedNTM, NonCollaborative, federate
+    from tertulia.api.federated import FTM, PCTD, Centralised, Consensus, FedLDA, GFedNTM, NonCollaborative, federate
+    from tertulia.api.lda import LDA
+    from tertulia.api.neural import CombinedTM, ProdLDA, ZeroShotTM
     from tertulia.corpus import Corpus, TextOptions, Vocabulary, read
     from tertulia.errors import TertuliaError
     from tertulia.models import Topics
-    from tertulia.neural import CombinedTM, ProdLDA, ZeroShotTM
-    from tertulia.results import FederatedTopics
-    from tertulia.runs import best_for
-    from tertulia.trainer import LDA
+    from tertulia.runs.driver import best_for
+    from tertulia.runs.results import FederatedTopics
 
 __version__ = "0.1.0"
 _HOME = {
-    "FTM": "tertulia.api",
-    "PCTD": "tertulia.api",
-    "Centralised": "tertulia.api",
-    "Consensus": "tertulia.api",
-    "FedLDA": "tertulia.api",
-    "GFedNTM": "tertulia.api",
-    "NonCollaborative": "tertulia.api",
-    "federate": "tertulia.api",
+    "FTM": "tertulia.api.federated",
+    "PCTD": "tertulia.api.federated",
+    "Centralised": "tertulia.api.federated",
+    "Consensus": "tertulia.api.federated",
+    "FedLDA": "tertulia.api.federated",
+    "GFedNTM": "tertulia.api.federated",
+    "NonCollaborative": "tertulia.api.federated",
+    "federate": "tertulia.api.federated",
     "Corpus": "tertulia.corpus",
     "TextOptions": "tertulia.corpus",
     "Vocabulary": "tertulia.corpus",
     "read": "tertulia.corpus",
     "TertuliaError": "tertulia.errors",
     "Topics": "tertulia.models",
-    "FederatedTopics": "tertulia.results",
-    "best_for": "tertulia.runs",
-    "LDA": "tertulia.trainer",
-    "CombinedTM": "tertulia.neural",
-    "ProdLDA": "tertulia.neural",
-    "ZeroShotTM": "tertulia.neural",
+    "FederatedTopics": "tertulia.runs.results",
+    "best_for": "tertulia.runs.driver",
+    "LDA": "tertulia.api.lda",
+    "CombinedTM": "tertulia.api.neural",
+    "ProdLDA": "tertulia.api.neural",
+    "ZeroShotTM": "tertulia.api.neural",
 }
 __all__ = [
     "FTM",

@@ -1,5 +1,5 @@
 """`python -m tertulia` is the command line."""
 
-from tertulia.cli import main
+from tertulia.cli.main import main
 
 main()

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import tertulia as tt
-from tertulia import config, disk
+from tertulia import _disk
 from tertulia.errors import ConfigError, FormatError, InputError, JournalError, PartyFailure
-from tertulia.federation.run import Run
 from tertulia.models import UnknownWordsWarning
-from tertulia.runs import begin, finish
+from tertulia.runs import config
+from tertulia.runs.driver import begin, finish
+from tertulia.runs.layout import Run
 
 SMALL = {"topics": 2, "rounds": 2, "sweeps": 3}
 
@@ -120,7 +121,7 @@ def prepared(tmp_path, worded):
 
 
 def test_a_full_disk_at_commit_loses_nothing(prepared, monkeypatch):
-    really_open = disk.Path.open
+    really_open = _disk.Path.open
     full = [True]
 
     def open_on_a_full_disk(path, *arguments, **options):
@@ -128,7 +129,7 @@ def test_a_full_disk_at_commit_loses_nothing(prepared, monkeypatch):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return really_open(path, *arguments, **options)
 
-    monkeypatch.setattr(disk.Path, "open", open_on_a_full_disk)
+    monkeypatch.setattr(_disk.Path, "open", open_on_a_full_disk)
     with pytest.raises(JournalError, match=r"No space left on device.*tertulia resume"):
         finish(prepared)
     assert prepared.journal().rounds() == [1]

@@ -5,11 +5,11 @@ import pytest
 
 import tertulia as tt
 from tertulia.errors import ConfigError, InputError
-from tertulia.federation.house import parts_of
-from tertulia.federation.run import Run
-from tertulia.methods.choosing import CANDIDATES, clearly_best
+from tertulia.federation.party.host import parts_of
+from tertulia.methods.common.choosing import CANDIDATES, clearly_best
 from tertulia.metrics.perplexity import by_document, completion
-from tertulia.runs import ledger_of
+from tertulia.runs.driver import ledger_of
+from tertulia.runs.layout import Run
 
 V = 120
 WORDS = [f"word{chr(97 + v // 26)}{chr(97 + v % 26)}" for v in range(V)]
@@ -93,7 +93,7 @@ def test_the_choice_stays_at_the_party_and_can_be_read_later(engine, tmp_path):
 
 
 def test_the_command_line_reads_a_partys_choice(tmp_path, monkeypatch, capsys):
-    from tertulia.cli import main
+    from tertulia.cli.main import main
 
     model = FTM.fit(alike(), **SHARES, directory=tmp_path / "run")
     monkeypatch.setattr("sys.argv", ["tertulia", "topics", str(tmp_path / "run" / "parties" / "north"), "--json"])

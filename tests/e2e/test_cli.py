@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tertulia.cli import main
+from tertulia.cli.main import main
 from tertulia.corpus import Vocabulary
 from tertulia.models import Topics
 

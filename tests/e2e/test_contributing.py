@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tertulia as tt
-from tertulia.federation.run import Run
+from tertulia.runs.layout import Run
 from tertulia.view.reports import disclosure_rows, privacy_rows
 
 ROOT = Path(__file__).parents[2]

@@ -17,14 +17,14 @@ from pathlib import Path
 import pytest
 
 import toys  # noqa: F401 - its messages are in the commits that we read
-from tertulia.config import RunSettings
 from tertulia.corpus import Corpus
 from tertulia.federation.codec import encode
-from tertulia.federation.house import House
-from tertulia.federation.run import Run
+from tertulia.federation.party.host import House
 from tertulia.method_settings import FTMSettings, GFedNTMSettings
 from tertulia.methods import ftm, gfedntm  # noqa: F401 - likewise
-from tertulia.runs import begin
+from tertulia.runs.config import RunSettings
+from tertulia.runs.driver import begin
+from tertulia.runs.layout import Run
 
 ENGINES = ["local", "processes"]
 POINTS = [

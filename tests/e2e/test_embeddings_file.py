@@ -7,8 +7,8 @@ import pytest
 from safetensors.numpy import save_file
 
 import tertulia as tt
-from tertulia.config import load
-from tertulia.runs import begin, finish
+from tertulia.runs.config import load
+from tertulia.runs.driver import begin, finish
 
 CONFIG = """
 directory = "runs"

@@ -8,10 +8,10 @@ import pytest
 
 import tertulia as tt
 from tertulia.errors import ConfigError
-from tertulia.federation.answers import Answers
-from tertulia.federation.journal import Journal
-from tertulia.federation.run import Run
-from tertulia.runs import finish
+from tertulia.federation.party.answer_log import Answers
+from tertulia.federation.server.journal import Journal
+from tertulia.runs.driver import finish
+from tertulia.runs.layout import Run
 from tertulia.view.reports import check_report, disclosure_rows, privacy_rows
 
 WORDS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
@@ -193,7 +193,7 @@ def test_a_budget_for_users_is_kept(tmp_path):
 
 
 def test_a_dry_run_names_what_leaves(tmp_path):
-    from tertulia.config import RunSettings
+    from tertulia.runs.config import RunSettings
 
     (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts(1, 20)))
     said = {}
@@ -233,8 +233,8 @@ def test_more_topics_than_words_are_refused():
 
 
 def test_the_example_runs_from_its_file(tmp_path):
-    from tertulia.config import load
-    from tertulia.runs import begin
+    from tertulia.runs.config import load
+    from tertulia.runs.driver import begin
 
     example = Path(__file__).parents[2] / "examples" / "fedlda.toml"
     finish(begin(load(example).changed({"directory": str(tmp_path / "run")})))

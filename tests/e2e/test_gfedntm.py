@@ -5,12 +5,12 @@ import pytest
 import torch
 
 import tertulia as tt
-from tertulia.federation.run import Run
 from tertulia.federation.types import step_name
 from tertulia.method_settings import GFedNTMSettings
 from tertulia.methods import gfedntm
-from tertulia.models.convergence import stalled
+from tertulia.models.neural.convergence import stalled
 from tertulia.privacy.ledger import Ledger
+from tertulia.runs.layout import Run
 from tertulia.view.reports import disclosure_rows, privacy_rows
 
 torch.set_num_threads(1)
@@ -106,7 +106,7 @@ def test_compression_saves_bytes(parties):
 
 
 def test_engines_give_the_same_bits_and_a_run_goes_on_after_an_interruption(parties, tmp_path):
-    from tertulia.runs import finish
+    from tertulia.runs.driver import finish
 
     local = fit(parties, {"rounds": 8})
     apart = fit(parties, {"rounds": 8}, engine="processes", directory=tmp_path / "apart")

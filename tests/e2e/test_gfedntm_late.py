@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import tertulia as tt
-from tertulia.federation.house import House
-from tertulia.federation.question import Question
-from tertulia.federation.run import Run
+from tertulia.federation.messages import Question
+from tertulia.federation.party.host import House
+from tertulia.runs.layout import Run
 
 torch.set_num_threads(1)
 SETTINGS = {"topics": 3, "hidden": (8, 6), "batch_size": 16, "rounds": 6, "vocabulary": {"max_share": 1.0}}

@@ -7,15 +7,15 @@ import pytest
 from typer.testing import CliRunner
 
 import tertulia as tt
-from tertulia.cli import app
-from tertulia.config import RunSettings, load
+from tertulia.cli.main import app
 from tertulia.errors import ConfigError, InputError, QuorumError
 from tertulia.federation.codec import encode
-from tertulia.federation.house import House
-from tertulia.federation.run import Run
+from tertulia.federation.party.host import House
 from tertulia.methods import pctd
 from tertulia.privacy.gaussian import honest
-from tertulia.runs import begin, finish
+from tertulia.runs.config import RunSettings, load
+from tertulia.runs.driver import begin, finish
+from tertulia.runs.layout import Run
 from tertulia.view.reports import check_report, disclosure_rows, privacy_rows
 
 STEMS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]

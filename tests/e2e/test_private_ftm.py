@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 
 import tertulia as tt
-from tertulia.config import load
+from tertulia._disk import read_checked
 from tertulia.errors import ConfigError, QuorumError
 from tertulia.federation.codec import decode
-from tertulia.federation.journal import unseal
-from tertulia.federation.run import Run
-from tertulia.federation.visit import Visit
-from tertulia.methods import ftm, local
-from tertulia.methods.merging import compose
+from tertulia.federation.party.context import Visit
+from tertulia.methods import ftm
+from tertulia.methods.ftm import local
+from tertulia.methods.ftm.merging import compose
 from tertulia.privacy.channels import guarantee
 from tertulia.privacy.mechanisms import Adjacency
-from tertulia.runs import begin, finish, ledger_of
+from tertulia.runs.config import load
+from tertulia.runs.driver import begin, finish, ledger_of
+from tertulia.runs.layout import Run
 from tertulia.view.reports import disclosure_rows, privacy_rows, privacy_totals
 
 pytestmark = pytest.mark.filterwarnings("ignore:merging left")  # the papers' chains end so on a few sweeps of ten words
@@ -109,7 +110,7 @@ def test_a_changed_word_shows_only_through_its_report(tmp_path, monkeypatch, set
 
     monkeypatch.setattr(local, "reports", reports_of_the_first_run)
     monkeypatch.setattr(Visit, "seal", recorded)
-    monkeypatch.setattr("tertulia.federation.visit.fingerprint", lambda corpus: "the same")
+    monkeypatch.setattr("tertulia.federation.party.context.fingerprint", lambda corpus: "the same")
     monkeypatch.setattr("secrets.token_hex", lambda n: "run")  # the same run, so that all keys are equal
     monkeypatch.setattr("secrets.token_bytes", lambda n: b"k" * n)
     kind = tt.Consensus if settings.get("name") == "consensus" else tt.FTM
@@ -174,7 +175,7 @@ def test_a_stricter_similarity_keeps_a_party_s_own_topics(tmp_path):
         tt.FTM(**settings).fit(PARTIES, directory=tmp_path / name, party_settings=choices, seed=3)
         run = Run.open(tmp_path / name)
         (path,) = (run.party_directory("north") / "kept").glob("composed*")
-        kept[name] = decode(unseal(path))["topic_word"]
+        kept[name] = decode(read_checked(path))["topic_word"]
         if choices:
             commit, _ = run.journal().last()
             assert np.array_equal(kept[name], commit.state.models["north"].topic_word)
@@ -208,7 +209,7 @@ def test_consensus_counts_reports_and_pays_once(tmp_path):
 
 
 def test_a_dry_run_names_reports_and_what_is_derived_from_them(tmp_path):
-    from tertulia.config import RunSettings
+    from tertulia.runs.config import RunSettings
     from tertulia.view.reports import check_report
 
     (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts(1)))
@@ -241,7 +242,7 @@ BUDGET = 'allow_clear = false\n[[budget]]\nunit = "token"\nadjacency = "substitu
 
 def test_a_budget_without_a_home_is_an_error(tmp_path):
     """Every run would have a new ledger and a new key: three of them would spend the budget three times."""
-    from tertulia.config import RunSettings
+    from tertulia.runs.config import RunSettings
     from tertulia.view.reports import check_report
 
     (tmp_path / "policy.toml").write_text(BUDGET)

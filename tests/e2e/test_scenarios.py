@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from tertulia.cli import main
-from tertulia.config import load
+from tertulia.cli.main import main
 from tertulia.corpus import Vocabulary
 from tertulia.models import Topics
-from tertulia.scenarios import own_method, pooled_lda, side_by_side
+from tertulia.runs.config import load
+from tertulia.runs.scenarios import own_method, pooled_lda, side_by_side
 
 METHODS = {
     "ftm": "name = 'ftm'\ntopics = 4\nrounds = 2\nsweeps = 10\nmin_similarity = 0.05",

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tertulia as tt
-from tertulia.cli import main
-from tertulia.federation.run import Run
+from tertulia.cli.main import main
 from tertulia.methods import ftm
+from tertulia.runs.layout import Run
 from tertulia.view.reports import disclosure_rows, privacy_rows
 
 SEA = ("harbour", "winter", "bridge", "copper", "anchor")

@@ -9,14 +9,14 @@ import time
 import pytest
 
 import toys
-from tertulia.config import RunSettings
+from tertulia._locks import holding
 from tertulia.corpus import Corpus
 from tertulia.errors import DirectoryInUse
-from tertulia.federation.handle import Handle
-from tertulia.federation.run import Run
+from tertulia.federation.server.handle import Handle
 from tertulia.federation.types import Nothing
-from tertulia.locks import holding
-from tertulia.runs import begin, finish
+from tertulia.runs.config import RunSettings
+from tertulia.runs.driver import begin, finish
+from tertulia.runs.layout import Run
 
 SECONDS = 60
 

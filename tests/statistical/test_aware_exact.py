@@ -10,11 +10,15 @@ import math
 import numpy as np
 import pytest
 
-from tertulia.kernels import alias, aware, aware_gibbs, aware_mh, gibbs, phi
-from tertulia.kernels.compiled import frozen, kernel
-from tertulia.kernels.lanes import LANES
+from tertulia.kernels import noise_aware
+from tertulia.kernels.core import alias
+from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.rng import bits, derive
+from tertulia.kernels.core.simd import LANES
+from tertulia.kernels.lda import gibbs, phi
+from tertulia.kernels.noise_aware import gibbs as aware_gibbs
+from tertulia.kernels.noise_aware import mh
 from tertulia.kernels.reports import Channel, Reports, reports
-from tertulia.kernels.rng import bits, derive
 
 BAR = 0.02
 V, K, ALPHA, BETA = 4, 2, np.array([0.3, 0.7]), 0.4
@@ -85,8 +89,8 @@ def chain(kind, indptr, idx, a, r0, documents, z, word, cwk, alpha, tables, beta
                     mass[:] = phis[:, :K]
                     for w in range(V):
                         total[w] = mass[w].astype(np.float64).sum()
-                    aware_mh._build_block(keep, other, mass, total, 0, V)
-                aware_mh.sweep_block(
+                    mh._build_block(keep, other, mass, total, 0, V)
+                mh.sweep_block(
                     idx, a[0], r0, 0, documents, 0, D, z, word, phis, keep, other, mass, total, alpha, tables[0],
                     tables[1], cwk, sweep_key,
                 )  # fmt: skip
@@ -97,7 +101,7 @@ def chain(kind, indptr, idx, a, r0, documents, z, word, cwk, alpha, tables, beta
 
 
 def start(r):
-    return aware.init(r, DOCUMENTS, V, K, ALPHA, BETA, key=1)
+    return noise_aware.init(r, DOCUMENTS, V, K, ALPHA, BETA, key=1)
 
 
 def follow(sampler, r, sweeps, key, refresh=3):
@@ -135,7 +139,7 @@ def test_a_sampler_that_believes_its_reports_is_caught():
 def test_the_chains_are_the_front_door(sampler, name):
     r = REPORTS[name]
     for sweeps in (1, 2, 3, 4, 10, 25):
-        state, _ = aware.run(r, DOCUMENTS, start(r), sweeps, 14, sampler, refresh=3)
+        state, _ = noise_aware.run(r, DOCUMENTS, start(r), sweeps, 14, sampler, refresh=3)
         z, word, _ = follow(sampler, r, sweeps, 14)
         assert np.array_equal(z, state.z)
         assert np.array_equal(word, state.word)

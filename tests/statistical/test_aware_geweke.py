@@ -8,7 +8,7 @@ any statistic is a failure. A sampler that takes nearly every told word for true
 import numpy as np
 import pytest
 
-from tertulia.kernels import aware
+from tertulia.kernels import noise_aware
 from tertulia.kernels.reports import Channel, reports
 
 BAR = 4.0
@@ -85,8 +85,8 @@ def from_sampler(channel, sampler, belief, steps, generator):
         options = np.column_stack([np.full(N, r.r0), a * topics[z]])
         word = (picked(options, generator) - 1).astype(np.int32)
         start = np.where(word >= 0, z, -1).astype(np.int32)
-        state = aware.AwareState(start, word, np.zeros((V, K), np.int32), np.zeros(K, np.int64), ALPHA, BETA)
-        state, _ = aware.run(r._replace(r0=r.r0 * belief), DOCUMENTS, state, 1, t, sampler)
+        state = noise_aware.AwareState(start, word, np.zeros((V, K), np.int32), np.zeros(K, np.int64), ALPHA, BETA)
+        state, _ = noise_aware.run(r._replace(r0=r.r0 * belief), DOCUMENTS, state, 1, t, sampler)
         z = kept[t] = full_topics(state.z, generator)
         topics = np.stack([generator.dirichlet(c + BETA) for c in state.cwk.T])
     return told, kept

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from tertulia.kernels import aware_sentence, phi
-from tertulia.kernels.aware import AwareState
-from tertulia.kernels.compiled import frozen, kernel
-from tertulia.kernels.lanes import LANES
+from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.rng import bits, derive
+from tertulia.kernels.core.simd import LANES
+from tertulia.kernels.lda import phi
+from tertulia.kernels.noise_aware import AwareState, sentence
 from tertulia.kernels.reports import Channel, reports
-from tertulia.kernels.rng import bits, derive
 
 V, K, ALPHA, BETA = 3, 2, np.array([0.3, 0.7]), 0.4
 WORDS = np.array([0, 1, 2, 2, 0], dtype=np.int32)
@@ -73,7 +73,7 @@ def chain(indptr, idx, a, r0, tokens, documents, z, word, cwk, alpha, beta, key,
                 totals[k] = phi.empty_topic(beta, bits(stream, np.uint64(1)), k, K, phis)
             phis[:, k] *= np.float32(1.0 / totals[k])
         cwk[:] = 0
-        aware_sentence.given_phi(
+        sentence.given_phi(
             indptr, idx, a, r0, 0, tokens, documents, 0, len(documents) - 1, z, word, phis, alpha, cwk,
             bits(stream, np.uint64(0)),
         )  # fmt: skip
@@ -88,7 +88,7 @@ def follow(r, sweeps, key):
 
 
 def start(r):
-    return aware_sentence.init(r, TOKENS, DOCUMENTS, V, K, ALPHA, BETA, key=1)
+    return sentence.init(r, TOKENS, DOCUMENTS, V, K, ALPHA, BETA, key=1)
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -108,7 +108,7 @@ def test_a_sampler_that_believes_its_reports_is_caught():
 def test_the_chain_is_the_front_door(name):
     r = REPORTS[name]
     for sweeps in (1, 2, 5, 20):
-        state, _ = aware_sentence.run(r, TOKENS, DOCUMENTS, start(r), sweeps, 14)
+        state, _ = sentence.run(r, TOKENS, DOCUMENTS, start(r), sweeps, 14)
         z, word, _ = follow(r, sweeps, 14)
         assert np.array_equal(z, state.z)
         assert np.array_equal(word, state.word)
@@ -164,7 +164,7 @@ def from_sampler(belief, generator):
         taken = picked(np.column_stack([np.full(N, r.r0), a * topics[z.repeat(LENGTH)]]), generator) - 1
         empty = np.zeros((V, K), np.int32), np.zeros(K, np.int64)
         state = AwareState(z, taken.astype(np.int32), *empty, ALPHA, BETA)
-        state, _ = aware_sentence.run(r._replace(r0=r.r0 * belief), SENTENCES, ENDS, state, 1, t)
+        state, _ = sentence.run(r._replace(r0=r.r0 * belief), SENTENCES, ENDS, state, 1, t)
         z = kept[t] = state.z
         z = z.astype(np.int32)
         topics = np.stack([generator.dirichlet(c + BETA) for c in state.cwk.T])

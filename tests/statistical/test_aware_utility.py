@@ -5,10 +5,10 @@ import functools
 import numpy as np
 import pytest
 
-from tertulia.kernels import aware, lda
+from tertulia.kernels import lda, noise_aware
 from tertulia.kernels.aware_unigram import unigram
-from tertulia.kernels.condensed import condensed
 from tertulia.kernels.reports import Channel, reports
+from tertulia.kernels.reports.condensed import condensed
 
 D, LENGTH, V, K = 600, 100, 1000, 8
 ALPHA = 0.1
@@ -41,9 +41,9 @@ def perplexity(topic_word, words):
 
 
 def aware_perplexity(source, documents, held, sampler, beta=0.1, sweeps=120, phi="draw"):
-    state = aware.init(source, documents, V, K, ALPHA, beta, key=1)
-    state, _ = aware.run(source, documents, state, sweeps, 2, sampler, threads=2, phi=phi)
-    return perplexity(aware.topic_word(state), held)
+    state = noise_aware.init(source, documents, V, K, ALPHA, beta, key=1)
+    state, _ = noise_aware.run(source, documents, state, sweeps, 2, sampler, threads=2, phi=phi)
+    return perplexity(noise_aware.topic_word(state), held)
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,12 @@ import numpy as np
 from test_aware_exact import ALPHA, BETA, DOCUMENTS, OPTIONS, REPORTS, WORDS, V, distance, posterior, start
 from test_kernels_warp_exact import scales
 
-from tertulia.kernels import aware, aware_warp
-from tertulia.kernels.columns import columns
-from tertulia.kernels.compiled import frozen, kernel
-from tertulia.kernels.ladder import ladder
-from tertulia.kernels.rng import bits, derive
+from tertulia.kernels import noise_aware
+from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.ladder import ladder
+from tertulia.kernels.core.rng import bits, derive
+from tertulia.kernels.lda.by_word import columns
+from tertulia.kernels.noise_aware import warp
 
 BAR = 0.1
 SWEEPS = 400_000
@@ -27,12 +28,10 @@ def chain(documents, told, starts, places, packed, signal, ck, a, r0, lanes, upt
         keys = [bits(stream, np.uint64(label)) for label in range(5)]
         inverse, without = scales(ck, beta.sum())
         ck[:] = 0
-        aware_warp.word_block(
-            0, V, starts, packed, signal, a, r0, beta, keys[0], keys[1], keys[2], inverse, without, ck
-        )
+        warp.word_block(0, V, starts, packed, signal, a, r0, beta, keys[0], keys[1], keys[2], inverse, without, ck)
         inverse, without = scales(ck, beta.sum())
         ck[:] = 0
-        aware_warp.document_block(
+        warp.document_block(
             0, D, documents, places, packed, documents[D], lanes, upto, guide, keys[3], keys[4], inverse, without, ck
         )
         at = 0
@@ -44,7 +43,7 @@ def chain(documents, told, starts, places, packed, signal, ck, a, r0, lanes, upt
 
 def follow(sweeps, key, r0=R.r0):
     by_word, state = columns(R.idx, V), start(R)
-    packed, signal = aware_warp.begin(by_word, DOCUMENTS, state.z, ALPHA, derive(key, 0))
+    packed, signal = warp.begin(by_word, DOCUMENTS, state.z, ALPHA, derive(key, 0))
     seen = np.zeros(OPTIONS ** len(WORDS), dtype=np.int64)
     chain(
         DOCUMENTS, R.idx, *by_word, packed, signal, state.ck.copy(), float(R.a[0]), r0, frozen(ALPHA, np.float32),
@@ -64,5 +63,5 @@ def test_believing_reports_is_caught():
 
 def test_the_chain_is_the_front_door():
     for sweeps in (1, 2, 3, 10, 25):
-        state, _ = aware.run(R, DOCUMENTS, start(R), sweeps, 14, "warp", learn_every=100)
+        state, _ = noise_aware.run(R, DOCUMENTS, start(R), sweeps, 14, "warp", learn_every=100)
         assert np.array_equal(state.z, follow(sweeps, 14)[0])

@@ -6,8 +6,8 @@ from test_ftm import BAR, K, federation, party, recovered
 
 import tertulia as tt
 from tertulia.corpus import Corpus
-from tertulia.kernels import together
-from tertulia.methods.merging import cluster
+from tertulia.kernels.lda import together
+from tertulia.methods.ftm.merging import cluster
 from tertulia.metrics import completion
 
 SETTINGS = {"topics": K, "alpha": 0.8, "vocabulary": {"max_share": 1.0}}
@@ -40,7 +40,7 @@ def test_dropouts_and_late_joiners_count_once():
 
 
 def test_the_method_sees_only_sums_of_counts(tmp_path):
-    from tertulia.federation.run import Run
+    from tertulia.runs.layout import Run
     from tertulia.view.reports import disclosure_rows
 
     tt.Consensus(**SETTINGS, rounds=2).fit(federation(0), directory=tmp_path / "run")

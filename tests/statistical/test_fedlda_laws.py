@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tertulia.kernels import tuples
+from tertulia.kernels.fedlda import tuples
+from tertulia.kernels.fedlda.users import broadcast_phi, resample
 from tertulia.kernels.reports import Channel, reports
-from tertulia.kernels.users import broadcast_phi, resample
 from tertulia.method_settings import FedLDASettings
-from tertulia.methods.users import Shard, Telling, UserTerms, newcomers, perturbed
+from tertulia.methods.fedlda.users import Shard, Telling, UserTerms, newcomers, perturbed
 from tertulia.privacy.perturbation import HM_UNIT, hybrid, law
 
 K, V = 2, 7

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tertulia as tt
-from tertulia.methods.alignment import MergeWarning
+from tertulia.methods.ftm.alignment import MergeWarning
 from tertulia.metrics import completion
 
 V, DOCUMENTS, SENTENCES = 400, 150, 8

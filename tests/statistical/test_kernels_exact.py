@@ -9,10 +9,11 @@ import itertools
 import numpy as np
 import pytest
 
-from tertulia.kernels import dense, gibbs, lda, phi
-from tertulia.kernels.compiled import frozen, kernel
-from tertulia.kernels.lanes import padded
-from tertulia.kernels.rng import bits, derive, uniform
+from tertulia.kernels import lda
+from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.rng import bits, derive, uniform
+from tertulia.kernels.core.simd import padded
+from tertulia.kernels.lda import dense, gibbs, phi
 
 BAR = 0.02
 WORDS, DOCUMENTS = frozen([0, 1, 1, 2, 0, 2, 2], np.int32), frozen([0, 3, 7], np.int64)

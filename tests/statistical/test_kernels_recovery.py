@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from tertulia.kernels import foldin, lda
+from tertulia.kernels import lda
+from tertulia.kernels.lda import fold_in
 
 
 def planted(seed, D, length, V, K, alpha):
@@ -38,7 +39,7 @@ def completion(words, documents, topics, alpha):
     length = int(documents[1])
     seen, scored = words.reshape(-1, length)[:, ::2], words.reshape(-1, length)[:, 1::2]
     offsets = np.arange(0, seen.size + 1, seen.shape[1])
-    theta = foldin.theta(seen.ravel(), offsets, topics, alpha, threads=2)
+    theta = fold_in.theta(seen.ravel(), offsets, topics, alpha, threads=2)
     return float(np.exp(-np.log(np.einsum("dk,kdi->di", theta, topics[:, scored])).mean()))
 
 

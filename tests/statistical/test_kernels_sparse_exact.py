@@ -11,12 +11,12 @@ import math
 import numpy as np
 import pytest
 
-from tertulia.kernels import sparse
-from tertulia.kernels.columns import columns
-from tertulia.kernels.compiled import frozen
-from tertulia.kernels.lanes import padded
-from tertulia.kernels.rng import derive
-from tertulia.kernels.rows import mean_rows, phi_rows
+from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.core.simd import padded
+from tertulia.kernels.lda import sparse
+from tertulia.kernels.lda.by_word import columns
+from tertulia.kernels.lda.sparse_phi import mean_rows, phi_rows
 
 BAR = 0.02
 TOKENS, SWEEPS = 2_000_000, 12

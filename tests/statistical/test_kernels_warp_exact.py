@@ -8,11 +8,12 @@ import itertools
 
 import numpy as np
 
-from tertulia.kernels import lda, warp
-from tertulia.kernels.columns import columns
-from tertulia.kernels.compiled import frozen, kernel
-from tertulia.kernels.ladder import ladder
-from tertulia.kernels.rng import bits, derive
+from tertulia.kernels import lda
+from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.ladder import ladder
+from tertulia.kernels.core.rng import bits, derive
+from tertulia.kernels.lda import warp
+from tertulia.kernels.lda.by_word import columns
 
 WORDS, DOCUMENTS = frozen([0, 1, 1, 2, 0, 2, 2], np.int32), frozen([0, 3, 7], np.int64)
 V, K, ALPHA, BETA = 3, 2, np.array([0.3, 0.7]), 0.4

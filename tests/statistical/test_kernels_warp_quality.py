@@ -6,11 +6,12 @@ Bar, fixed before the first run: from the true topics on, held-out perplexities 
 import numpy as np
 import pytest
 
-from tertulia.kernels import foldin, lda, sparse, warp
-from tertulia.kernels.columns import columns
-from tertulia.kernels.compiled import frozen
-from tertulia.kernels.rng import derive
-from tertulia.kernels.rows import mean_rows
+from tertulia.kernels import lda
+from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.lda import fold_in, sparse, warp
+from tertulia.kernels.lda.by_word import columns
+from tertulia.kernels.lda.sparse_phi import mean_rows
 
 D, LENGTH, V, K, ALPHA, BETA, SWEEPS = 2_000, 80, 1_000, 20, 0.1, 0.05, 150
 DOCUMENTS = frozen(np.arange(0, D * LENGTH + 1, LENGTH), np.int64)
@@ -56,7 +57,7 @@ def perplexity(words, z, heldout):
     topics = ((cwk + BETA) / (cwk.sum(axis=0) + V * BETA)).T
     seen, scored = heldout[:, ::2], heldout[:, 1::2]
     offsets = np.arange(0, seen.size + 1, seen.shape[1])
-    theta = foldin.theta(seen.ravel(), offsets, topics, ALPHA, threads=2)
+    theta = fold_in.theta(seen.ravel(), offsets, topics, ALPHA, threads=2)
     return float(np.exp(-np.log(np.einsum("dk,kdi->di", theta, topics[:, scored])).mean()))
 
 

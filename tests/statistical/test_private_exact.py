@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from tertulia.kernels import lda, private, private_gibbs, private_mh, private_phi, sentence
-from tertulia.kernels.compiled import frozen, kernel
-from tertulia.kernels.private_gibbs import Entries, Units
-from tertulia.kernels.rng import bits, derive
+from tertulia.kernels import ftm_paper, lda
+from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.rng import bits, derive
+from tertulia.kernels.ftm_paper import gibbs, mh, sentence
+from tertulia.kernels.ftm_paper import log_phi as private_phi
+from tertulia.kernels.ftm_paper.gibbs import Entries, Units
 
 BAR = 0.02
 V, K, ALPHA, BETA = 3, 2, np.array([0.3, 0.7]), 0.4
@@ -78,18 +80,18 @@ def one_sweep(units, z, entries, log_phi, fixed, alpha, beta, sampler, stream):
         log_phi -= log_sums.astype(np.float32)
     key, D = bits(stream, np.uint64(0)), units.documents.shape[0] - 1
     if sampler == GIBBS:
-        private_gibbs.sweep_block(units, 0, D, z, entries, log_phi, alpha, key)
+        gibbs.sweep_block(units, 0, D, z, entries, log_phi, alpha, key)
         return
     log_weight = log_phi.copy()
     if sampler == STALE:
         log_weight[:] = np.log((cwk + beta) / (cwk.sum(axis=0) + V * beta))
     keep, other = np.empty((V, K), dtype=np.float32), np.empty((V, K), dtype=np.int32)
-    tables = private_mh.Tables(keep, other, log_weight)
-    private_mh.tables_block(tables, np.ones(V, dtype=np.bool_), 0, V)
+    tables = mh.Tables(keep, other, log_weight)
+    mh.tables_block(tables, np.ones(V, dtype=np.bool_), 0, V)
     if sampler == UPSIDE_DOWN:
         log_weight *= np.float32(-1.0)  # q(z') / q(z) in place of q(z) / q(z')
     by_topic = np.ascontiguousarray(log_phi.T)
-    private_mh.sweep_block(units, 0, D, z, entries, by_topic, tables, alpha, sampler != STALE, key)
+    mh.sweep_block(units, 0, D, z, entries, by_topic, tables, alpha, sampler != STALE, key)
 
 
 @kernel
@@ -181,4 +183,4 @@ def test_the_chains_are_the_front_door(corpus, sampler, noisy):
         one_sweep(units, z, entries, LOG_PHI.copy(), False, ALPHA, BETA, sampler, stream)
     assert np.array_equal(z, after.z)
     if corpus is ONE_WORD:
-        assert np.array_equal(z, private.run(words, documents, state, 40, 14, **settings)[0].z)
+        assert np.array_equal(z, ftm_paper.run(words, documents, state, 40, 14, **settings)[0].z)

@@ -7,7 +7,8 @@ here: they are off by less than these statistics feel (1.4 at most), and by more
 import numpy as np
 import pytest
 
-from tertulia.kernels import lda, sentence
+from tertulia.kernels import lda
+from tertulia.kernels.ftm_paper import sentence
 
 BAR = 4.0
 D, S, LENGTH, V, K = 3, 3, 2, 3, 2  # documents, their sentences, and the words of these

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from tertulia.kernels import sentence
+from tertulia.kernels.ftm_paper import sentence
 from tertulia.kernels.reports import Channel, reports
 
 D, S, LENGTH, V, K = 200, 12, 6, 200, 8

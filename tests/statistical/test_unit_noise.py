@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tertulia.kernels import unit_noise, units
-from tertulia.kernels.normals import normals
+from tertulia.kernels.pctd import unit_noise, units
+from tertulia.kernels.pctd.normals import normals
 from tertulia.privacy.noise import NoiseStream
 
 D, S, W, K, SIGMA, N = 3, 7, 12, 3, 0.35, 4_000

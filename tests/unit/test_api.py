@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import tertulia as tt
-from tertulia.api import as_corpus
+from tertulia.api.federated import as_corpus
 from tertulia.errors import ConfigError, InputError
-from tertulia.results import FederatedTopics
+from tertulia.runs.results import FederatedTopics
 
 SMALL = {"topics": 2, "rounds": 1, "sweeps": 3}
 
@@ -69,7 +69,7 @@ def test_each_party_keeps_its_composed_model(worded, tmp_path):
 
 
 def test_a_public_vocabulary_sends_nothing_about_the_data(worded, tmp_path):
-    from tertulia.federation.run import Run
+    from tertulia.runs.layout import Run
     from tertulia.view.reports import disclosure_rows
 
     words = ("winter", "letter", "bridge", "market")

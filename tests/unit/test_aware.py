@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tertulia.errors import InputError
-from tertulia.kernels import aware, lda
+from tertulia.kernels import lda, noise_aware
 from tertulia.kernels.reports import Channel, Reports, reports
 
 V, K, D, LENGTH = 50, 3, 200, 60
@@ -33,10 +33,10 @@ def same(a, b):
 )
 def test_blocks_and_threads_change_no_bit(name, sampler):
     whole = source(name)(0, len(WORDS))
-    state = aware.init(whole, DOCUMENTS, V, K, 0.1, 0.1, 1)
-    assert same(state, aware.init(source(name), DOCUMENTS, V, K, 0.1, 0.1, 1))
-    once, info = aware.run(whole, DOCUMENTS, state, 3, 2, sampler)
-    again, same_info = aware.run(source(name), DOCUMENTS, state, 3, 2, sampler, threads=3)
+    state = noise_aware.init(whole, DOCUMENTS, V, K, 0.1, 0.1, 1)
+    assert same(state, noise_aware.init(source(name), DOCUMENTS, V, K, 0.1, 0.1, 1))
+    once, info = noise_aware.run(whole, DOCUMENTS, state, 3, 2, sampler)
+    again, same_info = noise_aware.run(source(name), DOCUMENTS, state, 3, 2, sampler, threads=3)
     assert same(once, again)
     assert info.changed == same_info.changed > 0
 
@@ -47,8 +47,8 @@ def test_blocks_and_threads_change_no_bit(name, sampler):
 @pytest.mark.parametrize("beta", [0.1, np.linspace(0.05, 0.2, V)])
 def test_counts_are_those_of_told_words(name, sampler, beta):
     r = source(name)(0, len(WORDS))
-    state = aware.init(r, DOCUMENTS, V, K, 0.1, beta, 1)
-    state, _ = aware.run(r, DOCUMENTS, state, 4, 2, sampler, learn_alpha=True, learn_beta=True, learn_every=2)
+    state = noise_aware.init(r, DOCUMENTS, V, K, 0.1, beta, 1)
+    state, _ = noise_aware.run(r, DOCUMENTS, state, 4, 2, sampler, learn_alpha=True, learn_beta=True, learn_every=2)
     signal = state.z >= 0
     assert np.array_equal(signal, state.word >= 0)
     assert 0 < signal.sum() < len(WORDS)
@@ -58,7 +58,7 @@ def test_counts_are_those_of_told_words(name, sampler, beta):
     assert np.array_equal(cwk.sum(axis=0), state.ck)
     told = {(i, int(j)) for i in range(len(WORDS)) for j in r.idx[r.indptr[i] : r.indptr[i + 1]]}
     assert all((i, int(state.word[i])) in told for i in np.flatnonzero(signal))
-    assert aware.topic_word(state).sum(axis=1) == pytest.approx(1)
+    assert noise_aware.topic_word(state).sum(axis=1) == pytest.approx(1)
     assert np.ptp(state.alpha) > 0
     assert np.ndim(state.beta) == np.ndim(beta)
 
@@ -67,10 +67,10 @@ def test_counts_are_those_of_told_words(name, sampler, beta):
 def test_without_noise_it_is_plain_lda(sampler):
     n = len(WORDS)
     exact = Reports(np.arange(n + 1), WORDS, np.ones(n, np.float32), np.ones(n, np.float32), 0.0)
-    state = aware.init(exact, DOCUMENTS, V, K, 0.1, 0.1, 1)
+    state = noise_aware.init(exact, DOCUMENTS, V, K, 0.1, 0.1, 1)
     assert state.z.min() >= 0
     assert np.bincount(state.z, minlength=K) / n == pytest.approx(1 / K, abs=0.02)
-    ours, _ = aware.run(exact, DOCUMENTS, state, 3, 2, sampler)
+    ours, _ = noise_aware.run(exact, DOCUMENTS, state, 3, 2, sampler)
     plain, _ = lda.run(WORDS, DOCUMENTS, lda.LDAState(state.z, state.cwk, state.ck, state.alpha, 0.1), 3, 2, sampler)
     assert np.array_equal(ours.word, WORDS)
     assert np.mean(ours.z == plain.z) > 0.999  # sums are rounded in another order
@@ -79,32 +79,34 @@ def test_without_noise_it_is_plain_lda(sampler):
 def test_a_start_from_topics_uses_them():
     topics = np.eye(K, V) + 1e-6
     r = reports(np.repeat(np.arange(K), 40).astype(np.int32), Channel("krr", 12.0, V), bytes(32), "easy")
-    state = aware.init_from_topics(r, np.array([0, 3 * 40]), topics, 10.0, 0.1, 1)
+    state = noise_aware.init_from_topics(r, np.array([0, 3 * 40]), topics, 10.0, 0.1, 1)
     assert np.array_equal(state.z, np.repeat(np.arange(K), 40))
 
 
 def test_an_empty_corpus_is_fine():
     r = reports(np.empty(0, np.int32), CHANNELS["krr"], bytes(32), "none")
-    for sampler in aware.SAMPLERS:
-        state, info = aware.run(r, np.array([0]), aware.init(r, np.array([0, 0]), V, K, 0.1, 0.1, 1), 2, 2, sampler)
+    for sampler in noise_aware.SAMPLERS:
+        state, info = noise_aware.run(
+            r, np.array([0]), noise_aware.init(r, np.array([0, 0]), V, K, 0.1, 0.1, 1), 2, 2, sampler
+        )
         assert (len(state.z), info.changed) == (0, 0)
 
 
 def test_what_does_not_fit_is_refused():
     r, many = source("krr")(0, len(WORDS)), source("subset")(0, len(WORDS))
-    state = aware.init(r, DOCUMENTS, V, K, 0.1, 0.1, 1)
+    state = noise_aware.init(r, DOCUMENTS, V, K, 0.1, 0.1, 1)
     for sampler in ("mh", "warp"):
         with pytest.raises(InputError, match="one word each"):
-            aware.run(many, DOCUMENTS, state, 1, 2, sampler)
+            noise_aware.run(many, DOCUMENTS, state, 1, 2, sampler)
     with pytest.raises(InputError, match="another corpus"):
-        aware.run(r, DOCUMENTS[:-1], state, 1, 2)
+        noise_aware.run(r, DOCUMENTS[:-1], state, 1, 2)
     with pytest.raises(InputError, match="another state"):
-        aware.run(r, DOCUMENTS, state._replace(z=state.z + K), 1, 2)
+        noise_aware.run(r, DOCUMENTS, state._replace(z=state.z + K), 1, 2)
     with pytest.raises(InputError, match="damaged"):
-        aware.run(r, DOCUMENTS, state._replace(word=np.full_like(state.word, -1)), 1, 2)
+        noise_aware.run(r, DOCUMENTS, state._replace(word=np.full_like(state.word, -1)), 1, 2)
     with pytest.raises(InputError, match="sampler"):
-        aware.run(r, DOCUMENTS, state, 1, 2, "alias")
+        noise_aware.run(r, DOCUMENTS, state, 1, 2, "alias")
     with pytest.raises(InputError, match="beta"):
-        aware.init(r, DOCUMENTS, V, K, 0.1, np.zeros(V), 1)
+        noise_aware.init(r, DOCUMENTS, V, K, 0.1, np.zeros(V), 1)
     with pytest.raises(InputError, match="sweeps"):
-        aware.run(r, DOCUMENTS, state, -1, 2)
+        noise_aware.run(r, DOCUMENTS, state, -1, 2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tertulia.errors import InputError
-from tertulia.kernels import aware_sentence
+from tertulia.kernels.noise_aware import sentence
 from tertulia.kernels.reports import Channel, reports
 
 V, K, D, LENGTH, SENTENCE = 50, 3, 150, 60, 6
@@ -24,9 +24,9 @@ def source(name):
 @pytest.mark.parametrize("name", CHANNELS)
 def test_blocks_and_threads_change_no_bit_and_counts_are_of_told_words(name):
     whole = source(name)(0, N)
-    state = aware_sentence.init(whole, *UNITS, V, K, 0.1, 0.1, 1)
-    once, info = aware_sentence.run(whole, *UNITS, state, 12, 2, learn_alpha=True)
-    again, _ = aware_sentence.run(source(name), *UNITS, state, 12, 2, learn_alpha=True, threads=3)
+    state = sentence.init(whole, *UNITS, V, K, 0.1, 0.1, 1)
+    once, info = sentence.run(whole, *UNITS, state, 12, 2, learn_alpha=True)
+    again, _ = sentence.run(source(name), *UNITS, state, 12, 2, learn_alpha=True, threads=3)
     assert all(np.array_equal(x, y) for x, y in zip(once, again, strict=True))
     assert 0 < info.changed < len(SENTENCES)
     signal = once.word >= 0
@@ -36,7 +36,7 @@ def test_blocks_and_threads_change_no_bit_and_counts_are_of_told_words(name):
     assert np.array_equal(cwk, once.cwk)
     told = {(i, int(j)) for i in range(N) for j in whole.idx[whole.indptr[i] : whole.indptr[i + 1]]}
     assert all((i, int(once.word[i])) in told for i in np.flatnonzero(signal))
-    assert aware_sentence.topic_word(once).sum(axis=1) == pytest.approx(1)
+    assert sentence.topic_word(once).sum(axis=1) == pytest.approx(1)
     assert np.ptp(once.alpha) > 0
 
 
@@ -45,20 +45,20 @@ def test_a_start_from_topics_uses_them_and_long_sentences_do_not_underflow():
     words = np.repeat(np.arange(K), length).astype(np.int32)
     r = reports(words, Channel("krr", 12.0, V), bytes(32), "easy")
     bounds = np.arange(0, K * length + 1, length)
-    state = aware_sentence.init_from_topics(r, bounds, bounds, np.eye(K, V) + 1e-6, 10.0, 0.1, 1)
+    state = sentence.init_from_topics(r, bounds, bounds, np.eye(K, V) + 1e-6, 10.0, 0.1, 1)
     assert np.array_equal(state.z, np.arange(K))
-    state, _ = aware_sentence.run(r, bounds, bounds, state, 2, 1, phi="mean")
+    state, _ = sentence.run(r, bounds, bounds, state, 2, 1, phi="mean")
     assert np.array_equal(state.z, np.arange(K))
 
 
 def test_what_does_not_fit_is_refused():
     r = source("krr")(0, N)
-    state = aware_sentence.init(r, *UNITS, V, K, 0.1, 0.1, 1)
+    state = sentence.init(r, *UNITS, V, K, 0.1, 0.1, 1)
     with pytest.raises(InputError, match="where a sentence ends"):
-        aware_sentence.run(r, SENTENCES[::7], DOCUMENTS, state, 1, 2)
+        sentence.run(r, SENTENCES[::7], DOCUMENTS, state, 1, 2)
     with pytest.raises(InputError, match="another corpus"):
-        aware_sentence.run(r, *UNITS, state._replace(word=state.word[:-1]), 1, 2)
+        sentence.run(r, *UNITS, state._replace(word=state.word[:-1]), 1, 2)
     with pytest.raises(InputError, match="more topics"):
-        aware_sentence.run(r, *UNITS, state._replace(z=state.z + K), 1, 2)
+        sentence.run(r, *UNITS, state._replace(z=state.z + K), 1, 2)
     with pytest.raises(InputError, match="sweeps"):
-        aware_sentence.run(r, *UNITS, state, -1, 2)
+        sentence.run(r, *UNITS, state, -1, 2)

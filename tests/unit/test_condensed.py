@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from tertulia.kernels import condensed as module
-from tertulia.kernels.condensed import LOUD, above, condensed
 from tertulia.kernels.reports import Channel, reports
+from tertulia.kernels.reports import condensed as module
+from tertulia.kernels.reports.condensed import LOUD, above, condensed
 
 V = 40
 WORDS = np.random.default_rng(1).integers(0, V, 10_000).astype(np.int32)

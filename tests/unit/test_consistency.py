@@ -8,9 +8,9 @@ import pytest
 from scipy import sparse
 
 from tertulia.corpus.relations import Relations, read_relations, similarities
-from tertulia.corpus.vectors import WordVectors, read_vectors
+from tertulia.corpus.word_vectors import WordVectors, read_vectors
 from tertulia.errors import InputError
-from tertulia.methods.consistency import consistent
+from tertulia.methods.pctd.consistency import consistent
 
 VECTORS = {"sun": [1.0, 0.0], "rain": [0.8, 0.6], "bank": [0.0, -1.0], "wind": [0.6, 0.8]}
 WORDS = ("rain", "unknown", "sun", "wind")

@@ -8,11 +8,11 @@ import toys
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, PartyFailure, PolicyRefusal, QuorumError
 from tertulia.federation.codec import decode
-from tertulia.federation.dropouts import Dropouts, Membership
-from tertulia.federation.handle import Handle, Terms
-from tertulia.federation.house import House, HouseRules
-from tertulia.federation.run import Run, drive
+from tertulia.federation.party.host import House, HouseRules
+from tertulia.federation.server.handle import Handle, Terms
+from tertulia.federation.server.membership import Dropouts, Membership
 from tertulia.federation.types import Nothing
+from tertulia.runs.layout import Run, drive
 
 KEY = "11" * 32
 

@@ -8,17 +8,19 @@ import time
 import numpy as np
 import pytest
 
-from tertulia.kernels import blocks, dense, lda
-from tertulia.kernels.atomic import fetch_add, gate, meet
-from tertulia.kernels.compiled import frozen, kernel
-from tertulia.kernels.phi import mean_phi
-from tertulia.kernels.rng import derive
+from tertulia.kernels import lda
+from tertulia.kernels.core import parallel
+from tertulia.kernels.core.atomics import fetch_add, gate, meet
+from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.lda import dense
+from tertulia.kernels.lda.phi import mean_phi
 
 
 def test_cuts_cover_every_item_once_and_balance_the_weight():
     offsets = np.concatenate([[0], np.cumsum(np.random.default_rng(1).integers(0, 9, size=500))])
     for parts in (1, 2, 3, 7, 900):
-        ranges = blocks.cuts(offsets, parts)
+        ranges = parallel.cuts(offsets, parts)
         assert [i for a, b in ranges for i in range(a, b)] == list(range(500))
         assert max(offsets[b] - offsets[a] for a, b in ranges) <= offsets[-1] / parts + 9
 
@@ -29,8 +31,8 @@ def test_results_come_in_the_order_of_the_jobs(threads):
         time.sleep(0.002 * (7 - i))
         return i * i
 
-    assert blocks.run(late, [(i,) for i in range(7)], threads) == [i * i for i in range(7)]
-    assert blocks.run(late, [], threads) == []
+    assert parallel.run(late, [(i,) for i in range(7)], threads) == [i * i for i in range(7)]
+    assert parallel.run(late, [], threads) == []
 
 
 def test_no_more_jobs_at_a_time_than_threads():
@@ -44,7 +46,7 @@ def test_no_more_jobs_at_a_time_than_threads():
         with lock:
             now.discard(i)
 
-    blocks.run(job, [(i,) for i in range(12)], 3)
+    parallel.run(job, [(i,) for i in range(12)], 3)
     assert max(most) == 3
 
 
@@ -53,11 +55,11 @@ def test_a_job_that_calls_run_does_so_alone():
         return threading.current_thread()
 
     def outer(_):
-        return set(blocks.run(inner, [(i,) for i in range(4)], 2)), threading.current_thread()
+        return set(parallel.run(inner, [(i,) for i in range(4)], 2)), threading.current_thread()
 
-    found = blocks.run(outer, [(0,), (1,)], 2)
+    found = parallel.run(outer, [(0,), (1,)], 2)
     assert all(threads == {own} for threads, own in found)
-    assert blocks.alone_or(2) == 2
+    assert parallel.alone_or(2) == 2
 
 
 @pytest.mark.parametrize("broken", [0, 3])
@@ -71,11 +73,11 @@ def test_an_error_of_a_job_is_raised_when_all_have_stopped(broken):
         done.append(i)
 
     with pytest.raises(ValueError, match=f"job {broken}"):
-        blocks.run(job, [(i,) for i in range(4)], 2)
+        parallel.run(job, [(i,) for i in range(4)], 2)
     before = list(done)
     time.sleep(0.02)
     assert done == before
-    assert blocks.run(lambda i: i, [(1,), (2,)], 2) == [1, 2]  # its threads are still good
+    assert parallel.run(lambda i: i, [(1,), (2,)], 2) == [1, 2]  # its threads are still good
 
 
 def test_callers_at_the_same_time_do_not_wait_for_each_other():
@@ -84,7 +86,7 @@ def test_callers_at_the_same_time_do_not_wait_for_each_other():
 
     def call():
         both = threading.Barrier(2)
-        blocks.together([lambda: meetings.append(both.wait(10))] * 2)
+        parallel.together([lambda: meetings.append(both.wait(10))] * 2)
 
     callers = [threading.Thread(target=call) for _ in range(6)]
     for caller in callers:
@@ -97,8 +99,8 @@ def test_callers_at_the_same_time_do_not_wait_for_each_other():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_child_has_threads_of_its_own():
-    blocks.run(time.sleep, [(0.001,)] * 4, 3)
-    child = multiprocessing.get_context("fork").Process(target=blocks.run, args=(time.sleep, [(0.001,)] * 4, 3))
+    parallel.run(time.sleep, [(0.001,)] * 4, 3)
+    child = multiprocessing.get_context("fork").Process(target=parallel.run, args=(time.sleep, [(0.001,)] * 4, 3))
     child.start()
     child.join(20)
     assert child.exitcode == 0
@@ -120,7 +122,7 @@ def crowd(threads, gate, total, rounds):
 def test_threads_meet_at_a_gate(threads):
     shared = threads, gate(), np.zeros(1, dtype=np.int64), 300
     found = []
-    blocks.together([lambda: found.append(crowd(*shared))] * threads)
+    parallel.together([lambda: found.append(crowd(*shared))] * threads)
     assert found == [0] * threads
 
 
@@ -133,7 +135,7 @@ def add_many(total, places):
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_no_addition_is_lost(dtype):
     total, places = np.zeros(4, dtype=dtype), np.random.default_rng(1).integers(0, 4, size=500_000)
-    blocks.run(add_many, [(total, places)] * 4, 4)
+    parallel.run(add_many, [(total, places)] * 4, 4)
     assert np.array_equal(total, 4 * np.bincount(places))
 
 

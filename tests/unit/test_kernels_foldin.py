@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tertulia.errors import InputError
-from tertulia.kernels import foldin
+from tertulia.kernels.lda import fold_in
 
 
 def literal(words, documents, topic_word, alpha, iterations):
@@ -35,7 +35,7 @@ def corpus():
 def test_equals_the_literal_version(corpus, K, iterations):
     generator = np.random.default_rng(K)
     topics, alpha = generator.dirichlet(np.full(50, 0.1), size=K), generator.gamma(1.0, size=K)
-    theta = foldin.theta(*corpus, topics, alpha, iterations)
+    theta = fold_in.theta(*corpus, topics, alpha, iterations)
     assert theta.shape == (80, K)
     assert theta.dtype == np.float64
     assert np.allclose(theta, literal(*corpus, topics, alpha, iterations), atol=2e-5)
@@ -44,25 +44,25 @@ def test_equals_the_literal_version(corpus, K, iterations):
 
 def test_threads_do_not_change_a_bit(corpus):
     topics = np.random.default_rng(2).dirichlet(np.ones(50), size=10)
-    one, two, four = (foldin.theta(*corpus, topics, 0.1, threads=t) for t in (1, 2, 4))
+    one, two, four = (fold_in.theta(*corpus, topics, 0.1, threads=t) for t in (1, 2, 4))
     assert np.array_equal(one, two)
     assert np.array_equal(one, four)
 
 
 def test_an_empty_document_gets_the_prior_mean():
-    theta = foldin.theta(np.array([0]), np.array([0, 0, 1, 1]), np.array([[1.0], [0.5]]), np.array([1.0, 3.0]))
+    theta = fold_in.theta(np.array([0]), np.array([0, 0, 1, 1]), np.array([[1.0], [0.5]]), np.array([1.0, 3.0]))
     assert np.allclose(theta[[0, 2]], [0.25, 0.75])
     assert theta[1, 0] > 0.25
 
 
 def test_no_document_at_all():
-    assert foldin.theta(np.array([], int), np.array([0]), np.ones((2, 3)), 0.1).shape == (0, 2)
+    assert fold_in.theta(np.array([], int), np.array([0]), np.ones((2, 3)), 0.1).shape == (0, 2)
 
 
 def test_words_without_mass_are_ignored_and_tiny_mass_still_counts():
     topics = np.array([[0.5, 0.0, 1e-60], [0.5, 0.0, 3e-60]])
-    alone = foldin.theta(np.array([2, 2, 0]), np.array([0, 3]), topics, 1.0)
-    beside = foldin.theta(np.array([2, 1, 1, 2, 0, 1]), np.array([0, 6]), topics, 1.0)
+    alone = fold_in.theta(np.array([2, 2, 0]), np.array([0, 3]), topics, 1.0)
+    beside = fold_in.theta(np.array([2, 1, 1, 2, 0, 1]), np.array([0, 6]), topics, 1.0)
     assert np.array_equal(alone, beside)
     assert alone[0, 1] > 0.6
 
@@ -87,4 +87,4 @@ def test_words_without_mass_are_ignored_and_tiny_mass_still_counts():
 def test_bad_input_is_named(change, message):
     good = {"words": np.array([0, 2]), "documents": np.array([0, 2]), "topic_word": np.ones((2, 3)), "alpha": 0.1}
     with pytest.raises(InputError, match=message):
-        foldin.theta(**{**good, **change})
+        fold_in.theta(**{**good, **change})

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tertulia.kernels import lanes
-from tertulia.kernels.compiled import kernel
-from tertulia.kernels.rng import uniform32
+from tertulia.kernels.core import simd
+from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.rng import uniform32
 
 
 @kernel
@@ -13,12 +13,12 @@ def histogram(weight, phi, w, n, key):
     running = np.empty(weight.shape[0], dtype=np.float32)
     counts = np.zeros(weight.shape[0], dtype=np.int64)
     for i in range(n):
-        counts[lanes.draw(weight, phi, w, running, uniform32(key, np.uint64(i)), -1)] += 1
+        counts[simd.draw(weight, phi, w, running, uniform32(key, np.uint64(i)), -1)] += 1
     return counts
 
 
 def padded(x):
-    wide = np.zeros((*x.shape[:-1], lanes.padded(x.shape[-1])), dtype=np.float32)
+    wide = np.zeros((*x.shape[:-1], simd.padded(x.shape[-1])), dtype=np.float32)
     wide[..., : x.shape[-1]] = x
     return wide
 
@@ -40,18 +40,18 @@ def test_the_only_topic_with_mass_is_drawn_at_any_u(k, u):
     weight = np.zeros(20)
     weight[k] = 0.7
     phi = padded(np.full((1, 20), 0.3))
-    assert lanes.draw(padded(weight), phi, 0, np.empty(32, np.float32), np.float32(u), -1) == k
+    assert simd.draw(padded(weight), phi, 0, np.empty(32, np.float32), np.float32(u), -1) == k
 
 
 def test_without_mass_the_fallback_is_returned():
     zeros = np.zeros(16, dtype=np.float32)
-    assert lanes.draw(zeros, zeros[None], 0, np.empty(16, np.float32), np.float32(0.4), 11) == 11
+    assert simd.draw(zeros, zeros[None], 0, np.empty(16, np.float32), np.float32(0.4), 11) == 11
 
 
 @kernel
 def masses_at_the_seams(K, cases, key):
     """The smallest mass drawn when u lies within two steps of a border between lanes, over random sparse weights."""
-    size = (K + lanes.LANES - 1) // lanes.LANES * lanes.LANES
+    size = (K + simd.LANES - 1) // simd.LANES * simd.LANES
     running = np.empty(size, dtype=np.float32)
     smallest = np.float32(1.0)
     for case in range(cases):
@@ -62,12 +62,12 @@ def masses_at_the_seams(K, cases, key):
         phi[0, case % K] = 0.3
         mass = weight * phi[0]
         border = np.float32(0.0)
-        for lane in range(lanes.LANES):
-            border += mass[lane :: lanes.LANES].sum()
+        for lane in range(simd.LANES):
+            border += mass[lane :: simd.LANES].sum()
             for ulp in range(-2, 3):
                 u = border / mass.sum() * np.float32(1.0 + ulp * 2.0**-23)
                 if u < np.float32(1.0):
-                    k = lanes.draw(weight, phi, 0, running, u, case % K)
+                    k = simd.draw(weight, phi, 0, running, u, case % K)
                     smallest = min(smallest, mass[k])
     return smallest
 

@@ -8,7 +8,8 @@ from scipy.sparse import issparse
 from scipy.special import gammaln
 
 from tertulia.errors import InputError
-from tertulia.kernels import chains, dense, gibbs, lda
+from tertulia.kernels import lda
+from tertulia.kernels.lda import dense, gibbs, samplers
 
 V, K = 40, 5
 SAMPLERS = [
@@ -131,7 +132,7 @@ def test_a_run_is_the_same_in_one_piece_or_from_its_own_topics(corpus, state):
 @pytest.mark.parametrize("sampler", ["gibbs", "dense", "sparse", "warp"])
 def test_counts_of_large_models_are_sparse(corpus, state, sampler, monkeypatch):
     plain, _ = lda.run(*corpus, state, 4, 3, sampler, phi="mean", learn_beta=True, learn_every=2)
-    monkeypatch.setattr(chains, "DENSE_CELLS", V * K - 1)
+    monkeypatch.setattr(samplers, "DENSE_CELLS", V * K - 1)
     compact, _ = lda.run(*corpus, state, 4, 3, sampler, phi="mean", learn_beta=True, learn_every=2, threads=2)
     assert issparse(compact.cwk)
     assert np.array_equal(compact.cwk.toarray(), plain.cwk)
@@ -141,7 +142,7 @@ def test_counts_of_large_models_are_sparse(corpus, state, sampler, monkeypatch):
 
 
 def test_large_models_cannot_draw_phi(corpus, state, monkeypatch):
-    monkeypatch.setattr(chains, "DENSE_CELLS", V * K - 1)
+    monkeypatch.setattr(samplers, "DENSE_CELLS", V * K - 1)
     with pytest.raises(InputError, match="use phi = 'mean'"):
         lda.run(*corpus, state, 1, 1, "sparse", phi="draw")
 

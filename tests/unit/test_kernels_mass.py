@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from tertulia.kernels import mass as masses
-from tertulia.kernels import oem_few
-from tertulia.kernels.batch import batch_at, collect, course, room
-from tertulia.kernels.compiled import frozen
-from tertulia.kernels.lanes import inverted, padded, padded_with_zeros
-from tertulia.kernels.mass import FEW
-from tertulia.kernels.rng import derive
+from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.core.simd import inverted, padded, padded_with_zeros
+from tertulia.kernels.lda.online_em import sparse_counts as masses
+from tertulia.kernels.lda.online_em import sparse_step
+from tertulia.kernels.lda.online_em.batch import batch_at, collect, course, room
+from tertulia.kernels.lda.online_em.sparse_counts import FEW
 
 V, K, COMMON = 60, 40, 20
 
@@ -104,12 +104,12 @@ def test_a_step_keeps_all_sums_and_lists_the_strongest(sown):
         before = full(mass)
         _, _, batch = some_batch(seed=seed)
         inverse = inverted(total, 0.1 * V, K)
-        chosen, shares = work = oem_few.room(30, len(batch.words))
-        oem_few.expect(batch, 0, 30, mass, np.float32(0.1), inverse, prior, work)
+        chosen, shares = work = sparse_step.room(30, len(batch.words))
+        sparse_step.expect(batch, 0, 30, mass, np.float32(0.1), inverse, prior, work)
         assert np.allclose(shares.sum(axis=1), batch.counts, rtol=1e-4)  # every token goes somewhere
         gained = np.zeros(padded(K), dtype=np.float32)
         for first, last in ((0, 5), (5, len(batch.columns) - 1)):
-            oem_few.maximise(batch, first, last, mass, np.float32(0.1), np.float32(2.0), work, gained)
+            sparse_step.maximise(batch, first, last, mass, np.float32(0.1), np.float32(2.0), work, gained)
         after = full(mass)
         assert np.allclose(after.sum(axis=1), mass.whole, rtol=1e-4)
         assert np.allclose((after - before).sum(axis=0), gained[:K], rtol=1e-3, atol=1e-2)

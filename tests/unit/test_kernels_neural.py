@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tertulia.kernels import bagged, experts, gaussian, hidden
-from tertulia.models.network import Network
-from tertulia.models.optimiser import Adam
-from tertulia.models.prodlda import EPS, Sizes, divergence
-from tertulia.models.sparse import Bow, Rows, decode
+from tertulia.kernels.neural import bag_products, experts, gaussian, hidden
+from tertulia.models.neural.network import Network
+from tertulia.models.neural.optimiser import Adam
+from tertulia.models.neural.prodlda import EPS, Sizes, divergence
+from tertulia.models.neural.sparse import Bow, Rows, decode
 
 torch.set_num_threads(1)
 PRECISIONS = [(np.float64, 1e-11), (np.float32, 2e-4)]
@@ -121,11 +121,11 @@ def test_bags_times_a_table_are_a_matrix_product(dtype, tolerance):
 def test_chosen_documents_are_taken_whole():
     bow, dense = bags(9, np.float32)
     chosen = np.array([8, 0, 4, 4])
-    words, counts, offsets = bagged.select(bow.words, bow.counts, bow.offsets, chosen)
+    words, counts, offsets = bag_products.select(bow.words, bow.counts, bow.offsets, chosen)
     again = np.zeros((4, V), np.float32)
     again[np.repeat(np.arange(4), np.diff(offsets)), words] = counts
     assert np.array_equal(again, dense[chosen])
-    nothing = bagged.select(bow.words, bow.counts, bow.offsets, np.empty(0, np.int64))
+    nothing = bag_products.select(bow.words, bow.counts, bow.offsets, np.empty(0, np.int64))
     assert [len(part) for part in nothing] == [0, 0, 1]
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tertulia.kernels.phi import draw_phi, mean_phi
-from tertulia.kernels.rng import derive
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.lda.phi import draw_phi, mean_phi
 
 CWK = np.array([[5, 0, 0], [2, 0, 1], [0, 0, 30], [1, 0, 4]], dtype=np.int32)
 CK = CWK.sum(axis=0, dtype=np.int64)

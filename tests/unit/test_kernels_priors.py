@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import digamma
 
-from tertulia.kernels import lda, priors
+from tertulia.kernels import lda
+from tertulia.kernels.lda import priors
 
 
 def corpus_of_topics(alpha, lengths, seed):

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from scipy.special import gammainc, gammaln
 
-from tertulia.kernels import rng
-from tertulia.kernels.compiled import kernel
+from tertulia.kernels.core import rng
+from tertulia.kernels.core.jit import kernel
 
 N = 200_000
 

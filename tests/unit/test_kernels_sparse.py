@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tertulia.errors import InputError
-from tertulia.kernels import sparse
-from tertulia.kernels.columns import checked_topics, columns
-from tertulia.kernels.compiled import frozen
-from tertulia.kernels.ladder import climb, ladder
-from tertulia.kernels.lanes import padded
-from tertulia.kernels.rng import derive
-from tertulia.kernels.rows import SHORT, count, mean_rows, phi_rows
+from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.ladder import climb, ladder
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.core.simd import padded
+from tertulia.kernels.lda import sparse
+from tertulia.kernels.lda.by_word import checked_topics, columns
+from tertulia.kernels.lda.sparse_phi import SHORT, count, mean_rows, phi_rows
 
 V, K, BETA = 60, 40, 0.1
 ALPHA = np.linspace(0.05, 0.3, K)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from tertulia.errors import InputError
-from tertulia.kernels import epoch, lda, mass, oem
-from tertulia.kernels.batch import batches
-from tertulia.kernels.compiled import frozen
-from tertulia.kernels.lanes import add, dot, padded_with_zeros, total
-from tertulia.kernels.rng import derive
+from tertulia.kernels import lda
+from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.core.simd import add, dot, padded_with_zeros, total
+from tertulia.kernels.lda.online_em import dense_step, epoch, sparse_counts
+from tertulia.kernels.lda.online_em.batch import batches
 
 V, K = 120, 6
 
@@ -46,7 +47,7 @@ def test_same_bits_at_any_number_of_threads(corpus, sampler, how):
 
 
 def test_an_epoch_of_few_topics_a_document_has_the_same_bits_at_any_number_of_threads(corpus, monkeypatch):
-    monkeypatch.setattr(mass, "_CELLS", 40 * 320)  # common words and rare ones
+    monkeypatch.setattr(sparse_counts, "_CELLS", 40 * 320)  # common words and rare ones
     one, two, four = (train(corpus, threads=t, K=310, sweeps=0) for t in (1, 2, 4))
     assert equal(one, two)
     assert equal(one, four)
@@ -88,7 +89,7 @@ def test_an_epoch_equals_its_formula(corpus):
     words, documents = (frozen(x, t) for x, t in zip(corpus, (np.int32, np.int64), strict=True))
     alpha, beta, key = np.linspace(0.05, 0.3, K), 0.02, derive(9)
     phi = epoch.all_topics(words, documents, V, alpha, beta, key)
-    s = oem.random_stats(np.bincount(words, minlength=V), K, key, 1)[0][:, :K].astype(float)
+    s = dense_step.random_stats(np.bincount(words, minlength=V), K, key, 1)[0][:, :K].astype(float)
     assert s.sum() == pytest.approx(len(words), rel=0.1)
     assert len(batches(documents)) > 5
     for t, (first, last) in enumerate(batches(documents)):
@@ -122,7 +123,7 @@ def test_ten_thousand_topics_of_a_million_words_have_no_matrix():
 
 
 def test_vector_sums():
-    from tertulia.kernels.compiled import kernel
+    from tertulia.kernels.core.jit import kernel
 
     @kernel
     def sums(x, rows, r, scale):

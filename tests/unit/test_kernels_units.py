@@ -5,7 +5,7 @@ import pytest
 
 from tertulia.corpus import Corpus
 from tertulia.errors import InputError
-from tertulia.kernels import units
+from tertulia.kernels.pctd import units
 from tertulia.methods.pctd import maximise
 
 TEXTS = ["Sun rain sun wind. Storm hail.", "", "Rain rain. Wind wind wind wind wind", "storm"]

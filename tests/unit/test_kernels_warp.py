@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tertulia.kernels import warp
-from tertulia.kernels.columns import columns
-from tertulia.kernels.compiled import frozen
-from tertulia.kernels.rng import derive
+from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.lda import warp
+from tertulia.kernels.lda.by_word import columns
 
 V, K, BETA = 60, 40, 0.1
 ALPHA = np.linspace(0.05, 0.3, K)

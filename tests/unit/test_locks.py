@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
+from tertulia._locks import holding
 from tertulia.errors import DirectoryInUse
-from tertulia.locks import holding
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from tertulia.locks import holding
+from tertulia._locks import holding
 with holding(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

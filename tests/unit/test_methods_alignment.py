@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertulia.methods.alignment import MergeWarning, align, distinct, warn_of_merge
-from tertulia.methods.merging import integrate
+from tertulia.methods.ftm.alignment import MergeWarning, align, distinct, warn_of_merge
+from tertulia.methods.ftm.merging import integrate
 from tertulia.metrics.similarity import top_words_sparse
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tertulia.methods.merging import accepted, compose, integrate, merge_sets, union_find
+from tertulia.methods.ftm.merging import accepted, compose, integrate, merge_sets, union_find
 
 
 def literal_rho(a, b, top):

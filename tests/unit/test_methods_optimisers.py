@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from tertulia.methods.optimisers import fedadam
+from tertulia.methods.gfedntm.optimisers import fedadam
 
 
 def by_hand(changes, rate, tau, momentum):

@@ -5,7 +5,7 @@ import pytest
 
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import ConfigError, InputError
-from tertulia.kernels import foldin
+from tertulia.kernels.lda import fold_in
 from tertulia.metrics import Completion, completion, perplexity_plugin, unigram
 
 plain = TextOptions(min_length=1, stop_words="none")
@@ -24,7 +24,7 @@ def literal_completion(phi, alpha, corpus):
         tokens = corpus.words[start:end]
         if len(tokens) >= 2:
             half = len(tokens) // 2
-            theta = foldin.theta(tokens[:half], np.array([0, half]), phi, alpha)[0]
+            theta = fold_in.theta(tokens[:half], np.array([0, half]), phi, alpha)[0]
             total += sum(math.log(theta @ phi[:, w]) for w in tokens[half:])
     return total
 

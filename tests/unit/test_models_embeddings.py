@@ -6,7 +6,7 @@ import pytest
 import tertulia as tt
 from tertulia.corpus import Corpus
 from tertulia.errors import InputError
-from tertulia.models import embeddings
+from tertulia.models.neural import embeddings
 
 TEXTS = ["The river rose after the rain.", "Stocks fell in early trading.", "The river rose after the rain."]
 

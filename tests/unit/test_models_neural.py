@@ -11,13 +11,13 @@ from torch.nn import functional
 
 import tertulia as tt
 from tertulia.corpus import Corpus, Vocabulary
-from tertulia.models import synchronised
-from tertulia.models.bags import Bags, Batch, Noise, Schedule, document_key
-from tertulia.models.network import Network
-from tertulia.models.prodlda import EPS, Sizes, divergence, laplace_prior
-from tertulia.models.sparse import Rows
-from tertulia.models.synchronised import Shared
-from tertulia.models.training import Progress, train
+from tertulia.models.neural import synchronised
+from tertulia.models.neural.bags import Bags, Batch, Noise, Schedule, document_key
+from tertulia.models.neural.network import Network
+from tertulia.models.neural.prodlda import EPS, Sizes, divergence, laplace_prior
+from tertulia.models.neural.sparse import Rows
+from tertulia.models.neural.synchronised import Shared
+from tertulia.models.neural.training import Progress, train
 
 torch.set_num_threads(1)
 KINDS = ["prodlda", "combinedtm", "zeroshottm"]

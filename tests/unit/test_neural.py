@@ -55,11 +55,11 @@ def test_one_machine_equals_a_party_alone(texts):
 
 
 def test_training_stops_when_validation_no_longer_improves(texts):
-    from tertulia.models.bags import Bags, Schedule
-    from tertulia.models.network import Network
-    from tertulia.models.prodlda import Sizes
-    from tertulia.models.training import Progress
-    from tertulia.models.validation import Pace, train_until, validation_loss
+    from tertulia.models.neural.bags import Bags, Schedule
+    from tertulia.models.neural.network import Network
+    from tertulia.models.neural.prodlda import Sizes
+    from tertulia.models.neural.training import Progress
+    from tertulia.models.neural.validation import Pace, train_until, validation_loss
 
     corpus = tt.Corpus.from_texts(texts)
     bags, validation = Bags.of(corpus).parted(0.25, 0)
@@ -102,7 +102,7 @@ def test_validation_keeps_no_untrained_model():
 
 
 def test_epochs_end_by_themselves_when_the_loss_stalls(monkeypatch):
-    from tertulia.models import convergence, validation
+    from tertulia.models.neural import convergence, validation
 
     taken = []
 
@@ -164,10 +164,10 @@ def test_a_neural_model_refuses_to_be_adapted(texts):
 
 
 def test_training_in_two_goes_is_training_in_one(texts):
-    from tertulia.models.bags import Bags, Schedule
-    from tertulia.models.network import Network
-    from tertulia.models.prodlda import Sizes
-    from tertulia.models.training import Progress, train
+    from tertulia.models.neural.bags import Bags, Schedule
+    from tertulia.models.neural.network import Network
+    from tertulia.models.neural.prodlda import Sizes
+    from tertulia.models.neural.training import Progress, train
 
     corpus = tt.Corpus.from_texts(texts)
     bags, schedule = Bags.of(corpus), Schedule(0, 4)
@@ -183,7 +183,7 @@ def test_training_in_two_goes_is_training_in_one(texts):
 def test_threads_hold_in_the_thread_that_computes():
     import torch
 
-    from tertulia.models.threads import use_threads
+    from tertulia.models.neural.threads import use_threads
 
     def counted(n):
         use_threads(n)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tertulia.errors import FormatError
-from tertulia.kernels.packing import pack, packed_bytes, ranks, unpack
+from tertulia.kernels.fedlda.packing import pack, packed_bytes, ranks, unpack
 
 V, K, MOST = 60, 7, 20
 TOPIC_AT, RANK = ranks(np.random.default_rng(0).gamma(0.2, size=(V, K)))

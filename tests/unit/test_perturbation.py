@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tertulia.errors import ConfigError, Unreleased
-from tertulia.kernels.channel import Channel
+from tertulia.kernels.reports.channel import Channel
 from tertulia.privacy.accounting import spent
 from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.perturbation import HM_UNIT, Perturbation, cover, delta_at, exact, heads, honest, hybrid, law

@@ -9,10 +9,10 @@ from scipy import stats
 
 from tertulia.errors import FormatError
 from tertulia.privacy.accounting import Guarantee, Loss, _coarse, compose, spent, vacuous
+from tertulia.privacy.adjacency import Bounds, multiplicity
 from tertulia.privacy.events import flatten, from_data
 from tertulia.privacy.mechanisms import Adjacency, Clear, DiscreteGaussian, DiscreteLaplace, Mechanism, Public, Unit
 from tertulia.privacy.releases import Release
-from tertulia.privacy.units import Bounds, multiplicity
 
 SUBSTITUTE, ADD_REMOVE, NULL_REPLACE = Adjacency.SUBSTITUTE, Adjacency.ADD_REMOVE, Adjacency.NULL_REPLACE
 GAUSSIAN, LAPLACE = "GaussianDpEvent", "LaplaceDpEvent"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
-from tertulia.kernels.channel import Channel
+from tertulia.kernels.reports.channel import Channel
 from tertulia.privacy.channels import TokenReports
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import Adjacency, Clear, Derived, DiscreteLaplace, Public, Unit

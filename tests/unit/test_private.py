@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tertulia.errors import InputError
-from tertulia.kernels import lda, private, private_phi, sentence
+from tertulia.kernels import ftm_paper, lda
+from tertulia.kernels.ftm_paper import log_phi as private_phi
+from tertulia.kernels.ftm_paper import sentence
 from tertulia.kernels.reports import Channel, Reports, reports
 
 V, K = 40, 5
@@ -47,7 +49,7 @@ def equal(a, b):
 def test_counts_are_those_of_the_topics(corpus, noisy, state, sentence_state, sampler, proposals):
     words, sentences, documents = corpus
     settings = {"sampler": sampler, "proposals": proposals, "reports": noisy}
-    of_words, info = private.run(words, documents, state, 2, 2, **settings)
+    of_words, info = ftm_paper.run(words, documents, state, 2, 2, **settings)
     of_sentences, _ = sentence.run(*corpus, sentence_state, 2, 2, **settings)
     for after, z in ((of_words, of_words.z), (of_sentences, of_sentences.z.repeat(np.diff(sentences)))):
         cwk = np.zeros((V, K), dtype=np.int32)
@@ -77,7 +79,7 @@ def test_same_bits_at_any_number_of_threads_and_from_any_source(corpus, noisy, s
 def test_sentences_of_one_word_are_lda(corpus, noisy, state, sampler, proposals):
     words, _, documents = corpus
     settings = {"sampler": sampler, "proposals": proposals, "reports": noisy}
-    of_words = private.run(words, documents, state, 2, 2, **settings)[0]
+    of_words = ftm_paper.run(words, documents, state, 2, 2, **settings)[0]
     assert equal(of_words, sentence.run(words, np.arange(len(words) + 1), documents, state, 2, 2, **settings)[0])
 
 
@@ -91,24 +93,24 @@ def test_the_given_state_is_not_touched(corpus, noisy, sentence_state, sampler, 
 def test_reports_without_noise_are_no_reports(corpus, state):
     words, _, documents = corpus
     plain = Reports(np.arange(len(words) + 1), words, np.ones(len(words)), np.ones(len(words), dtype=np.float32), 0.0)
-    with_them = private.run(words, documents, state, 2, 2, reports=plain)[0]
-    assert equal(with_them, private.run(words, documents, state, 2, 2)[0])
+    with_them = ftm_paper.run(words, documents, state, 2, 2, reports=plain)[0]
+    assert equal(with_them, ftm_paper.run(words, documents, state, 2, 2)[0])
 
 
 def test_words_say_what_tokens_count_for_and_reports_what_is_likely(corpus, noisy, state):
     words, _, documents = corpus
-    told = private.loudest(noisy, len(words), V, key=1)
-    after = private.run(told, documents, state, 2, 2, reports=noisy)[0]
+    told = ftm_paper.loudest(noisy, len(words), V, key=1)
+    after = ftm_paper.run(told, documents, state, 2, 2, reports=noisy)[0]
     assert np.array_equal(after.cwk.sum(axis=1), np.bincount(told, minlength=V))
 
 
 def test_the_loudest_entry_wins_and_silence_is_any_word():
     indptr = np.array([0, 3, 3, 4])
     heard = Reports(indptr, np.array([1, 4, 6]).repeat([1, 2, 1]), np.ones(4), np.array([0.3, 0.9, 0.2, 0.5]), 0.0)
-    told = private.loudest(heard, 3, V, key=1)
+    told = ftm_paper.loudest(heard, 3, V, key=1)
     assert told[[0, 2]].tolist() == [4, 6]
     silent = Reports(np.zeros(2_001, dtype=int), np.array([], dtype=int), np.array([]), np.array([]), 0.0)
-    assert set(private.loudest(silent, 2_000, V, key=1)) == set(range(V))
+    assert set(ftm_paper.loudest(silent, 2_000, V, key=1)) == set(range(V))
 
 
 def test_log_phi_is_finite_and_sums_to_one_even_in_an_empty_topic():
@@ -175,6 +177,6 @@ def test_bad_runs_are_named(corpus, noisy, state):
         ({"reports": noisy._replace(idx=noisy.idx[1:])}, "incomplete"),
     ):
         with pytest.raises(InputError, match=message):
-            private.run(words, documents, **{"state": state, "sweeps": 1, "key": 1, **change})
+            ftm_paper.run(words, documents, **{"state": state, "sweeps": 1, "key": 1, **change})
     with pytest.raises(InputError, match="where a sentence ends"):
         sentence.init(words, [0, len(words)], documents, V, K, 0.1, 0.01, 1)

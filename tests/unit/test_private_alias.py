@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.kernels import alias
-from tertulia.kernels.rng import uniform
+from tertulia.kernels.core import alias
+from tertulia.kernels.core.rng import uniform
 
 
 def table(weight):

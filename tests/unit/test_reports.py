@@ -9,9 +9,8 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 from tertulia.errors import ConfigError, InputError
-from tertulia.kernels import chacha
-from tertulia.kernels.channel import constants
-from tertulia.kernels.reports import Channel, reports
+from tertulia.kernels.reports import Channel, chacha, reports
+from tertulia.kernels.reports.channel import constants
 
 KEY = bytes(range(32))
 WORDS = np.random.default_rng(1).integers(0, 300, 500).astype(np.int32)

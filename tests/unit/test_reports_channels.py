@@ -9,10 +9,10 @@ import pytest
 from tertulia.errors import ConfigError
 from tertulia.kernels.reports import Channel
 from tertulia.privacy.accounting import spent
+from tertulia.privacy.adjacency import Bounds
 from tertulia.privacy.channels import TokenReports, guarantee, paper_claim
 from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.releases import Release
-from tertulia.privacy.units import Bounds
 
 SUBSTITUTE, NULL_REPLACE = Adjacency.SUBSTITUTE, Adjacency.NULL_REPLACE
 

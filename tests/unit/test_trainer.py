@@ -4,12 +4,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tertulia.api.lda import LDA, extended, joined
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.errors import ConfigError, InputError
 from tertulia.kernels import lda
 from tertulia.metrics import completion
 from tertulia.models import Topics
-from tertulia.trainer import LDA, extended, joined
 
 EVERY_WORD = {"min_documents": 1, "max_share": 1.0}
 THEMES = ("harbour", "garden", "engine", "violin")

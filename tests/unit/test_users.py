@@ -5,13 +5,13 @@ import pytest
 
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import InputError
-from tertulia.kernels import tuples
-from tertulia.kernels.users import broadcast_phi, resample
+from tertulia.kernels.fedlda import tuples
+from tertulia.kernels.fedlda.users import broadcast_phi, resample
 from tertulia.method_settings import FedLDASettings
-from tertulia.methods.users import arrived, finding, newcomers, present, shard_of
+from tertulia.methods.fedlda.users import arrived, finding, newcomers, present, shard_of
 from tertulia.privacy.perturbation import Perturbation
 
-from tertulia.methods.users import UserTerms  # isort: skip
+from tertulia.methods.fedlda.users import UserTerms  # isort: skip
 
 K, V = 3, 8
 PHI = broadcast_phi(np.random.default_rng(0).gamma(0.5, size=(K, V)) * 30, 0.1)

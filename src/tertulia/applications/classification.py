@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import rankdata
 
-from tertulia.arrays import F64, Array, Bool
+from tertulia._arrays import F64, Array, Bool
 from tertulia.errors import InputError
 
 

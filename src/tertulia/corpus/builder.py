@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tertulia.arrays import F32, Array
+from tertulia._arrays import F32, Array
 from tertulia.corpus import storage
 from tertulia.corpus.columns import Column, FileColumn, TableColumns
 from tertulia.corpus.corpus import Corpus, embedding_column

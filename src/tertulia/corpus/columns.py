@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from tertulia.arrays import Array
+from tertulia._arrays import Array
 from tertulia.corpus.storage import load_array
 from tertulia.corpus.units import narrow
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tertulia.arrays import I32, I64, Array
+from tertulia._arrays import I32, I64, Array
 from tertulia.corpus import storage
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.splits import is_heldout

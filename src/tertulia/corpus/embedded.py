@@ -16,7 +16,7 @@ import numpy as np
 import safetensors
 from safetensors.numpy import load_file
 
-from tertulia.arrays import F32, Array
+from tertulia._arrays import F32, Array
 from tertulia.errors import InputError
 
 

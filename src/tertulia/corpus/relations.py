@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tertulia.arrays import F32, F64, I64
-from tertulia.corpus.vectors import WordVectors
+from tertulia._arrays import F32, F64, I64
+from tertulia.corpus.word_vectors import WordVectors
 from tertulia.errors import InputError
 
 _BLOCK = 1024  # words whose similarities with all others are held at a time

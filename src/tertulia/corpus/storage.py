@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import numpy as np
 
-from tertulia.arrays import I32, I64, Array
+from tertulia._arrays import I32, I64, Array
+from tertulia._disk import atomic_write, sync_files
+from tertulia._locks import locked
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.tokens import TextOptions
 from tertulia.corpus.vocabulary import Vocabulary
-from tertulia.disk import atomic_write, sync_files
 from tertulia.errors import FormatError, InputError
-from tertulia.locks import locked
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from tertulia.arrays import I32, I64, Array
+from tertulia._arrays import I32, I64, Array
 from tertulia.errors import InputError
 
 UnitKind = Literal["ngram", "sentence", "paragraph"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from tertulia.arrays import I32, I64, U8, Bool
+from tertulia._arrays import I32, I64, U8, Bool
 from tertulia.errors import FormatError, InputError
 
 if TYPE_CHECKING:

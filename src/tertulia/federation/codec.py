@@ -14,7 +14,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from tertulia.arrays import Array
+from tertulia._arrays import Array
 from tertulia.errors import FormatError
 from tertulia.federation.types import message_name, message_type
 

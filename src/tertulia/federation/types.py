@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
 
-from tertulia.arrays import Array
+from tertulia._arrays import Array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import FormatError
 from tertulia.privacy.mechanisms import Mechanism

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tertulia.arrays import F32, F64, I32, I64, Array
-from tertulia.kernels.aware import Source, checked_documents, pieces
-from tertulia.kernels.compiled import kernel
+from tertulia._arrays import F32, F64, I32, I64, Array
+from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.noise_aware import Source, checked_documents, pieces
 
 
 def unigram(source: Source, documents: Array, V: int, iterations: int = 50) -> F64:

@@ -8,7 +8,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tertulia.kernels import foldin, lda
+from tertulia.kernels import lda
+from tertulia.kernels.lda import fold_in
 
 
 def compile_all() -> float:
@@ -24,7 +25,7 @@ def compile_all() -> float:
     lda.train(words, documents, 3, 4, 0.1, 0.01, 0, 4, start=topics)
     lda.train(words, documents, 3, 2_000, 0.1, 0.01, 0, 4)  # so many that a document has few of them
     for dtype in (np.float32, np.float64):
-        foldin.theta(words, documents, topics.astype(dtype), 0.1)
+        fold_in.theta(words, documents, topics.astype(dtype), 0.1)
     return time.perf_counter() - start
 
 

@@ -19,18 +19,19 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tertulia.arrays import F64, I32, Array
+from tertulia._arrays import F64, I32, Array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Party, Planned, message, step
-from tertulia.kernels import aware, lda, together
-from tertulia.kernels.rng import derive
-from tertulia.methods.evaluation import SCORE, perplexity, score
+from tertulia.kernels import lda, noise_aware
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.lda import together
+from tertulia.methods.common.evaluation import SCORE, perplexity, score
+from tertulia.methods.common.result import Trained
+from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
 from tertulia.methods.ftm import DOCUMENTS, Task, train_local
-from tertulia.methods.local import PrivacyTerms, Training, as_asked, evaluates, planned_reports, reported
-from tertulia.methods.merging import cluster
-from tertulia.methods.trained import Trained
-from tertulia.methods.vocabulary import VocabularyTerms, agree, plan_vocabulary
+from tertulia.methods.ftm.local import PrivacyTerms, Training, as_asked, evaluates, planned_reports, reported
+from tertulia.methods.ftm.merging import cluster
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 
@@ -129,13 +130,15 @@ def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others:
     alpha, beta, threads = _alpha(ask), ask.training.beta, party.setting("threads", 1)
     if before is None:
         topics = _topic_word(ask.counts, beta)
-        state = aware.init_from_topics(told, corpus.documents, topics, alpha, beta, party.seed)
+        state = noise_aware.init_from_topics(told, corpus.documents, topics, alpha, beta, party.seed)
     else:
         empty = np.zeros_like(others)  # `run` counts for itself
-        state = aware.AwareState(before.z, before.taken_for, empty, empty.sum(axis=0, dtype=np.int64), alpha, beta)
+        state = noise_aware.AwareState(
+            before.z, before.taken_for, empty, empty.sum(axis=0, dtype=np.int64), alpha, beta
+        )
     for s in range(ask.training.sweeps):
         key = int(derive(party.seed ^ 1, s))
-        state, _ = aware.run(told, corpus.documents, state, 1, key, phi="mean", others=others, threads=threads)
+        state, _ = noise_aware.run(told, corpus.documents, state, 1, key, phi="mean", others=others, threads=threads)
         yield _Sweep(state.z, state.word, state.cwk, Derived(COUNTS, parents=(tokens.release_id,)))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tertulia.arrays import F64, I32, I64, Array
-from tertulia.kernels.compiled import kernel
+from tertulia._arrays import F64, I32, I64, Array
+from tertulia.kernels.core.jit import kernel
 
 
 @kernel

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from tertulia.arrays import Array
+from tertulia._arrays import Array
 from tertulia.corpus import Vocabulary
 from tertulia.errors import InputError
 from tertulia.metrics.similarity import top_words_sparse

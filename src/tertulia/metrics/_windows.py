@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tertulia.arrays import I32, I64, U64
-from tertulia.kernels.compiled import kernel
+from tertulia._arrays import I32, I64, U64
+from tertulia.kernels.core.jit import kernel
 
 U32 = NDArray[np.uint32]
 BLOCK = 1 << 13  # virtual documents a block: 1 kB of bits a word

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tertulia.arrays import F64, I32, I64, Array, Bool
+from tertulia._arrays import F64, I32, I64, Array, Bool
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, InputError
-from tertulia.kernels.compiled import frozen
+from tertulia.kernels.core.jit import frozen
 from tertulia.metrics import _windows
 from tertulia.metrics._tops import TopicsLike, top_words
 

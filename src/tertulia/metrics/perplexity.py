@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertulia.arrays import F64, I32, I64, Array
+from tertulia._arrays import F64, I32, I64, Array
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, InputError
-from tertulia.kernels import foldin
-from tertulia.kernels.check import checked_topics
-from tertulia.kernels.compiled import frozen, kernel
+from tertulia.kernels.core.checks import checked_topics
+from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.lda import fold_in
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def by_document(
     first = np.where(scored, lengths // 2, lengths)  # tokens folded in; documents that are skipped score none
     middle = corpus.documents[:-1] + first
     seen = _head(corpus.words, corpus.documents, middle)
-    theta = foldin.theta(seen, np.concatenate(([0], np.cumsum(first))), phi, alpha, iterations, threads)
+    theta = fold_in.theta(seen, np.concatenate(([0], np.cumsum(first))), phi, alpha, iterations, threads)
     return _log_likelihood(corpus.words, middle, corpus.documents[1:], phi, theta), lengths - first
 
 

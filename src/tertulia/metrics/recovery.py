@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tertulia.arrays import F64, Array
+from tertulia._arrays import F64, Array
 from tertulia.errors import InputError
 from tertulia.metrics.similarity import top_words_sparse
 

@@ -12,9 +12,9 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from tertulia.arrays import F64, I32, Array
+from tertulia._arrays import F64, I32, Array
 from tertulia.errors import InputError
-from tertulia.kernels.compiled import frozen
+from tertulia.kernels.core.jit import frozen
 from tertulia.metrics import _jaccard
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from tertulia.arrays import F64, Array
+from tertulia._arrays import F64, Array
 from tertulia.errors import InputError
 from tertulia.metrics.similarity import Tops, top_words_sparse, weighted_jaccard
 

@@ -16,11 +16,11 @@ import safetensors
 from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
-from tertulia.arrays import Array
+from tertulia._arrays import Array
+from tertulia._disk import sync_directory, write
 from tertulia.corpus import TextOptions, Vocabulary
-from tertulia.disk import sync_directory, write
 from tertulia.errors import FormatError, InputError, JournalError
-from tertulia.models.encoder import Encoder
+from tertulia.models.neural.encoder import Encoder
 
 if TYPE_CHECKING:
     from tertulia.models.topics import Topics

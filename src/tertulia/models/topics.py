@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from tertulia.arrays import F32, F64, Array
+from tertulia._arrays import F32, F64, Array
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import FormatError, InputError
@@ -18,7 +18,7 @@ from tertulia.errors import FormatError, InputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from tertulia.models.encoder import Encoder
+    from tertulia.models.neural.encoder import Encoder
 
 
 class UnknownWordsWarning(UserWarning):
@@ -91,7 +91,7 @@ class Topics:
         Texts become tokens as the model's own did. A document without a known word, or a row without a text, gets the
         prior mean, and a warning says how many there were. A neural model infers by its encoder, in one pass.
         """
-        from tertulia.kernels import foldin
+        from tertulia.kernels.lda import fold_in
 
         corpus = self.encode(documents)
         unknown = int((corpus.lengths == 0 if self.encoder is None else self.encoder.silent(corpus)).sum())
@@ -104,7 +104,7 @@ class Topics:
             )
         if self.encoder is not None:
             return self.encoder.theta(corpus)
-        return foldin.theta(corpus.words, corpus.documents, self.topic_word, self.alpha, iterations, threads)
+        return fold_in.theta(corpus.words, corpus.documents, self.topic_word, self.alpha, iterations, threads)
 
     def adapted(self, documents: Documents, *, rounds: int = 3, threads: int = 1) -> Self:
         """Return the same topics with a prior fitted to one's own documents; it needs no one else.
@@ -112,7 +112,7 @@ class Topics:
         A shared model holds topics that a party has no use for. Alpha keeps its sum, and each topic gets the share that
         it has on average in the documents (a fixed point of empirical Bayes). A neural model has no such prior to fit.
         """
-        from tertulia.kernels import foldin
+        from tertulia.kernels.lda import fold_in
 
         if self.encoder is not None:
             raise InputError(
@@ -122,7 +122,7 @@ class Topics:
         corpus = self.encode(documents)
         total, alpha = self.alpha.sum(), self.alpha
         for _ in range(rounds):
-            theta = foldin.theta(corpus.words, corpus.documents, self.topic_word, alpha, threads=threads)
+            theta = fold_in.theta(corpus.words, corpus.documents, self.topic_word, alpha, threads=threads)
             # A document without words says nothing; a trace of the old prior keeps every topic possible.
             share = theta[corpus.lengths > 0].mean(axis=0) if corpus.n_tokens else alpha / total
             alpha = 0.99 * total * share + 0.01 * self.alpha

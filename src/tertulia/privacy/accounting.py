@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tertulia.privacy.adjacency import Bounds, multiplicity
 from tertulia.privacy.events import concentrated_rho, flatten, from_data, pure_epsilon
 from tertulia.privacy.mechanisms import Adjacency, EventData, Unit
-from tertulia.privacy.units import Bounds, multiplicity
 
 if TYPE_CHECKING:
     from tertulia.privacy.releases import Release

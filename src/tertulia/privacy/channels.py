@@ -11,14 +11,14 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tertulia.arrays import Array
+from tertulia._arrays import Array
 from tertulia.errors import ConfigError
 from tertulia.privacy.accounting import Guarantee, Loss, compose
 from tertulia.privacy.events import flatten
 from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Mechanism, Unit
 
 if TYPE_CHECKING:
-    from tertulia.kernels.channel import Channel
+    from tertulia.kernels.reports.channel import Channel
     from tertulia.privacy.noise import NoiseStream
 
 

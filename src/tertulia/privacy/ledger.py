@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
 from tertulia.privacy import accounting
 from tertulia.privacy.accounting import Guarantee
+from tertulia.privacy.adjacency import Bounds, larger
 from tertulia.privacy.mechanisms import Adjacency, Claim, Unit, View
 from tertulia.privacy.releases import Release
-from tertulia.privacy.units import Bounds, larger
 
 if TYPE_CHECKING:
     from tertulia.privacy.policy import Policy

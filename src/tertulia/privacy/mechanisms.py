@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tertulia.arrays import I64, Array
+from tertulia._arrays import I64, Array
 from tertulia.errors import ConfigError, InputError
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from tempfile import NamedTemporaryFile
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-from tertulia.arrays import F64, I64, U64, Bool
-from tertulia.disk import sync_directory
+from tertulia._arrays import F64, I64, U64, Bool
+from tertulia._disk import sync_directory
 from tertulia.errors import ConfigError, FormatError
 
 _KEY_BYTES = 32

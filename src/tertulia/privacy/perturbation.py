@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from tertulia.arrays import F64, I64, Array, Bool
+from tertulia._arrays import F64, I64, Array, Bool
 from tertulia.errors import ConfigError
 from tertulia.privacy.mechanisms import Claim
 

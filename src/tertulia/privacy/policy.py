@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError
 
 from tertulia.errors import ConfigError, PolicyRefusal
+from tertulia.privacy.adjacency import Bounds
 from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.releases import Release
-from tertulia.privacy.units import Bounds
 
 if TYPE_CHECKING:
     from tertulia.privacy.ledger import Ledger

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from tertulia.arrays import Array
+from tertulia._arrays import Array
 from tertulia.errors import Unreleased
 from tertulia.privacy.mechanisms import Adjacency, Claim, Derived, EventData, Mechanism, Unit, View
 

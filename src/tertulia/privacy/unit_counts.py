@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tertulia.arrays import Array
+from tertulia._arrays import Array
 from tertulia.errors import ConfigError
 from tertulia.privacy.gaussian import REPLACED, honest, theorem_epsilon
 from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Mechanism, Unit

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tertulia.arrays import Array
+from tertulia._arrays import Array
 from tertulia.errors import Unreleased
 from tertulia.privacy.channels import TokenReports
 from tertulia.privacy.mechanisms import Adjacency, EventData, Mechanism, Unit
 from tertulia.privacy.perturbation import Perturbation
 
 if TYPE_CHECKING:
-    from tertulia.kernels.channel import Channel
+    from tertulia.kernels.reports.channel import Channel
     from tertulia.privacy.noise import NoiseStream
 
 

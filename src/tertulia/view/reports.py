@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tertulia import metrics
-from tertulia.config import RunSettings
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import InputError, PolicyRefusal
-from tertulia.federation.house import parts_of
-from tertulia.federation.run import Run
+from tertulia.federation.party.host import parts_of
 from tertulia.federation.types import Planned
 from tertulia.method_settings import CustomSettings
-from tertulia.methods.vocabulary import propose_words, words_of_one_document
+from tertulia.methods.common.vocabulary import propose_words, words_of_one_document
 from tertulia.models import Topics
 from tertulia.privacy.accounting import spent
+from tertulia.privacy.adjacency import larger
 from tertulia.privacy.ledger import Ledger, Release, decisive
 from tertulia.privacy.mechanisms import Claim, Derived
 from tertulia.privacy.policy import Policy, example
-from tertulia.privacy.units import larger
-from tertulia.runs import ledger_of, module_of, policy_of
-from tertulia.sources import POOLED, sources_of
+from tertulia.runs.config import RunSettings
+from tertulia.runs.driver import ledger_of, module_of, policy_of
+from tertulia.runs.layout import Run
+from tertulia.runs.sources import POOLED, sources_of
 from tertulia.view.totals import Lengths, epsilon, totals_of_plan, totals_of_run
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tertulia.corpus import Corpus, Vocabulary
-from tertulia.federation.house import HouseRules, parts_of
-from tertulia.federation.run import Run
+from tertulia.federation.party.host import HouseRules, parts_of
 from tertulia.models import Topics
 from tertulia.privacy import accounting
 from tertulia.privacy.accounting import Guarantee
+from tertulia.privacy.adjacency import Bounds
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.policy import Policy
-from tertulia.privacy.units import Bounds
+from tertulia.runs.layout import Run
 
 Rows = list[dict[str, Any]]
 Spent = Callable[[Unit, Bounds], Guarantee]  # by replacing one unit with another

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from tertulia.corpus.docstrings import clean, demo_parties, docstrings
+from tertulia.corpus.demo_corpus import clean, demo_parties, docstrings
 from tertulia.errors import InputError
 
 NUMPYDOC = """

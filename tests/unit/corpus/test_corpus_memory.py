@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tertulia.corpus import Corpus
-from tertulia.corpus.docstrings import docstrings
+from tertulia.corpus.demo_corpus import docstrings
 
 READ = """
 import re, sys

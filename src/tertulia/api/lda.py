@@ -1,0 +1,126 @@
+"""LDA on one machine: texts in, topics out, and on from there when more texts come.
+
+>>> import tertulia as tt
+>>> model = tt.LDA(topics=50).fit(texts)  # doctest: +SKIP
+>>> model.save("topics")  # doctest: +SKIP
+>>> model = tt.LDA(sweeps=20).fit(texts_of_today, start=tt.Topics.load("topics"))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from tertulia._arrays import F64
+from tertulia.api.federated import chosen_words
+from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.corpus.inputs import Documents, as_corpus
+from tertulia.errors import ConfigError, InputError
+from tertulia.models import Topics
+from tertulia.settings import Explained, Positive, VocabularySettings
+
+
+class LDA(Explained):
+    """The settings of a trainer, and `fit`.
+
+    Training begins with one epoch of online EM and goes on with sweeps of a sampler; "auto" takes the sampler that was
+    measured to be fastest for the size of the problem (see docs/performance.md). The same seed gives the same topics,
+    bit for bit, at any number of threads.
+    """
+
+    topics: Positive = 20
+    sweeps: Positive = 50
+    alpha: float = Field(default=5.0, gt=0)  # the sum of theta's Dirichlet prior over all topics
+    beta: float = Field(default=0.01, gt=0)
+    learn_alpha: bool = False
+    sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = "auto"
+    threads: Positive = 1
+    vocabulary: VocabularySettings = VocabularySettings()
+
+    def fit(
+        self, documents: Documents, *, start: Topics | None = None, seed: int = 0, text: TextOptions | None = None
+    ) -> Topics:
+        """Train on a list of texts, a data frame with a column `text`, or a corpus.
+
+        A corpus that lies on disk (`Corpus.load`) is read from there, sweep by sweep; only where words must be pruned
+        is a pruned copy made in memory. With `start`, training continues from a saved model: topics, priors and the way
+        of cutting texts are the model's, words that it lacks are added, and the result has learned from the old
+        documents and the new, each in proportion to its tokens.
+        """
+        if start is not None:
+            return self._continued(documents, start, seed, text)
+        corpus = as_corpus(None, documents, text)
+        corpus = corpus.encode(chosen_words(corpus, self.vocabulary))
+        return self._trained(corpus, "warm", np.full(self.topics, self.alpha / self.topics), self.beta, seed)
+
+    def _continued(self, documents: Documents, start: Topics, seed: int, text: TextOptions | None) -> Topics:
+        if "topics" in self.model_fields_set and self.topics != start.n_topics:
+            raise ConfigError(f"topics = {self.topics}: the model to continue has {start.n_topics}; leave `topics` out")
+        corpus = as_corpus(None, documents, start.options)
+        if {corpus.options, text or start.options} != {start.options}:
+            raise ConfigError("the texts are cut in another way than the model's were: use the model's `options`")
+        start = extended(start, chosen_words(corpus, self.vocabulary))
+        new = self._trained(
+            corpus.encode(start.vocabulary), start.topic_word, start.alpha, start.beta or self.beta, seed
+        )
+        return joined(start, new)
+
+    def _trained(self, corpus: Corpus, start: Any, alpha: F64, beta: float, seed: int) -> Topics:
+        from tertulia.kernels import lda
+
+        if corpus.n_tokens == 0:
+            raise InputError(f"none of {corpus.n_documents} documents holds a word to model: check the column and text")
+        V, K = len(corpus.vocabulary), len(alpha)
+        options = {"sampler": self.sampler, "threads": self.threads, "learn_alpha": self.learn_alpha, "start": start}
+        state = lda.train(corpus.words, corpus.documents, V, K, alpha, beta, self.sweeps, seed, **options)
+        provenance = {"method": "lda", "config": self.model_dump(exclude={"vocabulary"}), "tokens": corpus.n_tokens}
+        return Topics(
+            lda.topic_word(state),
+            corpus.vocabulary,
+            state.alpha,
+            beta,
+            state.ck.astype(np.float64),
+            corpus.options,
+            provenance,
+        )
+
+
+def extended(model: Topics, vocabulary: Vocabulary) -> Topics:
+    """Add the words that a model lacks. A topic gives each what it gives to words it has never seen, its least entry.
+
+    >>> model = Topics(np.array([[0.75, 0.25]]), Vocabulary(("sun", "rain")))
+    >>> extended(model, Vocabulary(("rain", "wind"))).topic_word
+    array([[0.6, 0.2, 0.2]])
+    """
+    new = tuple(word for word in vocabulary.words if word not in model.vocabulary.index)
+    least = model.topic_word.min(axis=1, keepdims=True)  # (0 + beta) / (C. + V beta), for a model of counts
+    topic_word = np.concatenate((model.topic_word, np.repeat(least, len(new), axis=1)), axis=1)
+    topic_word /= topic_word.sum(axis=1, keepdims=True)
+    return replace(model, topic_word=topic_word, vocabulary=Vocabulary(model.vocabulary.words + new))
+
+
+def joined(old: Topics, new: Topics) -> Topics:
+    """One model from the counts of two with the same topics and words; each weighs as much as it has seen tokens.
+
+    A model that does not say how many (`provenance["tokens"]`), and in which topics, was only a start, and weighs
+    nothing.
+    """
+    counts = [_tokens(old), _tokens(new)]
+    total = counts[0] + counts[1]
+    share = np.divide(counts[0], total, out=np.ones_like(total), where=total > 0)[:, None]
+    return replace(
+        new,
+        topic_word=share * old.topic_word + (1.0 - share) * new.topic_word,
+        weights=total,
+        provenance={**new.provenance, "tokens": round(total.sum()), "continues": old.provenance},
+    )
+
+
+def _tokens(model: Topics) -> F64:
+    """How many tokens each topic [K] has seen, as far as the model says so."""
+    shares = np.zeros(model.n_topics) if model.weights is None else model.weights
+    counts: F64 = int(model.provenance.get("tokens", 0)) * shares
+    return counts

@@ -1,0 +1,248 @@
+"""The command line: each command a few lines over the API. `--json` speaks to machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tertulia.errors import TertuliaError
+from tertulia.view import console
+
+app = typer.Typer(
+    help="Federated topic modelling: one topic model from documents that never leave the house.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+ConfigFile = Annotated[Path, typer.Argument(help="The run's settings, a TOML file.", metavar="CONFIG.toml")]
+RunDirectory = Annotated[Path, typer.Argument(help="A run's directory.", metavar="RUN")]
+ModelDirectory = Annotated[Path, typer.Argument(help="A directory: a model's, a run's, a party's.", metavar="MODEL")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Files = Annotated[list[str], typer.Argument(help="Files or folders of documents.", metavar="FILE...")]
+TextColumn = Annotated[str, typer.Option("--text", help="The column that holds the text.")]
+IdColumn = Annotated[
+    str | None, typer.Option("--id", help="The column that holds ids; without, a row is known by a hash of its text.")
+]
+
+
+@app.command()
+def demo(
+    directory: Annotated[Path, typer.Option(help="Where to put the run.")] = Path("runs/demo"),
+    as_json: AsJson = False,
+) -> None:
+    """Three parties (the docstrings of Python, NumPy and SciPy) train one topic model."""
+    from tertulia.cli.demo import run_demo
+
+    run_demo(directory, as_json)
+
+
+@app.command()
+def run(
+    config: ConfigFile,
+    directory: Annotated[Path | None, typer.Option(help="Instead of the config's `directory`.")] = None,
+    engine: Annotated[str | None, typer.Option(help="Instead of the config's `engine`.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Instead of the method's `epsilon`.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a model as CONFIG.toml says."""
+    from tertulia.runs import config as configuration
+    from tertulia.runs.driver import begin
+
+    settings = configuration.load(config)
+    method = None if epsilon is None else {**settings.method.model_dump(), "epsilon": epsilon}
+    changes = {"directory": str(directory) if directory else None, "engine": engine, "method": method}
+    _finish(begin(settings.changed({k: v for k, v in changes.items() if v is not None})), as_json)
+
+
+@app.command()
+def resume(directory: RunDirectory, as_json: AsJson = False) -> None:
+    """Go on with a run that was interrupted, however it was."""
+    from tertulia.runs.layout import Run
+
+    _finish(Run.open(directory), as_json)
+
+
+@app.command()
+def scenarios(
+    config: ConfigFile,
+    directory: Annotated[Path | None, typer.Option(help="Instead of the config's `directory`.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train federated, with all documents in one place, and each party alone, beside controls; score on everybody's."""
+    from tertulia.runs import config as configuration
+    from tertulia.runs.scenarios import compare
+
+    settings = configuration.load(config)
+    if directory is not None:
+        settings = settings.changed({"directory": str(directory)})
+    rows = compare(settings, console.tell)
+    if as_json:
+        _print_json({"scenarios": rows})
+    else:
+        console.records(f"Scenarios in {settings.directory}", rows)
+
+
+@app.command()
+def topics(
+    model: ModelDirectory,
+    words: Annotated[int, typer.Option("--words", "-n", help="Words a topic.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show a model's topics."""
+    loaded = _model(model)
+    tops = loaded.top_words(words)
+    if as_json:
+        weights = {} if loaded.weights is None else {"weights": loaded.weights.tolist()}
+        _print_json({"topics": tops, **weights, "provenance": loaded.provenance})
+    else:
+        title = f"{loaded.n_topics} topics over {len(loaded.vocabulary)} words"
+        console.records(title, loaded.topics_table(words).to_dicts())
+
+
+@app.command()
+def transform(
+    model: ModelDirectory,
+    files: Files,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write Parquet, CSV or JSONL here.")] = None,
+    text: TextColumn = "text",
+    id_column: IdColumn = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the topics of new documents: a row for each row of the files, in their order.
+
+    A row without a text, or without a word that the model knows, gets the prior mean.
+    """
+    from tertulia.corpus import read
+    from tertulia.view.reports import theta_table, write_table
+
+    loaded = _model(model)
+    keep_text = loaded.reads_sentences
+    corpus = read(files, text=text, id=id_column, options=loaded.options, keep_text=keep_text, every_row=True)
+    console.tell(corpus.report.summary())
+    found = theta_table(loaded, corpus)
+    if output is not None:
+        write_table(found, output)
+        console.tell(f"{found.height} documents written to {output}")
+    elif as_json:
+        _print_json({"documents": found.to_dicts()})
+    else:
+        strongest = [(row["id"], *_strongest(row)) for row in found.to_dicts()]
+        console.table("Strongest topic", ["document", "topic", "share"], strongest)
+
+
+@app.command()
+def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_json: AsJson = False) -> None:
+    """Score a model on documents it has not seen: perplexity, coherence, diversity."""
+    from tertulia.corpus import read
+    from tertulia.view.reports import evaluation
+
+    loaded = _model(model)
+    corpus = read(files, text=text, options=loaded.options)
+    console.tell(corpus.report.summary())
+    scores = evaluation(loaded, corpus)
+    if as_json:
+        _print_json(scores)
+    else:
+        console.table(f"{model} on {corpus.n_documents} documents", ["measure", "value"], scores.items())
+
+
+@app.command()
+def check(config: ConfigFile, as_json: AsJson = False) -> None:
+    """Dry run: what would be read, trained and disclosed, and what each party's policy says to it."""
+    from tertulia.runs import config as configuration
+    from tertulia.view.reports import check_report
+
+    report = check_report(configuration.load(config))
+    if as_json:
+        _print_json(report)
+    else:
+        console.print_check(report)
+    if any(row["verdict"] != "allowed" for row in report["disclosed"]):
+        raise typer.Exit(3)
+
+
+@app.command()
+def disclosures(directory: RunDirectory, as_json: AsJson = False) -> None:
+    """What left each party: in which round, how many bytes, under which mechanism."""
+    from tertulia.runs.layout import Run
+    from tertulia.view.reports import disclosure_rows
+
+    rows = disclosure_rows(Run.open(directory))
+    if as_json:
+        _print_json({"disclosures": rows})
+    else:
+        console.records(f"What left each party of {directory}", rows)
+
+
+@app.command()
+def privacy(
+    directory: RunDirectory,
+    delta: Annotated[float, typer.Option(help="The delta at which epsilon is computed.")] = 1e-6,
+    as_json: AsJson = False,
+) -> None:
+    """What everything that left costs together, then claimed beside honest epsilon for each thing."""
+    from tertulia.runs.layout import Run
+    from tertulia.view.reports import privacy_rows, privacy_totals
+
+    run = Run.open(directory)
+    totals, rows = privacy_totals(run, delta), privacy_rows(run, delta)
+    if as_json:
+        _print_json({"delta": delta, "totals": totals, "privacy": rows})
+    else:
+        console.print_totals(f"Cost of {directory} at delta {delta:g}", totals)
+        console.records("Thing by thing (what is derived adds nothing to its source)", rows)
+
+
+def _finish(started: Any, as_json: bool) -> None:
+    """Drive a run with a progress bar and say what came of it."""
+    from tertulia.runs.driver import finish
+    from tertulia.runs.results import FederatedTopics
+
+    rounds = int(started.config["method"].get("rounds") or 1) + 1
+    with console.RoundProgress(rounds, started.directory.name) as progress:
+        result = finish(started, observe=progress)
+    facts: dict[str, Any] = {"directory": str(started.directory)}
+    if isinstance(result, FederatedTopics):
+        facts |= {"topics": result.n_topics, **result.history[-1]}
+    if as_json or not isinstance(result, FederatedTopics):
+        _print_json(facts)
+    else:
+        console.output.print(f"{result!r}\nsaved in {started.directory / 'model'}", highlight=False)
+
+
+def _model(path: Path) -> Any:
+    from tertulia.models import Topics
+    from tertulia.runs.driver import best_for
+
+    if (path / "party.json").exists():  # of a run: what this party has chosen for its own documents
+        return best_for(path.parents[1], json.loads((path / "party.json").read_text())["id"])
+    return Topics.load(path / "model" if (path / "run.json").exists() else path)
+
+
+def _strongest(row: Mapping[str, Any]) -> tuple[str, float]:
+    shares = {name: value for name, value in row.items() if name.startswith("topic")}
+    best = max(shares, key=lambda name: shares[name])
+    return best, shares[best]
+
+
+def _print_json(facts: Mapping[str, Any]) -> None:
+    print(json.dumps(facts, ensure_ascii=False, default=str))
+
+
+def main() -> None:
+    """Run the command line; an error is one line and exit code 1, never a traceback."""
+    warnings.showwarning = lambda text, *_: console.tell(f"warning: {text}")
+    try:
+        app()
+    except TertuliaError as error:
+        console.tell(f"error: {error}")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        console.tell("interrupted: `tertulia resume RUN` goes on from the last round")
+        sys.exit(130)

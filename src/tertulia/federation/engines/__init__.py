@@ -1,0 +1,1 @@
+"""How frames of bytes travel between server and parties: in this process, or between processes."""

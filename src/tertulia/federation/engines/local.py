@@ -1,0 +1,38 @@
+"""The local engine: every party in this process, answered one after the other or by worker threads.
+
+Kernels release the GIL, so threads do run side by side; replies are combined in party order, so results do not
+depend on their number. Messages are encoded here too: nothing crosses but bytes, and the byte counts are real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+from tertulia.federation.party.host import House
+from tertulia.federation.types import PartyId
+
+
+class LocalCarrier:
+    """Carries frames to houses in this process."""
+
+    def __init__(self, houses: Sequence[House], workers: int = 1) -> None:
+        self._houses = {house.rules.id: house for house in houses}
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="party")
+
+    @property
+    def parties(self) -> list[PartyId]:
+        """The parties in the order in which they were given."""
+        return list(self._houses)
+
+    def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
+        """Ask all; who is late counts as silent, and its answer is voided when it is asked again."""
+        futures: dict[PartyId, Future[bytes]] = {
+            party: self._pool.submit(self._houses[party].answer, frame) for party, frame in frames.items()
+        }
+        wait(futures.values(), timeout)
+        return {party: future.result() for party, future in futures.items() if future.done()}
+
+    def close(self) -> None:
+        """Wait for the last answers."""
+        self._pool.shutdown()

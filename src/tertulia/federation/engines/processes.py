@@ -1,0 +1,177 @@
+"""The processes engine: each party an operating-system process that owns its documents and its directory.
+
+Nothing crosses but encoded frames, over the process's standard input and output. A party that dies is started again
+and asked again; its answer log makes the repeat harmless. When the server dies, the pipe closes and the party ends.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import IO
+
+from tertulia._locks import holding
+from tertulia.errors import PartyFailure, TertuliaError
+from tertulia.federation.types import PartyId
+
+_FRAME = struct.Struct("<QQ")  # length, serial number
+_RESTARTS = 5  # in a row, for one question
+
+
+class _PartyProcess:
+    """One party's process, a thread that reads what it says, and one that writes: to be late must not stop the rest."""
+
+    def __init__(self, party: PartyId, directory: Path) -> None:
+        self.party = party
+        self.directory = directory
+        self._serial = 0
+        self._start()
+
+    def _start(self) -> None:
+        command = [sys.executable, "-m", "tertulia.federation.engines.processes", str(self.directory)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._inbox: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
+        self._outbox: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
+        threading.Thread(target=self._read, args=(self._process.stdout, self._inbox), daemon=True).start()
+        threading.Thread(target=self._write, args=(self._process.stdin, self._outbox), daemon=True).start()
+
+    @staticmethod
+    def _read(pipe: IO[bytes], inbox: SimpleQueue[tuple[int, bytes] | None]) -> None:
+        while (received := receive(pipe)) is not None:
+            inbox.put(received)
+        inbox.put(None)
+
+    def _write(self, pipe: IO[bytes], outbox: SimpleQueue[tuple[int, bytes] | None]) -> None:
+        """Write the newest frame whenever the party reads; older ones that still wait are past their time."""
+        while (frame := outbox.get()) is not None:
+            while frame is not None and not outbox.empty():
+                frame = outbox.get()
+            try:
+                if frame is None:
+                    break
+                send(pipe, *frame)
+            except OSError:  # a broken pipe: `receive` will start the party again
+                break
+        self._hang_up(pipe)
+
+    def send(self, frame: bytes) -> None:
+        """Send a frame; that the process is dead shows when its answer is awaited."""
+        self._serial += 1
+        self._outbox.put((self._serial, frame))
+
+    def receive(self, frame: bytes, deadline: float | None) -> bytes | None:
+        """The answer to the frame sent last, or None when time is up; late answers to earlier ones are dropped."""
+        restarts = 0
+        while True:
+            try:
+                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                received = self._inbox.get(timeout=left)
+            except Empty:
+                return None
+            if received is None:
+                restarts += 1
+                if restarts > _RESTARTS:
+                    raise PartyFailure(f"party '{self.party}' died {restarts} times over one question: see its log")
+                self._restart()
+                self.send(frame)
+            elif received[0] == self._serial:
+                return received[1]
+
+    def _restart(self) -> None:
+        self._process.wait()
+        self._outbox.put(None)
+        self._hang_up(self._process.stdout)
+        self._start()
+
+    @staticmethod
+    def _hang_up(pipe: object) -> None:
+        try:
+            pipe.close()  # type: ignore[attr-defined]
+        except OSError:  # what was still buffered for a dead process cannot be delivered
+            return
+
+    def close(self) -> None:
+        """End the process, once it has read what it was sent."""
+        self._outbox.put(None)
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._hang_up(self._process.stdout)
+
+
+class ProcessCarrier:
+    """Carries frames to party processes."""
+
+    def __init__(self, directories: Mapping[PartyId, Path]) -> None:
+        self._processes = {party: _PartyProcess(party, directory) for party, directory in directories.items()}
+
+    @property
+    def parties(self) -> list[PartyId]:
+        """The parties in the order in which they were given."""
+        return list(self._processes)
+
+    def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
+        """Ask all at once, then gather what comes in time."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for party, frame in frames.items():
+            self._processes[party].send(frame)
+        answers = {party: self._processes[party].receive(frame, deadline) for party, frame in frames.items()}
+        return {party: answer for party, answer in answers.items() if answer is not None}
+
+    def close(self) -> None:
+        """End all processes."""
+        for process in self._processes.values():
+            process.close()
+
+
+def send(pipe: IO[bytes], serial: int, frame: bytes) -> None:
+    """Write one frame."""
+    pipe.write(_FRAME.pack(len(frame), serial))
+    pipe.write(frame)
+    pipe.flush()
+
+
+def receive(pipe: IO[bytes]) -> tuple[int, bytes] | None:
+    """Read one frame; None at the end of the pipe."""
+    header = pipe.read(_FRAME.size)
+    if len(header) < _FRAME.size:
+        return None
+    length, serial = _FRAME.unpack(header)
+    frame = pipe.read(length)
+    return (serial, frame) if len(frame) == length else None
+
+
+def serve(directory: Path) -> None:
+    """The life of a party's process: answer what is asked until the pipe closes."""
+    from tertulia.federation.codec import encode
+    from tertulia.federation.messages import Answer
+    from tertulia.federation.party.host import House
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
+    # Whatever a library prints must not end up among the frames.
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    # When a server is killed, its parties still end the step that they are in.
+    with holding(directory, wait=lambda text: print(text, file=sys.stderr)):
+        try:
+            answer = House(directory).answer
+        except TertuliaError as error:  # a broken policy, say: told in answer to whatever is asked
+            failure = encode(Answer("failed", f"{type(error).__name__}: {error}", None))
+            answer = lambda frame: failure  # noqa: E731
+        while (received := receive(sys.stdin.buffer)) is not None:
+            serial, frame = received
+            send(replies, serial, answer(frame))
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]))

@@ -1,0 +1,1 @@
+"""A party's side: its host, what a step sees of it, and its log of answers."""

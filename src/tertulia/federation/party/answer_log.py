@@ -1,0 +1,130 @@
+"""A party's memory of what it answered: its state and its replies, one atomic file an answer.
+
+State after an answer and the answer itself are stored together, so that after `kill -9` the party either has both or
+neither. A repeated question gets the stored bytes: noise is never drawn twice. Answers that need not survive a crash
+(free of charge, in methods with thousands of tiny steps) stay in memory until the next durable commit: the last, and
+the one before it, to which the party returns when the last came too late and did not count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tertulia._disk import atomic_write, read_checked, with_checksum
+from tertulia.federation import faults
+from tertulia.federation.codec import decode, encode
+from tertulia.federation.messages import BEFORE_ALL, Place
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One answered question."""
+
+    place: Place
+    hash: str
+    answer: bytes
+    state_at: Place  # whose file holds the state after this answer: its own, unless the step left the state as it was
+
+
+class Answers:
+    """The log of answers in a party's directory, oldest first."""
+
+    def __init__(self, directory: Path, *, durable: bool = True) -> None:
+        self.directory = directory
+        self.durable = durable
+        directory.mkdir(parents=True, exist_ok=True)
+        self._stored: dict[Place, Place] = {}  # place -> where its state is
+        for path in sorted(directory.glob("*.safetensors")):
+            round_, ordinal = path.stem.split("-")
+            place = (int(round_), int(ordinal))
+            self._stored[place] = self._read(place)[0].state_at
+        self._latest: Entry | None = None
+        self._state: Any = None
+        self._before: tuple[Entry, Any] | None = None  # the answer before the last, and the state after it
+        self._recall()
+
+    @property
+    def state(self) -> Any:
+        """The party's state after its last answer; None for a new party."""
+        return self._state
+
+    @property
+    def latest(self) -> Place:
+        """The place of the last answer."""
+        return self._latest.place if self._latest else BEFORE_ALL
+
+    def find(self, place: Place, hash_: str) -> bytes | None:
+        """The stored answer to this very question."""
+        entry = self._latest
+        if entry is None or entry.place != place:
+            entry = self._read(place)[0] if place in self._stored else None
+        return entry.answer if entry and entry.hash == hash_ else None
+
+    def add(self, place: Place, hash_: str, state: Any, answer: bytes, *, durable: bool) -> None:
+        """Remember an answer and the state after it, before the answer is sent."""
+        same = state is self._state and self._latest is not None and self._latest.state_at in self._stored
+        self._before = (self._latest, self._state) if self._latest else None
+        self._latest = Entry(place, hash_, answer, self._latest.state_at if same and self._latest else place)
+        self._state = state
+        if durable:
+            self.flush()
+
+    def flush(self) -> None:
+        """Make the last answer durable."""
+        entry = self._latest
+        if entry is None or entry.place in self._stored:
+            return
+        stored = {
+            "hash": entry.hash,
+            "state_at": entry.state_at,
+            "answer": np.frombuffer(entry.answer, dtype=np.uint8),
+            "state": self._state if entry.state_at == entry.place else None,
+        }
+        faults.point("party.before_save")
+        atomic_write(self._path(entry.place), with_checksum(encode(stored)), durable=self.durable)
+        faults.point("party.after_save")
+        self._stored[entry.place] = entry.state_at
+
+    def forget_after(self, place: Place) -> None:
+        """Void what was answered after `place`: the server never got it, or asks something else now."""
+        if self.latest <= place:
+            return
+        self._drop([late for late in self._stored if late > place])
+        before, self._before = self._before, None
+        if before is None or before[0].place > place:
+            self._recall()
+            return
+        self._latest, self._state = before
+        if self._latest.state_at not in self._stored:
+            self._latest = replace(self._latest, state_at=self._latest.place)
+
+    def forget_before(self, round_: int) -> None:
+        """Drop answers to earlier rounds, but for the last of them, which later states may build on."""
+        old = [place for place in self._stored if place[0] < round_][:-1]
+        needed = {state_at for place, state_at in self._stored.items() if place not in old}
+        self._drop([place for place in old if place not in needed])
+
+    def _drop(self, places: list[Place]) -> None:
+        for place in reversed(places):  # newest first: a crash in between leaves no gap
+            self._path(place).unlink()
+            del self._stored[place]
+
+    def _recall(self) -> None:
+        """Take the newest stored answer as the latest."""
+        self._latest, self._state, self._before = None, None, None
+        if self._stored:
+            self._latest, self._state = self._read(max(self._stored))
+            if self._latest.state_at != self._latest.place:
+                self._state = self._read(self._latest.state_at)[1]
+
+    def _read(self, place: Place) -> tuple[Entry, Any]:
+        stored = decode(read_checked(self._path(place)))
+        round_, ordinal = stored["state_at"]
+        return Entry(place, stored["hash"], stored["answer"].tobytes(), (round_, ordinal)), stored["state"]
+
+    def _path(self, place: Place) -> Path:
+        return self.directory / f"{place[0]:08d}-{place[1]:06d}.safetensors"

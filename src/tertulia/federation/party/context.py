@@ -1,0 +1,139 @@
+"""One question being answered: what a step may see of its party, and the door through which its reply leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tertulia._arrays import Array
+from tertulia._disk import atomic_write, read_checked, with_checksum
+from tertulia.corpus import Corpus, Vocabulary
+from tertulia.errors import FormatError, Unreleased
+from tertulia.federation.codec import decode, encode
+from tertulia.federation.messages import Ask, Question
+from tertulia.federation.types import PartyId, Randomness
+from tertulia.privacy.ledger import Release
+from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public
+
+if TYPE_CHECKING:
+    from tertulia.federation.party.host import House
+
+
+class Released(np.ndarray[Any, np.dtype[Any]]):
+    """An array that went through `party.release`. Whatever is computed from it is raw again, until released."""
+
+    release_id: str | None = None
+
+    def __array_finalize__(self, parent: Any) -> None:
+        self.release_id = None
+
+
+def fingerprint(corpus: Corpus) -> str:
+    """A name for these very tokens: were one of them changed under the same noise, the two reports would tell."""
+    digest = hashlib.blake2b(corpus.vocabulary.fingerprint.encode(), digest_size=16)
+    for array in (corpus.words, corpus.documents):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+class Visit:
+    """The `Party` that a step sees."""
+
+    def __init__(self, house: House, question: Question, ask: Ask) -> None:
+        self._house = house
+        self._question = question
+        self._ask = ask
+        self._count = 0
+        self.charged = False  # was noise drawn? Such a reply must survive a crash, for it may not be drawn again
+
+    @property
+    def id(self) -> PartyId:
+        """The party's name."""
+        return self._house.rules.id
+
+    @property
+    def seed(self) -> int:
+        """The key of the model's randomness for this question."""
+        return self._house.seed(self._question)
+
+    def documents(self, vocabulary: Vocabulary | None = None, part: str = "train") -> Corpus:
+        """The training, held-out or validation documents, over an agreed vocabulary or over the party's own words."""
+        return self._house.documents(vocabulary, part)
+
+    def setting(self, name: str, default: Any) -> Any:
+        """The party's own choice, else the server's."""
+        return self._house.rules.settings.get(name, default)
+
+    def release(self, x: Array, mechanism: Mechanism) -> Array:
+        """Check the policy, charge the ledger on disk, and only then let `x` through the mechanism."""
+        house, question = self._house, self._question
+        x = np.asarray(x)
+        round_, ordinal = question.place
+        # A repeat of this question gives the same id, hence the same charge and the same noise; a changed question
+        # gives another id, hence a new charge and new noise.
+        release_id = f"{question.run}/{self.id}/{round_}.{ordinal}/{question.hash[:16]}/{self._count}"
+        self._count += 1
+        release = Release.of(
+            mechanism, id=release_id, run=question.run, party=self.id, round=round_,
+            step=self._ask.step, verb=self._ask.verb, message_hash=question.hash, x=x,
+        )  # fmt: skip
+        noisy = not isinstance(mechanism, Clear | Public | Derived)
+        house.ledger.record(release, house.policy, sync=noisy or question.durable)
+        self.charged = self.charged or noisy
+        noise = house.noise_key.stream(question.run, release_id, question.hash)
+        released = np.array(mechanism.apply(x, noise)).view(Released)
+        released.release_id = release_id
+        released.flags.writeable = False
+        return released
+
+    def randomise(self, corpus: Corpus, mechanism: Mechanism) -> Randomness:
+        """Charge for noisy reports of tokens, once for each ledger, and give the key that regenerates them."""
+        house = self._house
+        corpus_id = fingerprint(corpus)
+        release_id = f"reports/{self.id}/{corpus_id}/{mechanism.name}/{json.dumps(mechanism.params(), sort_keys=True)}"
+        release = Release.of(
+            mechanism, id=release_id, party=self.id, round=0, step="reports", verb="reports", message_hash="",
+            x=corpus.words,
+        )  # fmt: skip
+        house.ledger.record(release, house.policy)
+        key = hashlib.blake2b(release_id.encode(), key=house.noise_key.key, person=b"tertulia-report", digest_size=32)
+        return Randomness(release_id, key.digest(), corpus_id)
+
+    def notice(self, text: str) -> None:
+        """Tell the party's own people something."""
+        self._house.notice(text)
+
+    def keep(self, name: str, **arrays: Array) -> None:
+        """Store arrays in the party's own directory."""
+        directory = self._house.directory / "kept"
+        directory.mkdir(exist_ok=True)
+        path = directory / f"{name}.safetensors"
+        atomic_write(path, with_checksum(encode(arrays)), durable=self._house.rules.durable)
+
+    def kept(self, name: str) -> dict[str, Array]:
+        """What `keep` stored."""
+        arrays: dict[str, Array] = decode(read_checked(self._house.directory / "kept" / f"{name}.safetensors"))
+        return arrays
+
+    def seal(self, reply: Any) -> Any:
+        """Make a reply ready to leave: every field released; for `mean`, multiplied by its weight here at home."""
+        fields = {f.name: getattr(reply, f.name) for f in dataclasses.fields(reply)}
+        for name, value in fields.items():
+            if not isinstance(value, Released) or value.release_id is None:
+                raise Unreleased(f"field '{name}' of {type(reply).__name__} was not released: use `party.release(...)`")
+        if self._ask.verb == "mean":
+            if "weight" not in fields:
+                raise FormatError(f"a reply to `mean` needs a field 'weight', {type(reply).__name__} has none")
+            weight = float(fields["weight"])
+            scaled = {n: _scaled(v, weight) for n, v in fields.items() if n != "weight"}
+            return dataclasses.replace(reply, **scaled, weight=np.float64(weight))
+        return reply
+
+
+def _scaled(x: Array, weight: float) -> Array:
+    """Floating numbers keep their width: who sends half precision wants half the bytes."""
+    return np.multiply(x, x.dtype.type(weight) if np.issubdtype(x.dtype, np.floating) else np.float64(weight))

@@ -1,0 +1,1 @@
+"""The server's side: the handle that methods use, its journal, and who takes part."""

@@ -1,0 +1,263 @@
+"""The `Federation` handle: everything that is not the algorithm and not the transport, once for all engines.
+
+It numbers questions, leaves out who is absent, counts bytes, combines replies in party order, checks the quorum and
+commits. An engine only carries frames (`Carrier`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol, TypeVar
+
+import numpy as np
+
+from tertulia.errors import FormatError, PartyFailure, QuorumError
+from tertulia.federation import faults
+from tertulia.federation.codec import decode
+from tertulia.federation.messages import BEFORE_ALL, Answer, Place, Question, Verb, body
+from tertulia.federation.server.journal import Commit, Journal
+from tertulia.federation.server.membership import Dropouts, Membership
+from tertulia.federation.types import PartyId, Step
+
+State = TypeVar("State")
+_NEW_RUN = Commit(round=0, state=None, answered={}, history=())
+
+
+class Carrier(Protocol):
+    """What an engine has to do: carry frames and say who is there."""
+
+    @property
+    def parties(self) -> Sequence[PartyId]:
+        """All parties that can be reached, in the federation's order."""
+
+    def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
+        """Ask all at once; the answers of those that answered in time."""
+
+    def close(self) -> None:
+        """Let the parties go."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms on which parties meet."""
+
+    quorum: float = 0.5  # the share of members whose replies `sum` and `mean` need
+    timeout: float | None = None  # seconds for an answer
+    on_failure: str = "stop"  # or "skip": a party whose step fails counts as absent
+    dropouts: Dropouts = field(default_factory=Dropouts)
+    membership: Mapping[PartyId, Membership] = field(default_factory=dict)
+
+
+class RolledBack(Exception):
+    """A party lost answers that need not have been durable: it died. One that is merely late keeps them."""
+
+
+class Handle:
+    """The server's side of the federation."""
+
+    def __init__(
+        self,
+        run: str,
+        carrier: Carrier,
+        journal: Journal,
+        terms: Terms | None = None,
+        observe: Callable[[str, Mapping[str, Any]], None] | None = None,
+    ) -> None:
+        self.run = run
+        self.terms = terms or Terms()
+        self._carrier = carrier
+        self._journal = journal
+        self._observe = observe or (lambda kind, facts: None)
+        self._started = time.monotonic()
+        self._bytes: dict[PartyId, list[int]] = {}  # party -> [down, up] in this round
+        self._durable = 0  # the round of the newest commit on disk
+        self._lost: set[PartyId] = set()  # parties for which the run has gone back to that commit
+        self._left_out: set[PartyId] = set()  # those that were lost again: they are asked after the next one
+        self._begin(_NEW_RUN)
+
+    # --- the four verbs -------------------------------------------------------------------------------------------
+
+    @property
+    def parties(self) -> list[PartyId]:
+        """The members of this round."""
+        member = self.terms.membership
+        return [p for p in self._carrier.parties if member.get(p, Membership()).present(self.round)]
+
+    @property
+    def answered(self) -> list[PartyId]:
+        """Whose replies the last question got."""
+        return self._heard
+
+    def sum(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
+        """The total of the replies, in 64-bit arithmetic and party order."""
+        return self._total(self._quorate(self._ask("sum", step, message), step))
+
+    def mean(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
+        """The weighted mean of the replies; parties multiplied by their weights before they answered."""
+        total = self._total(self._quorate(self._ask("mean", step, message), step))
+        if not total.weight > 0:
+            raise QuorumError(f"the weights of all replies to {step.__name__} sum to {total.weight}: no mean exists")
+        fields = {f.name: getattr(total, f.name) for f in dataclasses.fields(total) if f.name != "weight"}
+        return dataclasses.replace(total, **{name: value / total.weight for name, value in fields.items()})
+
+    def each(self, step: Step, message: Any | Mapping[PartyId, Any]) -> dict[PartyId, Any]:
+        """Single replies from those who answered."""
+        return self._ask("each", step, message)
+
+    def commit(self, state: State, *, durable: int = 1, **metrics: Any) -> State:
+        """End the round."""
+        self.round += 1
+        self._ordinal = 0
+        facts = {"round": self.round, "seconds": time.monotonic() - self._started, **metrics}
+        self._history += ({**facts, "bytes": self._bytes},)
+        self._bytes, self._started = {}, time.monotonic()
+        self._state = state
+        self._every = durable
+        if self.round % durable == 0:
+            self.flush()
+        self._observe("round", self._history[-1])
+        return state
+
+    # --- commits --------------------------------------------------------------------------------------------------
+
+    @property
+    def history(self) -> tuple[Any, ...]:
+        """One dict a round: metrics, seconds, and bytes by party and direction."""
+        return self._history
+
+    def restore(self) -> Any:
+        """The state of the last commit, or None for a new run."""
+        commit, warnings = self._journal.last()
+        for text in warnings:
+            self._observe("warning", {"text": text})
+        self._begin(commit or _NEW_RUN)
+        return self._state
+
+    def flush(self) -> None:
+        """Commit durably now: first the parties, then the server, so that no party is ever behind."""
+        if self._durable == self.round:
+            return
+        if self._every > 1:
+            self._flush_parties()
+        self._journal.write(Commit(self.round, self._state, self._answered, self._history))
+        self._safe, self._durable = self._durable, self.round
+        self._lost, self._left_out = set(), set()
+
+    def _flush_parties(self) -> None:
+        """Have the parties put their last answers on disk; one that died since has lost its own."""
+        reachable = set(self._carrier.parties) - self._left_out
+        frames = {
+            party: Question(self.run, (self.round, 0), previous, self._safe, True, b"").to_bytes()
+            for party, previous in self._answered.items()
+            if party in reachable
+        }
+        answers = self._carrier.ask(frames, self.terms.timeout)
+        behind = [party for party, answer in answers.items() if decode(answer).kind == "behind"]
+        if behind:
+            self._roll_back(behind)
+
+    def _roll_back(self, lost: Sequence[PartyId]) -> NoReturn:
+        """Go back to the last durable commit. Who is lost again since that one is left out until the next."""
+        for party in lost:
+            again = party in self._lost
+            (self._left_out if again else self._lost).add(party)
+            what = f"party '{party}' has lost its answers since round {self._durable}, from which the run begins again"
+            then = "; it is left out until the next durable commit: see why it dies, or commit more often"
+            self._observe("warning", {"text": what + (then if again else "")})
+        raise RolledBack
+
+    def _begin(self, commit: Commit) -> None:
+        self.round: int = commit.round
+        self._state = commit.state
+        self._answered: dict[PartyId, Place] = {p: (r, o) for p, (r, o) in commit.answered.items()}
+        self._history: tuple[Any, ...] = commit.history
+        self._durable = commit.round
+        self._safe = min([commit.round, *self._journal.rounds()])  # the older one that we could fall back to
+        self._every = 1
+        self._ordinal = 0
+        self._heard: list[PartyId] = []
+        self._bytes = {}
+        self._started = time.monotonic()
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    def _ask(self, verb: Verb, step: Step, message: Any) -> dict[PartyId, Any]:
+        absent = self.terms.dropouts.absent
+        present = [p for p in self.parties if p not in self._left_out and not absent(self.round, p)]
+        given = message if isinstance(message, Mapping) else dict.fromkeys(present, message)
+        messages = {p: given[p] for p in present if p in given}
+        different = {id(m): m for m in messages.values()}
+        encoded = {key: body(verb, step, m) for key, m in different.items()}  # once for all who are asked the same
+        bodies = {p: encoded[id(m)] for p, m in messages.items()}
+        replies = self._exchange(bodies)
+        self._ordinal += 1
+        self._heard = [p for p in bodies if p in replies]  # in party order
+        return {p: replies[p] for p in self._heard}
+
+    def _exchange(self, bodies: Mapping[PartyId, bytes]) -> dict[PartyId, Any]:
+        answers = self._carry(bodies)
+        fresh = [p for p, answer in answers.items() if answer.kind == "behind"]
+        if fresh:
+            if self.round > self._durable:
+                self._roll_back(fresh)
+            for party in fresh:  # it lost its directory: it starts anew, as a party without state does
+                self._answered.pop(party)
+                self._observe("warning", {"text": f"party '{party}' has lost its state and starts anew"})
+            answers |= self._carry({p: bodies[p] for p in fresh})
+        replies = {}
+        for party, answer in answers.items():
+            if answer.kind == "ok":
+                replies[party] = answer.reply
+                self._answered[party] = (self.round, self._ordinal)
+            elif answer.kind == "failed" and self.terms.on_failure == "stop":
+                raise PartyFailure(f"party '{party}': {answer.text}")
+            else:
+                self._observe("warning", {"text": f"party '{party}' did not answer: {answer.text}"})
+        if not replies:
+            reasons = "; ".join(f"{p}: {a.text}" for p, a in answers.items()) or "nobody was there"
+            raise QuorumError(f"no party answered in round {self.round} ({reasons})")
+        return replies
+
+    def _carry(self, bodies: Mapping[PartyId, bytes]) -> dict[PartyId, Answer]:
+        place = (self.round, self._ordinal)
+        durable = self._every == 1
+        frames = {
+            p: Question(self.run, place, self._answered.get(p, BEFORE_ALL), self._safe, durable, b).to_bytes()
+            for p, b in bodies.items()
+        }
+        faults.point("server.before_ask")
+        received = self._carrier.ask(frames, self.terms.timeout)
+        faults.point("server.after_ask")
+        for party, frame in frames.items():
+            count = self._bytes.setdefault(party, [0, 0])
+            count[0] += len(frame)
+            count[1] += len(received.get(party, b""))
+        return {p: decode(received[p]) for p in frames if p in received}
+
+    # --- combining ------------------------------------------------------------------------------------------------
+
+    def _quorate(self, replies: dict[PartyId, Any], step: Step) -> list[Any]:
+        needed = self.terms.quorum * len(self.parties)
+        if len(replies) < needed:
+            raise QuorumError(
+                f"{len(replies)} of {len(self.parties)} parties answered {step.__name__} in round {self.round}, the "
+                f"quorum is {needed:.1f}: wait for more parties and resume, or lower `quorum`"
+            )
+        return list(replies.values())
+
+    @staticmethod
+    def _total(replies: list[Any]) -> Any:
+        def add(name: str) -> Any:
+            values = [np.asarray(getattr(reply, name)) for reply in replies]
+            if len({v.shape for v in values}) != 1 or not np.issubdtype(values[0].dtype, np.number):
+                raise FormatError(f"field '{name}' cannot be summed: parties sent {sorted({v.shape for v in values})}")
+            wide = np.int64 if np.issubdtype(values[0].dtype, np.integer) else np.float64
+            total = np.zeros(values[0].shape, dtype=wide)
+            for value in values:
+                total += value
+            return total
+
+        return dataclasses.replace(replies[0], **{f.name: add(f.name) for f in dataclasses.fields(replies[0])})

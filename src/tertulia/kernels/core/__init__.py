@@ -1,0 +1,1 @@
+"""What all kernels stand on: compiling, threads, random numbers, vector code, tables, checks."""

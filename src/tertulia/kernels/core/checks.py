@@ -1,0 +1,72 @@
+"""Checks at the kernels' front doors: compiled code trusts its indices, so nothing unchecked may reach it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tertulia._arrays import F64, I32, I64, Array
+from tertulia.errors import InputError
+from tertulia.kernels.core.jit import frozen
+
+
+def checked_documents(words: Array, documents: Array, V: int) -> tuple[I32, I64]:
+    """Tokens [N] within the vocabulary and document offsets [D+1] that cover them, both frozen."""
+    words, documents = np.asarray(words), np.asarray(documents)
+    if words.ndim != 1 or documents.ndim != 1 or len(documents) == 0:
+        raise InputError(f"words {words.shape} and documents {documents.shape} must be flat; documents starts with 0")
+    if documents[0] != 0 or documents[-1] != len(words) or np.any(documents[1:] < documents[:-1]):
+        raise InputError(f"documents must rise from 0 to the number of tokens, {len(words)}, and never fall")
+    _within("words", words, V, "encode the documents over the model's vocabulary")
+    return frozen(words, np.int32), frozen(documents, np.int64)
+
+
+def checked_assignment(z: Array, n_tokens: int, K: int) -> I32:
+    """A copy of the topics [N] of tokens, each within 0..K-1."""
+    z = np.asarray(z)
+    if z.shape != (n_tokens,):
+        raise InputError(f"z has shape {z.shape}, but there are {n_tokens} tokens: is it another corpus's state?")
+    _within("z", z, K, "is it the state of a model with more topics?")
+    return np.array(z, dtype=np.int32)
+
+
+def checked_alpha(alpha: float | Array, K: int) -> F64:
+    """The prior of topics [K], from one number or K of them."""
+    alpha = np.asarray(alpha, dtype=np.float64)
+    if alpha.shape not in ((), (K,)):
+        raise InputError(f"alpha has shape {alpha.shape}: give one number, or one for each of the {K} topics")
+    if not (np.all(np.isfinite(alpha)) and np.all(alpha > 0)):
+        raise InputError(f"alpha = {alpha}: every entry must be a positive number")
+    return np.array(np.broadcast_to(alpha, (K,)))
+
+
+def checked_beta(beta: float) -> float:
+    """The prior of words."""
+    if not (np.isfinite(beta) and beta > 0):
+        raise InputError(f"beta = {beta}: it must be a positive number, such as 0.01")
+    return float(beta)
+
+
+def checked_size(V: int, K: int) -> None:
+    """Refuse models without a topic or without a word."""
+    if K < 1:
+        raise InputError(f"K = {K}: a model needs at least 1 topic")
+    if V < 1:
+        raise InputError(f"V = {V}: the vocabulary is empty, so there is nothing to model")
+
+
+def checked_topics(topic_word: Array) -> Array:
+    """A topic-word matrix [K, V] of finite masses, none negative."""
+    topic_word = np.asarray(topic_word)
+    if topic_word.ndim != 2:
+        raise InputError(f"topic_word has shape {topic_word.shape}: it must be [topics, words]")
+    checked_size(topic_word.shape[1], topic_word.shape[0])
+    if not (np.all(np.isfinite(topic_word)) and np.all(topic_word >= 0)):
+        raise InputError("topic_word holds negative or non-finite entries: give probabilities or counts")
+    return topic_word
+
+
+def _within(name: str, x: Array, stop: int, remedy: str) -> None:
+    if len(x) and x.dtype.kind not in "iu":
+        raise InputError(f"{name} are {x.dtype}, not whole numbers: {remedy}")
+    if len(x) and (x.min() < 0 or x.max() >= stop):
+        raise InputError(f"{name} run from {x.min()} to {x.max()}, outside 0..{stop - 1}: {remedy}")

@@ -1,0 +1,1 @@
+"""FedLDA's users: their topics, and the tuples that they send."""

@@ -1,0 +1,201 @@
+"""The papers' private samplers for LDA, to the letter (iFTM, section 3.1; SPEC 1), on what `lda.init` starts.
+
+The likelihood of a token is read from its *report*, the noisy entries n^ above tau of its one-hot vector, by the
+plug-in exponent exp(sum_w n^_w log phi_zw) (8). `words` are what tokens count for in C^KW and the word proposal: the
+raw words in `paper` mode, `loudest(reports, ...)` where nothing but reports may be used. Without reports this is plain
+partially collapsed Gibbs, or MH. All randomness is a pure function of `key`, at any number of threads.
+
+>>> state = lda.init(words, documents, V=2_949, K=20, alpha=0.1, beta=0.01, key=7)
+>>> state, info = run(words, documents, state, sweeps=50, key=8, sampler="mh", reports=reports, threads=2)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+
+from tertulia._arrays import I32, Array
+from tertulia.errors import InputError
+from tertulia.kernels.core import parallel
+from tertulia.kernels.core.checks import checked_alpha, checked_assignment, checked_beta, checked_documents
+from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.rng import bits, derive
+from tertulia.kernels.ftm_paper import gibbs, mh
+from tertulia.kernels.ftm_paper.gibbs import Entries, Units
+from tertulia.kernels.ftm_paper.log_phi import draw_log_phi, mean_log_phi
+from tertulia.kernels.lda import LDAState, LearnAlpha, Phi, SweepInfo, priors
+
+Sampler = Literal["gibbs", "mh"]
+SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)
+Proposals = Literal["stale", "fresh"]
+_SWEEP, _PHI = 0, 1  # labels of the random streams within a sweep
+_TOKENS = 2048  # tokens whose reports are asked for at a time: bounds the memory
+
+
+class Report(Protocol):
+    """What is read of reports: for each of n tokens, words `idx` and noisy entries `value`, at indptr[i]..indptr[i+1].
+
+    `kernels.reports.Reports` is one.
+    """
+
+    @property
+    def indptr(self) -> Array:
+        """Offsets [n+1] into the others."""
+
+    @property
+    def idx(self) -> Array:
+        """Words."""
+
+    @property
+    def value(self) -> Array:
+        """Their noisy entries."""
+
+
+Source = Report | Callable[[int, int], Report]  # the reports of all tokens, or of tokens first..last-1 on demand
+
+
+def run(
+    words: Array,
+    documents: Array,
+    state: LDAState,
+    sweeps: int,
+    key: int,
+    sampler: Sampler = "mh",
+    reports: Source | None = None,
+    proposals: Proposals = "stale",
+    phi: Phi = "draw",
+    learn_alpha: LearnAlpha = False,
+    learn_beta: bool = False,
+    learn_every: int = 10,
+    threads: int = 1,
+) -> tuple[LDAState, SweepInfo]:
+    """Sweep over all tokens `sweeps` times and return the new state.
+
+    `gibbs` costs O(K) an entry of a report, `mh` O(1). The `stale` proposals of `mh` are the papers', an approximation
+    that a short document feels; `fresh` ones are exact (see `private_mh`). `phi` and the priors are as in `lda.run`.
+    """
+    V = state.cwk.shape[0]
+    words, documents = checked_documents(words, documents, V)
+    units = Units(words, frozen(np.arange(len(words) + 1), np.int64), documents)
+    settings = (sampler, proposals, phi, learn_alpha, learn_beta, learn_every)
+    return run_units(units, state, sweeps, key, reports, settings, threads)
+
+
+def loudest(reports: Source, n_tokens: int, V: int, key: int) -> I32:
+    """The word [N] with the largest entry of each report; a report without entries gets any word of the V."""
+    words = np.empty(n_tokens, dtype=np.int32)
+    for first in range(0, n_tokens, _TOKENS):
+        last = min(first + _TOKENS, n_tokens)
+        _loudest(_entries(reports, first, last, V), words[first:last], V, derive(key))
+    return words
+
+
+Settings = tuple[Sampler, Proposals, Phi, LearnAlpha, bool, int]
+
+
+def run_units(
+    units: Units, state: LDAState, sweeps: int, key: int, reports: Source | None, settings: Settings, threads: int
+) -> tuple[LDAState, SweepInfo]:
+    """`run` for tokens that share topics in units; the state's z is that of the units."""
+    _check_settings(settings, sweeps, threads)
+    V, K = state.cwk.shape
+    sampler, proposals, phi, learn_alpha, learn_beta, learn_every = settings
+    z = checked_assignment(state.z, len(units.tokens) - 1, K)
+    state = counted(units, z, V, LDAState(z, state.cwk, state.ck, checked_alpha(state.alpha, K), state.beta))
+    source, changed = _plain(units.words) if reports is None else reports, 0
+    for s in range(sweeps):
+        changed = _sweep(units, state, source, derive(key, s), sampler, proposals, phi, threads)
+        state = counted(units, state.z, V, state)
+        if (s + 1) % learn_every == 0 and learn_alpha:
+            symmetric = learn_alpha == "symmetric"
+            state = state._replace(alpha=priors.learn_alpha(units.documents, state.z, state.alpha, symmetric=symmetric))
+        if (s + 1) % learn_every == 0 and learn_beta:
+            state = state._replace(beta=priors.learn_beta(state.cwk, state.ck, state.beta))
+    return state, SweepInfo(changed, math.nan)
+
+
+def counted(units: Units, z: I32, V: int, state: LDAState) -> LDAState:
+    """The state with topics z [U] and what they add up to."""
+    cwk = _count(units, z, V, state.alpha.shape[0])
+    return LDAState(z, cwk, cwk.sum(axis=0, dtype=np.int64), state.alpha, checked_beta(state.beta))
+
+
+def _sweep(
+    units: Units,
+    state: LDAState,
+    source: Source,
+    stream: np.uint64,
+    sampler: Sampler,
+    proposals: Proposals,
+    phi: Phi,
+    threads: int,
+) -> int:
+    """Redraw every topic in place; return how many changed."""
+    z, cwk, ck, alpha, beta = state
+    log_phi = mean_log_phi(cwk, ck, beta) if phi == "mean" else draw_log_phi(cwk, beta, derive(stream, _PHI), threads)
+    key, fresh = derive(stream, _SWEEP), proposals == "fresh"
+    redraw: Callable[..., int] = gibbs.sweep_block
+    fixed: tuple[Any, ...] = (log_phi, alpha, key)
+    if sampler == "mh":
+        tables = mh.word_tables(units.words, log_phi if fresh else mean_log_phi(cwk, ck, beta), threads)
+        redraw, fixed = mh.sweep_block, (np.ascontiguousarray(log_phi.T), tables, alpha, fresh, key)
+
+    def block(first: int, last: int) -> int:
+        start, stop = units.tokens[units.documents[[first, last]]]
+        entries = _entries(source, int(start), int(stop), cwk.shape[0])
+        return redraw(units, first, last, z, entries, *fixed)
+
+    parts = max(threads, -(-len(units.words) // _TOKENS))
+    return sum(parallel.run(block, parallel.cuts(units.tokens[units.documents], parts), threads))
+
+
+def _plain(words: I32) -> Entries:
+    """Reports without noise: the entry 1 at the word itself."""
+    return Entries(np.arange(len(words) + 1), words, np.ones(len(words), dtype=np.float32), 0)
+
+
+def _entries(source: Source, first: int, last: int, V: int) -> Entries:
+    """The reports of tokens first..last-1, fit for compiled code."""
+    part = source(first, last) if callable(source) else source
+    indptr = frozen(part.indptr if callable(source) else part.indptr[first : last + 1], np.int64)
+    idx, value = frozen(part.idx, np.int32), frozen(part.value, np.float32)
+    if len(indptr) != last - first + 1 or np.any(indptr[1:] < indptr[:-1]) or len(idx) != len(value):
+        raise InputError(f"reports of tokens {first}..{last - 1} are incomplete: are they another corpus's?")
+    used = idx[indptr[0] : indptr[-1]]
+    if indptr[0] < 0 or indptr[-1] > len(idx) or (len(used) and (used.min() < 0 or used.max() >= V)):
+        raise InputError(f"reports speak of words outside 0..{V - 1}: are they another vocabulary's?")
+    return Entries(indptr, idx, value, first)
+
+
+def _check_settings(settings: Settings, sweeps: int, threads: int) -> None:
+    sampler, proposals, phi, _, _, learn_every = settings
+    if sampler not in SAMPLERS:
+        raise InputError(f"sampler = {sampler!r}: choose one of {', '.join(SAMPLERS)}")
+    if proposals not in get_args(Proposals):
+        raise InputError(f"proposals = {proposals!r}: choose 'stale' (the papers') or 'fresh' (exact)")
+    if phi not in get_args(Phi):
+        raise InputError(f"phi = {phi!r}: choose 'draw' (exact) or 'mean' (an approximation)")
+    if sweeps < 0 or threads < 1 or learn_every < 1:
+        raise InputError(f"sweeps = {sweeps}, threads = {threads}, learn_every = {learn_every}: too small")
+
+
+@kernel
+def _count(units: Units, z: I32, V: int, K: int) -> I32:
+    cwk = np.zeros((V, K), dtype=np.int32)
+    for u in range(z.shape[0]):
+        for t in range(units.tokens[u], units.tokens[u + 1]):
+            cwk[units.words[t], z[u]] += 1
+    return cwk
+
+
+@kernel
+def _loudest(entries: Entries, words: I32, V: int, key: np.uint64) -> None:
+    for i in range(words.shape[0]):
+        words[i] = bits(key, np.uint64(entries.first + i)) % np.uint64(V)
+        most = -np.inf
+        for e in range(entries.indptr[i], entries.indptr[i + 1]):
+            if entries.value[e] > most:
+                most, words[i] = entries.value[e], entries.idx[e]

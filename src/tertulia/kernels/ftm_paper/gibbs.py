@@ -1,0 +1,75 @@
+"""Private Gibbs (iFTM, equations 6-8 and 13-15): the exact, O(K) reference of private Metropolis-Hastings.
+
+LDA and SentenceLDA are one sampler here: tokens come in *units* that share a topic, and a unit is a word in the one, a
+sentence in the other. C^DK counts units. With Phi fixed for the sweep, the likelihood of a unit is
+exp(sum_w n_w log phi_zw) (8, 15), where n_w are the entries of its tokens' privatised one-hot vectors; without noise,
+the entry 1 at the word itself. Given Phi, documents are independent, so threads share nothing that changes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tertulia._arrays import F32, F64, I32, I64
+from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.rng import uniform
+
+
+class Units(NamedTuple):
+    """A corpus as its sampler sees it."""
+
+    words: I32  # [N] the word that a token counts for in C^KW
+    tokens: I64  # [U+1] token offsets of units
+    documents: I64  # [D+1] unit offsets of documents
+
+
+class Entries(NamedTuple):
+    """The entries above tau of privatised tokens: those of token t are indptr[t - first] .. indptr[t - first + 1]."""
+
+    indptr: I64
+    idx: I32
+    value: F32
+    first: int
+
+
+@kernel
+def sweep_block(
+    units: Units, start: int, stop: int, z: I32, entries: Entries, log_phi: F32, alpha: F64, key: np.uint64
+) -> int:
+    """Redraw the topics of documents start..stop-1 in place given log phi [V, K]; return how many changed."""
+    K = alpha.shape[0]
+    cdk = np.zeros(K, dtype=np.int64)
+    log_likelihood = np.empty(K)
+    cumulative = np.empty(K)
+    changed = 0
+    for d in range(start, stop):
+        cdk[:] = 0
+        for u in range(units.documents[d], units.documents[d + 1]):
+            cdk[z[u]] += 1
+        for u in range(units.documents[d], units.documents[d + 1]):
+            old = z[u]
+            cdk[old] -= 1
+            _add_up(entries, units.tokens[u], units.tokens[u + 1], log_phi, log_likelihood)
+            largest = log_likelihood.max()
+            total = 0.0
+            for k in range(K):  # (6), (13)
+                total += (cdk[k] + alpha[k]) * math.exp(log_likelihood[k] - largest)
+                cumulative[k] = total
+            new = min(np.searchsorted(cumulative, total * uniform(key, np.uint64(u)), "right"), K - 1)
+            cdk[new] += 1
+            z[u] = new
+            changed += new != old
+    return changed
+
+
+@kernel
+def _add_up(entries: Entries, start: int, stop: int, log_phi: F32, log_likelihood: F64) -> None:
+    """The log likelihood of tokens start..stop-1 under every topic: (8), (15)."""
+    log_likelihood[:] = 0.0
+    for e in range(entries.indptr[start - entries.first], entries.indptr[stop - entries.first]):
+        row, value = log_phi[entries.idx[e]], np.float64(entries.value[e])
+        for k in range(log_likelihood.shape[0]):
+            log_likelihood[k] += value * row[k]

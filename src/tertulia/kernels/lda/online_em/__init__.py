@@ -1,0 +1,1 @@
+"""One epoch of online EM: the warm start of LDA."""

@@ -1,0 +1,173 @@
+"""Partially collapsed Gibbs for many topics: the draw of `dense`, at the cost of the topics that a document holds.
+
+With phi_wk = scale_k (mass_wk + base) fixed within a sweep (see `rows`), the weight of a topic falls into three parts,
+    (C_dk + alpha_k) phi_wk = C_dk phi_wk + alpha_k scale_k mass_wk + alpha_k scale_k base.
+The first is zero but for the topics of the document, the second but for those of the word, the third is the same for
+all words. So a token costs the shorter of two lists, the document's topics or the word's; the other parts come from
+running sums made once a sweep (cf. ESCA, Zaheer et al., AISTATS 2016, and SparseLDA, Yao et al., KDD 2009).
+
+Exact given phi, theta integrated out, the token's own count removed. What is approximated is phi where it is the
+posterior mean (`mean_rows`), not a draw: a token's own count then speaks for its old topic.
+
+The loop over tokens is not cut into functions: numba counts references in most functions that branch and take arrays,
+which took three times as long.
+"""
+
+# Million tokens a CPU second on 20 Newsgroups (1.1 M tokens, V = 13,100), phi at its mean, one loaded core, one run
+# each; after a warm start, but K = 10,000 from a random one; `dense` as of step 1:
+#   K             100   300  1000  3000  10,000
+#   dense         9.3   5.4   2.1   0.7     0.2
+#   sparse        8.0   4.6   3.4   2.6     2.3   so sparse passes dense between K = 300 and K = 1000, near 500
+#   warp           32    26    30    24      22   but a sweep does less: see there
+# From a random start sparse is slow at first, for documents then hold many topics (IMDB, K = 100: 4.5; K = 1000: 1.6,
+# where dense has 9.1 and 1.8).
+
+from __future__ import annotations
+
+import numpy as np
+
+from tertulia._arrays import F32, F64, I32, I64
+from tertulia.kernels.core import parallel
+from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.ladder import climb
+from tertulia.kernels.core.rng import uniform
+from tertulia.kernels.lda.by_word import U16, U32
+from tertulia.kernels.lda.sparse_phi import SCATTER, SHORT, Rows
+
+_PROBE = 2  # looking a topic up in a table costs as much as reading this many entries of a row
+
+
+def sweep(words: I32, documents: I64, z: I32, rows: Rows, key: np.uint64, threads: int) -> int:
+    """Redraw every topic in place given phi; return how many changed."""
+    jobs = [(words, documents, first, last, z, rows, key) for first, last in parallel.shares(documents, threads)]
+    return sum(parallel.run(sweep_block, jobs, threads))
+
+
+@kernel
+def sweep_block(words: I32, documents: I64, first: int, last: int, z: I32, rows: Rows, key: np.uint64) -> int:
+    """Redraw the topics of documents first..last-1: one long loop, see above."""
+    starts, topics, mass, upto, tables, slot_topics, slot_mass, scale, base, (floor, guide) = rows
+    K = scale.shape[0]
+    cdk, pull = np.zeros(K, dtype=np.int32), np.zeros(K, dtype=np.float32)  # pull: C_dk scale_k
+    held, running = np.empty(K, dtype=np.uint32), np.empty(K)  # held: the topics of the document, in any order
+    changed = 0
+    for d in range(first, last):
+        n, total = _hold(z[documents[d] : documents[d + 1]], scale, cdk, pull, held)
+        for i in range(documents[d], documents[d + 1]):
+            w, old = np.uintp(words[np.uintp(i)]), np.uintp(z[np.uintp(i)])  # unsigned: no check for negative indices
+            cdk[old] -= 1
+            pull[old] = np.float32(cdk[old]) * scale[old]
+            total -= scale[old]
+            if cdk[old] == 0:
+                n -= 1
+                held[np.uintp(_find(held, old))] = held[np.uintp(n)]
+            start, size = starts[w], starts[w + np.uintp(1)] - starts[w]
+            by_word = size <= max(_PROBE * n, SHORT)
+            if by_word:
+                document, rest = _sum_word(topics, mass, start, size, pull, running), base * total
+            else:
+                table, mask = tables[w], tables[w + np.uintp(1)] - tables[w] - 1
+                document, rest = _sum_held(slot_topics, slot_mass, table, mask, base, pull, held, n, running), 0.0
+            word = upto[np.uintp(start + size - 1)] if size > 0 else np.float32(0.0)
+            goal = uniform(key, np.uint64(i)) * (document + rest + word + floor[K - 1])
+            if goal < document:
+                j = _first_above(running, goal)
+                new = np.uintp(topics[np.uintp(start + j)]) if by_word else np.uintp(held[np.uintp(j)])
+            elif goal < document + rest:
+                new = np.uintp(held[np.uintp(_held_at((goal - document) / base, pull, held, n))])
+            elif goal < document + rest + word:
+                new = np.uintp(topics[np.uintp(_search(upto, start, size, goal - document - rest))])
+            else:
+                new = (
+                    np.uintp(climb(floor, guide, (goal - document - rest - word) / floor[K - 1])) if base > 0.0 else old
+                )
+            if cdk[new] == 0:
+                held[np.uintp(n)] = new
+                n += 1
+            cdk[new] += 1
+            pull[new] = np.float32(cdk[new]) * scale[new]
+            total += scale[new]
+            z[np.uintp(i)] = new
+            changed += new != old
+        for j in range(n):
+            cdk[held[j]], pull[held[j]] = 0, 0.0
+    return changed
+
+
+@kernel
+def _hold(z: I32, scale: F32, cdk: I32, pull: F32, held: U32) -> tuple[int, float]:
+    """Take up the topics z of a document; return how many it holds and the sum of their pulls."""
+    n, total = 0, 0.0
+    for k in z:
+        if cdk[k] == 0:
+            held[n] = k
+            n += 1
+        cdk[k] += 1
+        pull[k] = np.float32(cdk[k]) * scale[k]
+        total += scale[k]
+    return n, total
+
+
+@kernel
+def _find(held: U32, k: np.uintp) -> int:
+    j = 0
+    while held[np.uintp(j)] != k:
+        j += 1
+    return j
+
+
+@kernel
+def _sum_word(topics: U16, mass: F32, start: int, size: int, pull: F32, running: F64) -> float:
+    """Running sums of C_dk scale_k mass_wk over the word's topics."""
+    total = 0.0
+    for j in range(size):
+        total += pull[topics[np.uintp(start + j)]] * mass[np.uintp(start + j)]
+        running[np.uintp(j)] = total
+    return total
+
+
+@kernel
+def _sum_held(
+    slot_topics: U16, slot_mass: F32, table: int, mask: int, base: float, pull: F32, held: U32, n: int, running: F64
+) -> float:
+    """Running sums of C_dk phi_wk over the document's topics."""
+    total = 0.0
+    for j in range(n):
+        k = np.int64(held[np.uintp(j)])
+        s = (k * SCATTER) & mask
+        while slot_mass[np.uintp(table + s)] != 0.0 and slot_topics[np.uintp(table + s)] != k:
+            s = (s + 1) & mask
+        total += pull[np.uintp(k)] * (slot_mass[np.uintp(table + s)] + base)
+        running[np.uintp(j)] = total
+    return total
+
+
+@kernel
+def _first_above(running: F64, goal: float) -> int:
+    j = 0
+    while running[np.uintp(j)] <= goal:
+        j += 1
+    return j
+
+
+@kernel
+def _held_at(goal: float, pull: F32, held: U32, n: int) -> int:
+    """The place in held where the running sum of pulls passes `goal`."""
+    for j in range(n - 1):
+        goal -= pull[held[np.uintp(j)]]
+        if goal < 0.0:
+            return j
+    return n - 1
+
+
+@kernel
+def _search(upto: F32, start: int, size: int, goal: float) -> int:
+    """The first place of a row whose running sum exceeds `goal`, or its last."""
+    low, high = start, start + size - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if upto[np.uintp(middle)] > goal:
+            high = middle
+        else:
+            low = middle + 1
+    return low

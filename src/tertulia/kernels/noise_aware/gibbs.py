@@ -1,0 +1,167 @@
+"""Noise-aware Gibbs sampling for LDA on private reports: what the noise may have done is part of the model.
+
+A token's report is the background (weight r0, whatever the topic) or tells of word idx_j from topic k (weight a_j
+phi[k, idx_j]): P(report | z) ∝ r0 + sum_j a_j phi[z, idx_j]. Each draw decides which. A background token says nothing:
+it leaves all counts, its topic is -1 and so is its word.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tertulia._arrays import F32, F64, I32, I64
+from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.rng import bits, uniform, uniform32
+from tertulia.kernels.core.simd import LANES, draw
+
+
+@kernel
+def collapsed(
+    indptr: I64, idx: I32, a: F32, r0: float, base: int, documents: I64, first: int, last: int, z: I32, word: I32,
+    cwk: I32, ck: I64, alpha: F64, beta: F64, key: np.uint64,
+) -> int:  # fmt: skip
+    """Collapsed Gibbs, the exact reference: redraw documents first..last-1 in place; return how many tokens changed.
+
+    The reports' rows begin with token `base`; beta [V] is the prior of words.
+    """
+    K, sum_alpha, sum_beta = ck.shape[0], alpha.sum(), beta.sum()
+    cdk, weight = np.zeros(K, dtype=np.int64), np.empty(K)
+    masses = np.empty(np.diff(indptr).max() if indptr.shape[0] > 1 else 0)
+    changed = 0
+    for d in range(first, last):
+        start, stop = documents[d], documents[d + 1]
+        for i in range(start, stop):
+            if z[i] >= 0:
+                cdk[z[i]] += 1
+        for i in range(start, stop):
+            old, old_word = z[i], word[i]
+            _move(old, old_word, -1, cdk, cwk, ck)
+            for k in range(K):
+                weight[k] = (cdk[k] + alpha[k]) / (ck[k] + sum_beta)
+            from_, to = indptr[i - base], indptr[i - base + 1]
+            total = r0 * (
+                cdk.sum() + sum_alpha
+            )  # of the background; then a_j (C_dk + alpha) (C_wk + beta) / (C_k + ..)
+            rest = -total
+            for j in range(from_, to):
+                mass = 0.0
+                for k in range(K):
+                    mass += weight[k] * (cwk[idx[j], k] + beta[idx[j]])
+                masses[j - from_] = a[j] * mass
+                total += masses[j - from_]
+            rest += total * uniform(key, np.uint64(i))
+            z[i], word[i] = _told(idx[from_:to], masses, weight, cwk, beta, rest)
+            _move(z[i], word[i], 1, cdk, cwk, ck)
+            changed += z[i] != old or word[i] != old_word
+        cdk[:] = 0
+    return changed
+
+
+@kernel
+def _move(k: int, w: int, by: int, cdk: I64, cwk: I32, ck: I64) -> None:
+    if k >= 0:
+        cdk[k] += by
+        cwk[w, k] += by
+        ck[k] += by
+
+
+@kernel
+def _told(words: I32, masses: F64, weight: F64, cwk: I32, beta: F64, rest: float) -> tuple[int, int]:
+    """The topic and the word at `rest` of the masses; negative: in the background."""
+    if rest < 0.0 or words.shape[0] == 0:
+        return -1, -1
+    j = 0
+    while j < words.shape[0] - 1 and rest >= masses[j]:
+        rest -= masses[j]
+        j += 1
+    w, K = words[j], weight.shape[0]
+    mass = 0.0
+    for k in range(K):
+        mass += weight[k] * (cwk[w, k] + beta[w])
+    goal, k = min(rest / masses[j], 1.0) * mass, 0
+    goal -= weight[0] * (cwk[w, 0] + beta[w])
+    while k < K - 1 and goal >= 0.0:
+        k += 1
+        goal -= weight[k] * (cwk[w, k] + beta[w])
+    return k, w
+
+
+@kernel
+def given_phi(
+    indptr: I64, idx: I32, a: F32, r0: float, base: int, documents: I64, first: int, last: int, z: I32, word: I32,
+    phi: F32, alpha: F64, cwk: I32, key: np.uint64,
+) -> int:  # fmt: skip
+    """Partially collapsed Gibbs: redraw documents first..last-1 given phi [V, padded K], and add to the counts cwk.
+
+    The background is one topic more, number K: its weight is C_d. + sum alpha, and every report tells r0 of it.
+    """
+    K, width = cwk.shape[1], phi.shape[1] + LANES  # room for topic K
+    weight, running = np.zeros(width, dtype=np.float32), np.empty(width, dtype=np.float32)
+    told = np.zeros((1, width), dtype=np.float32)  # sum_j a_j phi[idx_j, k]
+    cdk, sum_alpha, changed = np.zeros(K, dtype=np.int32), alpha.sum(), 0
+    for d in range(first, last):
+        start, stop = documents[d], documents[d + 1]
+        signals = _start_document(z, start, stop, cdk, weight, alpha)
+        for i in range(start, stop):
+            old, old_word = z[i], word[i]
+            if old >= 0:
+                signals -= 1
+                cdk[old] -= 1
+                weight[old] = alpha[old] + cdk[old]
+            weight[K] = signals + sum_alpha
+            from_, to = indptr[i - base], indptr[i - base + 1]
+            tell(idx, a, from_, to, phi, told)
+            told[0, K] = r0
+            k = draw(weight, told, 0, running, uniform32(key, np.uint64(i)), old if old >= 0 else K)
+            z[i], word[i] = -1, -1
+            if k < K:
+                u = uniform(bits(key, np.uint64(i)), np.uint64(1)) if to - from_ > 1 else 0.0
+                z[i], word[i] = k, which(idx, a, from_, to, phi, k, told[0, k] * u)
+                signals += 1
+                cdk[k] += 1
+                weight[k] = alpha[k] + cdk[k]
+            changed += z[i] != old or word[i] != old_word
+        for i in range(start, stop):
+            if z[i] >= 0:
+                cwk[word[i], z[i]] += 1
+    return changed
+
+
+@kernel
+def _start_document(z: I32, start: int, stop: int, cdk: I32, weight: F32, alpha: F64) -> int:
+    """Set the counts of a document's topics; return how many of its tokens have one."""
+    signals = 0
+    cdk[:] = 0
+    for i in range(start, stop):
+        if z[i] >= 0:
+            cdk[z[i]] += 1
+            signals += 1
+    for k in range(cdk.shape[0]):
+        weight[k] = alpha[k] + cdk[k]
+    return signals
+
+
+@kernel
+def tell(idx: I32, a: F32, from_: int, to: int, phi: F32, told: F32) -> None:
+    """Set told [1, padded K] to sum_j a_j phi[idx_j, k]."""
+    told[:] = 0.0
+    row = told[0, : phi.shape[1]]
+    for j in range(from_, to):
+        words = phi[idx[j]]
+        for k in range(words.shape[0]):
+            row[k] += a[j] * words[k]
+
+
+@kernel
+def which(idx: I32, a: F32, from_: int, to: int, phi: F32, k: int, rest: float) -> int:
+    """The word at `rest` of the masses a_j phi[idx_j, k]."""
+    chosen = from_
+    for j in range(from_, to):
+        mass = a[j] * phi[idx[j], k]
+        if mass > 0.0:
+            chosen = j
+            rest -= mass
+            if rest < 0.0:
+                break
+    w: int = idx[chosen]
+    return w

@@ -1,0 +1,151 @@
+"""Noise-aware Metropolis-Hastings for reports that tell one word each, as of k-ary randomised response: O(1) a token.
+
+Given phi, a token that told word w has topic k with probability ∝ (C_dk + alpha_k) (a phi[w, k] + r0). A proposal from
+the document (another token's topic, or alpha) leaves the ratio of the second factor to accept; one from the word (an
+alias table, or uniform) must be paid for by what its table was built from. Here every token has a topic: those of the
+background are drawn first, from their documents, and forgotten at the end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tertulia._arrays import F32, F64, I32, I64
+from tertulia.kernels.core import alias, parallel
+from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.rng import uniform
+
+if TYPE_CHECKING:
+    from tertulia.kernels.reports import Reports
+
+_WORDS = 512  # words a block
+_DRAWS = 8  # random numbers a token
+
+
+class Tables(NamedTuple):
+    """Alias tables of words over topics, and the masses that they were built from, [V, K]."""
+
+    keep: F32
+    other: I32
+    mass: F32
+    total: F64  # [V]
+
+
+def build_tables(phi: F32, K: int, threads: int) -> Tables:
+    """Tables of phi [V, padded K]; they may serve while phi moves on, for acceptance knows what they hold."""
+    V = phi.shape[0]
+    mass = np.ascontiguousarray(phi[:, :K])
+    tables = Tables(np.empty((V, K), np.float32), np.empty((V, K), np.int32), mass, mass.sum(axis=1, dtype=np.float64))
+    jobs = [(tables.keep, tables.other, mass, tables.total, s, min(s + _WORDS, V)) for s in range(0, V, _WORDS)]
+    parallel.run(_build_block, jobs, threads)
+    return tables
+
+
+def sweep(
+    told: Reports, base: int, documents: I64, first: int, last: int, z: I32, word: I32, phi: F32, tables: Tables,
+    alpha: F64, cwk: I32, key: np.uint64,
+) -> int:  # fmt: skip
+    """Redraw documents first..last-1 in place given phi [V, padded K], and add them to the counts cwk."""
+    keep, other = np.empty(len(alpha), np.float32), np.empty(len(alpha), np.int32)
+    alias.build(alpha.copy(), keep, other, np.empty(len(alpha), np.int32))
+    a = float(told.a[0]) if len(told.a) else 1.0
+    changed: int = sweep_block(
+        told.idx, a, told.r0, base, documents, first, last, z, word, phi, *tables, alpha, keep, other, cwk, key
+    )
+    return changed
+
+
+@kernel
+def _build_block(keep: F32, other: I32, mass: F32, total: F64, start: int, stop: int) -> None:
+    K = mass.shape[1]
+    weight, stack = np.empty(K), np.empty(K, dtype=np.int32)
+    for w in range(start, stop):
+        for k in range(K):
+            weight[k] = mass[w, k] if total[w] > 0.0 else 1.0  # a word without mass is only proposed for uniformly
+        alias.build(weight, keep[w], other[w], stack)
+
+
+@kernel
+def sweep_block(
+    told: I32, a: float, r0: float, base: int, documents: I64, first: int, last: int, z: I32, word: I32, phi: F32,
+    keep: F32, other: I32, mass: F32, total: F64, alpha: F64, alpha_keep: F32, alpha_other: I32, cwk: I32,
+    key: np.uint64,
+) -> int:  # fmt: skip
+    """A document proposal and a word proposal for every token, then whether its report was background."""
+    K, sum_alpha, changed = alpha.shape[0], alpha.sum(), 0
+    cdk = np.zeros(K, dtype=np.int64)
+    pool = np.empty(np.diff(documents[first : last + 1]).max() if last > first else 0, dtype=np.int32)
+    chance = np.empty(pool.shape[0])  # a phi[w, k] + r0 of each token: a row of phi is far away, read it once
+    for d in range(first, last):
+        start, stop = documents[d], documents[d + 1]
+        n = stop - start
+        fill_in(z, start, stop, pool, sum_alpha, alpha_keep, alpha_other, cdk, key)
+        for i in range(start, stop):
+            w, k, at = told[i - base], pool[i - start], np.uint64(i * _DRAWS)
+            cdk[k] -= 1
+            likely = a * phi[w, k] + r0
+            u = uniform(key, at + np.uint64(2)) * (n - 1 + sum_alpha)
+            if u < n - 1:  # the topic of another token: ∝ C_dk without this one
+                j = min(int(u), n - 2)
+                new = pool[j + (j >= i - start)]
+            else:
+                new = _from_table(alpha_keep, alpha_other, (u - (n - 1)) / sum_alpha)
+            if new != k:
+                likely_new = a * phi[w, new] + r0
+                if uniform(key, at + np.uint64(3)) * likely < likely_new:
+                    k, likely = new, likely_new
+            u = uniform(key, at + np.uint64(4)) * (a * total[w] + K * r0)
+            if u < K * r0:
+                new = min(int(u / r0), K - 1)
+            else:
+                new = _from_table(keep[w], other[w], (u - K * r0) / (a * total[w]))
+            if new != k:
+                likely_new = a * phi[w, new] + r0
+                ratio = (cdk[new] + alpha[new]) * likely_new * (a * mass[w, k] + r0)
+                if uniform(key, at + np.uint64(5)) * (cdk[k] + alpha[k]) * likely * (a * mass[w, new] + r0) < ratio:
+                    k, likely = new, likely_new
+            chance[i - start] = likely
+            cdk[k] += 1
+            pool[i - start] = k
+        for i in range(start, stop):
+            w, k = told[i - base], pool[i - start]
+            cdk[k] = 0
+            likely = chance[i - start]
+            signal = uniform(key, np.uint64(i * _DRAWS + 6)) * likely < likely - r0
+            changed += z[i] != (k if signal else -1)
+            z[i], word[i] = (k, w) if signal else (-1, -1)
+            if signal:
+                cwk[w, k] += 1
+    return changed
+
+
+@kernel
+def fill_in(
+    z: I32, start: int, stop: int, pool: I32, sum_alpha: float, keep: F32, other: I32, cdk: I64, key: np.uint64
+) -> None:
+    """Give the background tokens of a document a topic each, as Polya's urn does; pool [n] gets the topics of all."""
+    order, c = np.empty(stop - start, dtype=np.int32), 0  # who has a topic so far
+    for i in range(start, stop):
+        if z[i] >= 0:
+            pool[i - start] = z[i]
+            order[c] = i - start
+            c += 1
+    for i in range(start, stop):
+        if z[i] < 0:
+            u = uniform(key, np.uint64(i * _DRAWS)) * (c + sum_alpha)
+            if u < c:
+                pool[i - start] = pool[order[int(u)]]
+            else:
+                pool[i - start] = _from_table(keep, other, (u - c) / sum_alpha)
+            order[c] = i - start
+            c += 1
+    for i in range(stop - start):
+        cdk[pool[i]] += 1
+
+
+@kernel
+def _from_table(keep: F32, other: I32, u: float) -> int:
+    """A draw from an alias table; u may have been rounded to 1."""
+    return alias.draw(keep, other, min(u, 1.0 - 2.0**-52))

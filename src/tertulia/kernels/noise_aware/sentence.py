@@ -1,0 +1,197 @@
+"""Noise-aware SentenceLDA on private reports: the words of a sentence share one topic, and every report is weighed.
+
+Given Phi, a sentence of document d has topic k with probability ∝ (C_dk + alpha_k) times the product over its tokens of
+r0 + sum_j a_j phi[k, idx_j]: iFTM (13), with what reports say in place of (15). Then each of its tokens is one of the
+words told, or background, which says nothing of its word. C^DK counts sentences, C^KW the words that tokens are taken
+for. The front door is that of `aware`, with the sentences' token offsets beside the documents'.
+
+>>> state = init(source, sentences, documents, V=3_000, K=20, alpha=0.1, beta=0.1, key=7)
+>>> state, _ = run(source, sentences, documents, state, sweeps=100, key=8)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import get_args
+
+import numpy as np
+
+from tertulia._arrays import F32, F64, I32, I64, Array
+from tertulia.errors import InputError
+from tertulia.kernels.core.checks import checked_alpha, checked_assignment, checked_size, checked_topics
+from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.rng import bits, derive, uniform
+from tertulia.kernels.lda import LearnAlpha, Phi, SweepInfo, priors
+from tertulia.kernels.lda.sentences import sentence_offsets
+from tertulia.kernels.noise_aware import (
+    FLAT,
+    INIT,
+    PHI,
+    SWEEP,
+    AwareState,
+    Source,
+    checked_documents,
+    checked_prior,
+    counted,
+    phi_given,
+    spread,
+    swept,
+    topic_word,
+)  # fmt: skip
+from tertulia.kernels.noise_aware.gibbs import tell, which
+from tertulia.kernels.reports import Reports
+
+__all__ = ["init", "init_from_topics", "run", "topic_word"]
+_TOPIC, _WORD = np.uint64(0), np.uint64(1)  # labels of the random streams within a sweep
+
+
+def init(
+    source: Source, sentences: Array, documents: Array, V: int, K: int, alpha: float | Array, beta: float, key: int
+) -> AwareState:
+    """A state with every topic uniform and every word as likely as its report makes it; z [S] is that of sentences."""
+    checked_size(V, K)
+    uniform_topics = np.full((K, V), 1 / V)
+    return _drawn(source, sentences, documents, uniform_topics, np.full(K, FLAT), checked_alpha(alpha, K), beta, key)
+
+
+def init_from_topics(
+    source: Source, sentences: Array, documents: Array, topic_word: Array, alpha: float | Array, beta: float, key: int
+) -> AwareState:
+    """A state drawn from given topics [K, V], sentence after sentence (after algorithm 2, lines 9-10)."""
+    topic_word = checked_topics(topic_word)
+    alpha = checked_alpha(alpha, len(topic_word))
+    return _drawn(source, sentences, documents, topic_word, alpha, alpha, beta, key)
+
+
+def run(
+    source: Source,
+    sentences: Array,
+    documents: Array,
+    state: AwareState,
+    sweeps: int,
+    key: int,
+    phi: Phi = "draw",
+    learn_alpha: LearnAlpha = False,
+    learn_every: int = 10,
+    threads: int = 1,
+) -> tuple[AwareState, SweepInfo]:
+    """Sweep over all sentences `sweeps` times and return the new state; exact with `phi="draw"`."""
+    if phi not in get_args(Phi) or sweeps < 0 or min(threads, learn_every) < 1:
+        raise InputError(
+            f"{phi=}, {sweeps=}, {threads=}, {learn_every=}: choose phi draw or mean, numbers not negative"
+        )
+    documents = checked_documents(source, documents)
+    tokens, of_documents = sentence_offsets(sentences, documents, int(documents[-1]))
+    z = checked_assignment(state.z, len(tokens) - 1, state.cwk.shape[1])
+    state = _counted(z, np.array(state.word, dtype=np.int32), tokens, state)
+    changed = 0
+    for s in range(sweeps):
+        stream = derive(key, s)
+        fixed = phi_given(state, None, phi, derive(stream, PHI), threads)
+        state, changed = _sweep(source, documents, tokens, of_documents, state, fixed, derive(stream, SWEEP), threads)
+        if (s + 1) % learn_every == 0 and learn_alpha:
+            symmetric = learn_alpha == "symmetric"
+            state = state._replace(alpha=priors.learn_alpha(of_documents, state.z, state.alpha, symmetric=symmetric))
+    return state, SweepInfo(changed, math.nan)
+
+
+def _drawn(
+    source: Source, sentences: Array, documents: Array, topics: Array, alpha: F64, prior: F64, beta: float, key: int
+) -> AwareState:
+    documents = checked_documents(source, documents)
+    tokens, of_documents = sentence_offsets(sentences, documents, int(documents[-1]))
+    K, V = topics.shape
+    word = np.full(int(documents[-1]), -1, dtype=np.int32)
+    z = np.full(len(tokens) - 1, -1, dtype=np.int32)
+    cwk, ck = np.zeros((V, K), dtype=np.int32), np.zeros(K, dtype=np.int64)
+    empty = AwareState(z, word, cwk, ck, alpha, checked_prior(beta, V))
+    state, _ = _sweep(source, documents, tokens, of_documents, empty, spread(topics), derive(key, INIT), 1)
+    return state._replace(alpha=prior)
+
+
+def _counted(z: I32, word: I32, tokens: I64, state: AwareState) -> AwareState:
+    of_tokens = z.repeat(np.diff(tokens))
+    if word.shape != of_tokens.shape:
+        raise InputError(f"{len(word)} words for {len(of_tokens)} tokens: is it another corpus's state?")
+    return counted(np.where(word >= 0, of_tokens, -1), word, state)._replace(z=z)
+
+
+def _sweep(
+    source: Source, documents: I64, tokens: I64, of_documents: I64, state: AwareState, phi: F32, key: np.uint64,
+    threads: int,
+) -> tuple[AwareState, int]:  # fmt: skip
+    z, word, alpha = state.z, state.word, state.alpha
+
+    def redraw(r: Reports, base: int, first: int, last: int, cwk: I32) -> int:
+        changed: int = given_phi(
+            r.indptr, r.idx, r.a, r.r0, base, tokens, of_documents, first, last, z, word, phi, alpha, cwk, key
+        )
+        return changed
+
+    return swept(source, documents, state, redraw, threads)
+
+
+@kernel
+def given_phi(
+    indptr: I64, idx: I32, a: F32, r0: float, base: int, tokens: I64, documents: I64, first: int, last: int, z: I32,
+    word: I32, phi: F32, alpha: F64, cwk: I32, key: np.uint64,
+) -> int:  # fmt: skip
+    """Redraw documents first..last-1 in place given phi [V, padded K], and add to the counts cwk."""
+    weight, cdk, changed = np.empty(alpha.shape[0]), np.empty(alpha.shape[0]), 0
+    told = np.zeros((1, phi.shape[1]), dtype=np.float32)  # sum_j a_j phi[idx_j, k]
+    by_topic, by_word = bits(key, _TOPIC), bits(key, _WORD)
+    for d in range(first, last):
+        cdk[:] = alpha
+        for s in range(documents[d], documents[d + 1]):
+            if z[s] >= 0:  # a start has no topics yet
+                cdk[z[s]] += 1.0
+        for s in range(documents[d], documents[d + 1]):
+            if z[s] >= 0:
+                cdk[z[s]] -= 1.0
+            weight[:] = cdk
+            for t in range(tokens[s], tokens[s + 1]):
+                tell(idx, a, indptr[t - base], indptr[t - base + 1], phi, told)
+                _weigh(weight, told, r0)
+            k = _draw(weight, uniform(by_topic, np.uint64(s)))
+            changed += k != z[s]
+            z[s] = k
+            cdk[k] += 1.0
+            for t in range(tokens[s], tokens[s + 1]):
+                from_, to = indptr[t - base], indptr[t - base + 1]
+                word[t] = _word(idx, a, r0, from_, to, phi, k, uniform(by_word, np.uint64(t)))
+                if word[t] >= 0:
+                    cwk[word[t], k] += 1
+    return changed
+
+
+@kernel
+def _weigh(weight: F64, told: F32, r0: float) -> None:
+    """Multiply in one token; scaled, so that long sentences do not underflow."""
+    largest = 0.0
+    for k in range(weight.shape[0]):
+        weight[k] *= r0 + np.float64(told[0, k])
+        largest = max(largest, weight[k])
+    if largest > 0.0:
+        for k in range(weight.shape[0]):
+            weight[k] /= largest
+
+
+@kernel
+def _draw(weight: F64, u: float) -> int:
+    rest, k, last = u * weight.sum(), 0, weight.shape[0] - 1
+    while k < last and rest >= weight[k]:
+        rest -= weight[k]
+        k += 1
+    return k
+
+
+@kernel
+def _word(idx: I32, a: F32, r0: float, from_: int, to: int, phi: F32, k: int, u: float) -> int:
+    """The word that a token of topic k is taken for; -1: its report was background."""
+    total = 0.0
+    for j in range(from_, to):
+        total += a[j] * phi[idx[j], k]
+    rest = u * (r0 + total) - r0
+    if rest < 0.0 or total == 0.0:
+        return -1
+    return which(idx, a, from_, to, phi, k, rest)

@@ -1,0 +1,1 @@
+"""PC-TD: EM over semantic units, and noise on their words."""

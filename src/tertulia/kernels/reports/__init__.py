@@ -1,0 +1,241 @@
+"""Private reports of tokens, regenerated from a secret key: the same for ever, never stored densely, never drawn anew.
+
+A report says something about a token's word w through one of three channels (PRIVACY, "Formulas for engineers"):
+`laplace` adds Laplace(1/epsilon) noise to the V entries of the word's one-hot vector and keeps those above tau (FTM,
+section 3.1.1); `krr` tells the word with probability e^epsilon / (e^epsilon + V - 1), else another one; `subset` tells
+m words. To a sampler each is a sparse likelihood ratio, P(report | z) ∝ r0 + sum_j a_j phi[z, idx_j].
+
+Draws are pure functions of (key, corpus, channel, token). Never V of them a token: above tau there are Binomial(V - 1,
+e^(-tau epsilon) / 2) entries of other words, at uniform places, with values tau + an exponential of mean 1/epsilon.
+Decisions compare 64 random bits with integers; exponentials are rounded to a grid, the same for the token's own entry
+as for all others, so that no low bit of a float tells them apart (Mironov 2012). A report lists its words in ascending
+order, so that the order tells nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+
+from tertulia._arrays import F32, I32, I64, U64, Array
+from tertulia.errors import InputError
+from tertulia.kernels.core import parallel
+from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.simd import LANES, intrinsic
+from tertulia.kernels.reports.chacha import U32, keyed, many_tokens, one_token
+from tertulia.kernels.reports.channel import Channel, Noise, constants
+
+__all__ = ["Channel", "Reports", "reports"]
+_KEY_BYTES = 32
+_WORDS = 8 * LANES  # 64-bit words in sixteen blocks
+_VALUES = 2**31  # the first of a token's blocks that serve for values; those before serve for places
+_LOW, _HALF, _ONE = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(1)
+
+
+class Reports(NamedTuple):
+    """The reports of a block of tokens, as sparse rows: P(report i | z) ∝ r0 + sum_j a[j] phi[z, idx[j]]."""
+
+    indptr: I64  # [tokens + 1]
+    idx: I32  # [nnz] words told, ascending within a token
+    a: F32  # [nnz] likelihood ratios above the background
+    value: F32  # [nnz] Laplace: the noisy entries; else ones
+    r0: float
+
+
+def reports(
+    words: Array,
+    channel: Channel,
+    key: bytes,
+    corpus_id: bytes | str,
+    first: int = 0,
+    last: int | None = None,
+    threads: int = 1,
+) -> Reports:
+    """The reports of tokens first..last-1 of a corpus, the same whatever the block and the number of threads.
+
+    `key` is the party's secret of 32 bytes; `corpus_id` must change whenever any token does, for one key and place
+    with two words would give the difference away.
+    """
+    last = len(words) if last is None else last
+    if len(key) != _KEY_BYTES:
+        raise InputError(f"a noise key has {_KEY_BYTES} bytes, not {len(key)}")
+    if not 0 <= first <= last <= len(words):
+        raise InputError(f"tokens {first}..{last}: the corpus has {len(words)}")
+    told = frozen(words[first:last], np.int32)
+    if len(told) and not 0 <= told.min() <= told.max() < channel.V:
+        raise InputError(f"words run from {told.min()} to {told.max()}, outside the channel's 0..{channel.V - 1}")
+    state, noise = keyed(_derived(key, corpus_id, channel)), constants(channel)
+    if channel.kind != "laplace" and channel.m == 1:
+        return _of_one_word(told, channel, noise, state, first, threads)
+    return _of_many_words(told, channel, noise, state, first, threads)
+
+
+def _of_one_word(words: I32, channel: Channel, noise: Noise, state: U32, first: int, threads: int) -> Reports:
+    n, idx = len(words), np.empty(len(words), dtype=np.int32)
+    ranges = parallel.cuts(np.arange(n + 1), threads)
+    jobs = [(state.copy(), words, first, a, b, noise.thresholds[0], channel.V, idx) for a, b in ranges]
+    parallel.run(_tell_one, jobs, threads)
+    a, ones = np.full(n, noise.ratio[0]), np.ones(n, dtype=np.float32)
+    return Reports(np.arange(n + 1), idx, a, ones, channel.background())
+
+
+def _of_many_words(words: I32, channel: Channel, noise: Noise, state: U32, first: int, threads: int) -> Reports:
+    n = len(words)
+    others, own = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
+    _heads(state, first, noise.thresholds, channel.m, noise.one, noise.lowest, noise.rate, others, own)
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(others + (own >= 0), out=indptr[1:])
+    idx = np.empty(indptr[-1], dtype=np.int32)
+    a, value = np.empty(indptr[-1], dtype=np.float32), np.empty(indptr[-1], dtype=np.float32)
+    shape = (noise.ratio, noise.lowest, noise.rate, noise.origin, noise.grid)
+    jobs = [
+        (state.copy(), words, first, start, stop, channel.V, others, own, *shape, indptr, idx, a, value)
+        for start, stop in parallel.cuts(indptr, threads)
+    ]
+    parallel.run(_tell_many, jobs, threads)
+    return Reports(indptr, idx, a, value, channel.background())
+
+
+def _derived(key: bytes, corpus_id: bytes | str, channel: Channel) -> bytes:
+    """The ChaCha20 key of one channel on one corpus."""
+    prf = hashlib.blake2b(key=key, person=b"tertulia-report", digest_size=_KEY_BYTES)
+    name = "|".join(map(str, (channel.kind, float(channel.epsilon), int(channel.V), float(channel.tau))))
+    for part in (corpus_id, name):
+        data = part.encode() if isinstance(part, str) else part
+        prf.update(len(data).to_bytes(8, "little") + data)
+    return prf.digest()
+
+
+@kernel
+def _tell_one(state: U32, words: I32, first: int, start: int, stop: int, tell: np.uint64, V: int, idx: I32) -> None:
+    """k-ary randomised response."""
+    out = np.empty(16 * LANES, dtype=np.uint32)
+    for group in range(start, stop, LANES):
+        many_tokens(state, 0, first + group, out)
+        for lane in range(min(LANES, stop - group)):
+            t = group + lane
+            idx[t] = words[t]
+            if _head(out, lane, 0) >= tell:
+                j, r = 2, -1
+                while r < 0 and j < 16:  # fourteen words: all are thrown away with a chance of (V / 2^32)^14 at most
+                    r = _below(np.uint64(out[j * LANES + lane]), V - 1)
+                    j += 1
+                r = max(r, 0)
+                idx[t] = r + (r >= words[t])
+
+
+@kernel
+def _heads(
+    state: U32, first: int, thresholds: U64, m: int, one: int, lowest: int, rate: float, others: I32, own: I64
+) -> None:
+    """How many other words each token tells [n], and the grid cell of its own entry [n], -1 if it is not told."""
+    out = np.empty(16 * LANES, dtype=np.uint32)
+    for t in range(others.shape[0]):
+        lane = t % LANES
+        if lane == 0:
+            many_tokens(state, 0, first + t, out)
+        if rate > 0.0:
+            count = np.searchsorted(thresholds, _head(out, lane, 0), "right")
+            others[t] = min(count, thresholds.shape[0] - 1)
+            steps = _exponential(_head(out, lane, 1), rate)
+            cell = one + steps if _head(out, lane, 2) & _ONE else one - 1 - steps
+            own[t] = cell if cell >= lowest else -1
+        else:
+            own[t] = 0 if _head(out, lane, 0) < thresholds[0] else -1
+            others[t] = m - 1 if own[t] == 0 else m
+
+
+@kernel
+def _tell_many(
+    state: U32, words: I32, first: int, start: int, stop: int, V: int, others: I32, own: I64, ratio: F32, lowest: int,
+    rate: float, origin: float, grid: float, indptr: I64, idx: I32, a: F32, value: F32,
+) -> None:  # fmt: skip
+    """Fill in the reports of tokens start..stop-1 of a block."""
+    out = np.empty(16 * LANES, dtype=np.uint32)
+    stream, cells = out.view(np.uint64), np.zeros(V, dtype=np.int64)
+    told = np.zeros((V + 63) // 64, dtype=np.uint64)  # one bit a word
+    for t in range(start, stop):
+        w, at, drawn = words[t], indptr[t], 0
+        _mark_others(state, out, stream, first + t, w, others[t], V, told)
+        if own[t] >= 0:
+            told[w >> 6] |= _ONE << np.uint64(w & 63)
+        if rate > 0.0:
+            _draw_cells(state, out, stream, first + t, rate, cells[: others[t]])
+        for b in range(told.shape[0]):
+            left = told[b]
+            told[b] = 0
+            while left:
+                j = 64 * b + _lowest_bit(left)
+                left &= left - _ONE
+                above = own[t] - lowest if j == w else cells[drawn]
+                drawn += j != w
+                idx[at] = j
+                a[at] = ratio[min(above, ratio.shape[0] - 1)]
+                value[at] = origin + (lowest + above) * grid
+                at += 1
+
+
+@kernel
+def _mark_others(state: U32, out: U32, stream: U64, token: int, w: int, left: int, V: int, told: U64) -> None:
+    """Set the bits of `left` words other than w, uniform without replacement."""
+    n, block = np.uint64(V - 1), 1
+    spoilt = (_ONE << _HALF) % n  # products whose lower half is below it are thrown away, see _below
+    while left > 0:
+        one_token(state, block, token, out)
+        block += LANES
+        for i in range(_WORDS):
+            if left == 0:
+                break
+            for half in (stream[i] & _LOW, stream[i] >> _HALF):
+                product = half * n
+                j = np.int64(product >> _HALF)
+                j += j >= w
+                bit = _ONE << np.uint64(j & 63)
+                if left > 0 and (product & _LOW) >= spoilt and not told[j >> 6] & bit:
+                    told[j >> 6] |= bit
+                    left -= 1
+
+
+@kernel
+def _draw_cells(state: U32, out: U32, stream: U64, token: int, rate: float, cells: I64) -> None:
+    """How many cells each noisy entry lies above tau."""
+    for start in range(0, cells.shape[0], _WORDS):
+        one_token(state, _VALUES + start, token, out)
+        for i in range(min(_WORDS, cells.shape[0] - start)):
+            cells[start + i] = _exponential(stream[i], rate)
+
+
+@kernel
+def _head(out: U32, lane: int, j: int) -> np.uint64:
+    """64-bit word j of a token's block 0."""
+    return np.uint64(out[2 * j * LANES + lane]) | np.uint64(out[(2 * j + 1) * LANES + lane]) << _HALF
+
+
+@kernel
+def _below(bits: np.uint64, n: int) -> int:
+    """Uniform on 0..n-1 from 32 bits, or -1: those must be thrown away (Lemire, ACM TOMACS 29, 2019)."""
+    product = bits * np.uint64(n)
+    if (product & _LOW) < np.uint64(n) and (product & _LOW) < (_ONE << _HALF) % np.uint64(n):
+        return -1
+    return int(product >> _HALF)
+
+
+@kernel
+def _exponential(bits: np.uint64, rate: float) -> int:
+    """The whole part of rate times a standard exponential variable."""
+    return int(-math.log((np.float64(bits) + 0.5) * 2.0**-64) * rate)
+
+
+@intrinsic
+def _lowest_bit(typing: Any, bits: Any) -> Any:
+    """The place of the lowest bit that is set."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.intp(types.uint64), build

@@ -1,0 +1,136 @@
+"""Which model a party should use for its own documents: its own, the shared one, or both (ours).
+
+A federation serves everybody's documents. On a party's own, a model that it trained alone may be as good or better,
+above all where parties differ. So each party trains alone, too, with as many sweeps as the federation took, and
+compares on validation documents, which nobody trains on and nobody is scored on. All of it happens at the party and
+stays there: the reply is empty. Every candidate gets a prior over its topics that is fitted to the party's training
+documents.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tertulia._arrays import F64, Array
+from tertulia.corpus import Corpus, Vocabulary
+from tertulia.corpus.vocabulary import pack_words, unpack_words
+from tertulia.federation.types import Federation, Nothing, Party, PartyId, message, step
+from tertulia.methods.common.result import Trained
+from tertulia.methods.ftm.local import Training, TrainingTerms, in_clear, own_terms, trained
+from tertulia.metrics.perplexity import by_document
+from tertulia.models import Topics
+
+CANDIDATES = ("alone", "composed", "global", "mixture")
+OWN = 0.25  # the share of the mixture's prior that the party's own topics get
+SMOOTHING = 0.01  # every model is scored with this share of the uniform: a single party has never seen some words
+KEPT = "best"
+
+
+@message
+class Offer:
+    """What a federation offers to a party, and how the party is to train alone for comparison."""
+
+    words: tuple[str, ...]
+    training: Training  # its sweeps are those of a round in which parties train alone
+    rounds: int  # of these
+    more_sweeps: int  # that everybody makes together
+    shared: Array  # [T, V]
+    composed: Array | None  # [K_p, V]
+
+
+class Choice(NamedTuple):
+    """What a party keeps: the model to use, and its own."""
+
+    best: Topics
+    alone: Topics
+
+
+@step
+def choose(party: Party, state: Any, ask: Offer) -> tuple[Any, Nothing]:
+    """Train alone, compare on validation documents, keep the choice."""
+    vocabulary = Vocabulary(ask.words)
+    train, validation = party.documents(vocabulary), party.documents(vocabulary, "validation")
+    if not (validation.lengths >= 2).any():  # nothing to choose by
+        return state, Nothing()
+    terms = own_terms(party, ask.training)
+    sweeps = ask.rounds * terms.sweeps + ask.more_sweeps
+    own = trained(party, train, None, dataclasses.replace(terms, sweeps=sweeps)).topic_word.astype(np.float32)
+    models = _candidates(own, ask, terms, train)
+    scores = {name: by_document(m.topic_word, m.alpha, validation, smoothing=SMOOTHING) for name, m in models.items()}
+    chosen = clearly_best({name: likelihood for name, (likelihood, _) in scores.items()})
+    text, offsets = pack_words(ask.words)
+    kept = {
+        f"{name}.{part}": getattr(models[key], part)
+        for name, key in (("best", chosen), ("alone", "alone"))
+        for part in ("topic_word", "alpha")
+    }
+    perplexities = {name: np.exp(-ll.sum() / tokens.sum()) for name, (ll, tokens) in scores.items()}
+    party.keep(
+        KEPT, **kept, text=text, offsets=offsets, beta=np.array(terms.beta),
+        chosen=np.array(CANDIDATES.index(chosen)), documents=np.array((validation.lengths >= 2).sum()),
+        perplexities=np.array([perplexities.get(name, np.nan) for name in CANDIDATES]),
+    )  # fmt: skip
+    return state, Nothing()
+
+
+def _candidates(own: Array, ask: Offer, terms: Training, train: Corpus) -> dict[str, Topics]:
+    """All models over the same words, with the same sum of alpha, each with the prior that suits the party."""
+
+    def topics(topic_word: Array) -> Topics:
+        alpha = np.full(len(topic_word), terms.alpha / len(topic_word))
+        return Topics(topic_word, Vocabulary(ask.words), alpha, terms.beta).adapted(train)
+
+    alone, shared = topics(own), topics(ask.shared)
+    both = np.concatenate([own, ask.shared])
+    prior = np.concatenate([OWN * alone.alpha, (1 - OWN) * shared.alpha])
+    mixture = Topics(both, Vocabulary(ask.words), prior, terms.beta)
+    composed = {} if ask.composed is None else {"composed": topics(ask.composed)}
+    return {"alone": alone, **composed, "global": shared, "mixture": mixture}
+
+
+def clearly_best(likelihoods: dict[str, F64]) -> str:
+    """The candidate of largest likelihood, if it beats the party's own by more than a standard error over documents.
+
+    >>> clearly_best({"alone": np.array([-3.0, -5.0]), "global": np.array([-2.0, -5.5])})
+    'alone'
+    >>> clearly_best({"alone": np.array([-3.0, -5.0]), "global": np.array([-2.0, -4.5])})
+    'global'
+    """
+    best = max(likelihoods, key=lambda name: likelihoods[name].sum())
+    gains = likelihoods[best] - likelihoods["alone"]
+    error = np.sqrt(len(gains)) * gains.std(ddof=1) if len(gains) > 1 else np.inf
+    return best if gains.sum() > error else "alone"
+
+
+def let_choose(fed: Federation, terms: TrainingTerms, sweeps: tuple[int, int, int], result: Trained) -> None:
+    """Let every party choose between what it could do alone and what the federation gives it.
+
+    `sweeps` are those of a round of training alone, the number of such rounds, and those made together.
+    """
+    words, shared = result.topics.vocabulary.words, result.topics.topic_word
+    training = in_clear(terms, sweeps[0])  # nothing of it leaves
+
+    def offer(party: PartyId) -> Offer:
+        composed = result.local[party].topic_word if party in result.local else None
+        return Offer(words, training, *sweeps[1:], shared, composed)
+
+    fed.each(choose, {party: offer(party) for party in fed.parties})
+
+
+def read_choice(kept: dict[str, Array], provenance: dict[str, Any]) -> Choice:
+    """Make models of what a party kept; their provenance says what was chosen, and by which scores."""
+    vocabulary = Vocabulary(tuple(unpack_words(kept["text"], kept["offsets"])))
+    chosen = CANDIDATES[int(kept["chosen"])]
+    scores = {name: float(p) for name, p in zip(CANDIDATES, kept["perplexities"], strict=True) if np.isfinite(p)}
+    why = {"validation_perplexity": scores, "validation_documents": int(kept["documents"])}
+
+    def topics(name: str, says: str) -> Topics:
+        return Topics(
+            kept[f"{name}.topic_word"], vocabulary, kept[f"{name}.alpha"], float(kept["beta"]),
+            provenance=provenance | {"chosen": says, **why},
+        )  # fmt: skip
+
+    return Choice(topics("best", chosen), topics("alone", "alone"))

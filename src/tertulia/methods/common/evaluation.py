@@ -1,0 +1,53 @@
+"""Held-out quality, measured where the documents are: parties score, only the totals are added up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tertulia._arrays import F64, Array
+from tertulia.corpus import Vocabulary
+from tertulia.federation.types import Federation, Party, message, step
+from tertulia.metrics.perplexity import completion
+from tertulia.privacy.mechanisms import Clear
+
+SCORE = Clear("held-out log likelihood", metric=True)
+
+
+@message
+class Candidate:
+    """A model to be scored."""
+
+    words: tuple[str, ...]
+    topic_word: Array  # [K, V]
+    alpha: Array  # [K]
+    smoothing: float
+
+
+@message
+class Score:
+    """Document-completion log likelihood and the number of tokens it is over."""
+
+    log_likelihood: Array
+    tokens: Array
+
+
+@step
+def score(party: Party, state: Any, ask: Candidate) -> tuple[Any, Score]:
+    """Score a model on this party's held-out documents."""
+    documents = party.documents(Vocabulary(ask.words), "heldout")
+    log_likelihood, tokens = 0.0, 0
+    if (documents.lengths >= 2).any():  # else there is nothing to complete
+        found = completion(ask.topic_word, ask.alpha, documents, smoothing=ask.smoothing)
+        log_likelihood, tokens = found.log_likelihood, found.tokens
+    return state, Score(
+        party.release(np.array(log_likelihood), SCORE),
+        party.release(np.array(tokens), SCORE),
+    )
+
+
+def perplexity(fed: Federation, words: tuple[str, ...], topic_word: Array, alpha: F64, smoothing: float = 0.0) -> float:
+    """Perplexity over everyone's held-out documents; NaN where nobody holds any."""
+    total = fed.sum(score, Candidate(words, topic_word.astype(np.float32), alpha, smoothing))
+    return float(np.exp(-total.log_likelihood / total.tokens)) if total.tokens else float("nan")

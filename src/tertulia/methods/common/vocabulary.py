@@ -1,0 +1,93 @@
+"""Stage 0 of every method: one ordered vocabulary for all (gFedNTM, stage 1).
+
+Parties propose their words with document counts, the server merges and prunes. In mode `public` a given word list is
+used and nothing about the data is sent. A differentially private union will be a further mode here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from tertulia._arrays import Array
+from tertulia.corpus import Corpus, Vocabulary
+from tertulia.corpus.vocabulary import disjoint_parties, merge, pack_words, propose, unpack_words
+from tertulia.errors import InputError
+from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
+from tertulia.privacy.mechanisms import Clear, Public
+
+WORDS = Clear("words with document counts")
+DOCUMENTS = Public("number of documents")
+
+
+class VocabularyTerms(Protocol):
+    """What a vocabulary's settings say."""
+
+    mode: Literal["union", "min_parties", "public"]
+    words: tuple[str, ...]  # the public list
+    min_parties: int
+    min_documents: int  # in all parties together
+    max_share: float  # of all documents
+    max_words: int | None
+
+
+@message
+class ProposedWords:
+    """A party's words, as bytes with offsets, and the number of its documents that hold each."""
+
+    text: Array  # uint8
+    offsets: Array  # [n + 1]
+    counts: Array  # [n]
+    documents: Array  # scalar
+
+
+@step
+def propose_words(party: Party, state: Any, ask: Nothing) -> tuple[Any, ProposedWords]:
+    """Tell the server which words this party's training documents use."""
+    proposal = propose(party.documents())
+    if alone := int((np.asarray(proposal.counts) == 1).sum()):
+        party.notice(
+            f"{alone} of the {len(proposal.words)} words that leave now are in only one of its documents; "
+            "vocabulary mode 'public' sends none"
+        )
+    text, offsets = pack_words(proposal.words)
+    return state, ProposedWords(
+        party.release(text, WORDS),
+        party.release(offsets, WORDS),
+        party.release(np.asarray(proposal.counts), WORDS),
+        party.release(np.array(proposal.n_documents), DOCUMENTS),
+    )
+
+
+def words_of_one_document(corpus: Corpus) -> int:
+    """How many words only one of a party's documents has: each tells the server something of that document alone."""
+    return int((corpus.document_frequency() == 1).sum())
+
+
+def agree(fed: Federation, terms: VocabularyTerms) -> Vocabulary:
+    """Let all parties arrive at one vocabulary."""
+    if terms.mode == "public":
+        return Vocabulary(terms.words)
+    proposals = {
+        party: (unpack_words(reply.text, reply.offsets), reply.counts, int(reply.documents))
+        for party, reply in fed.each(propose_words, Nothing()).items()
+    }
+    _warn_of_strangers(proposals, terms.mode)
+    return merge(proposals, terms.mode, terms.min_parties, terms.min_documents, terms.max_share, terms.max_words)
+
+
+def plan_vocabulary(terms: VocabularyTerms) -> list[Planned]:
+    """What agreeing on words will disclose."""
+    if terms.mode == "public":
+        return []
+    return [Planned(propose_words, "each", mechanism, 1) for mechanism in (WORDS, DOCUMENTS)]
+
+
+def _warn_of_strangers(proposals: dict[str, Any], mode: str) -> None:
+    for party in disjoint_parties(proposals):
+        text = f"party '{party}' shares no word with any other party: is it another language, or tokenised differently?"
+        if mode == "min_parties":
+            raise InputError(f"{text} It would have no word left: use vocabulary mode 'union', or leave it out")
+        warnings.warn(text, stacklevel=2)

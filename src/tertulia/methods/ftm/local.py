@@ -1,0 +1,254 @@
+"""A party's side of FTM: one global iteration of local training (iFTM, Algorithms 1 and 2), in each mode.
+
+| mode | the sampler sees | the pushed counts are of | what leaves |
+|---|---|---|---|
+| `clear` | the words | the words | counts, normalised, in clear |
+| `paper` | Laplace reports, through the plug-in exponent (8) | **the words** | as in `clear`: the claim does not hold |
+| `sound` | reports alone | words inferred from the reports | nothing that is not computed from the reports |
+
+In `sound` mode the samplers of both models are noise-aware: a report is a likelihood ratio, and weighed as such. They
+push the mean over the last half of their sweeps: single draws of what a noisy token may have been scatter widely.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from tertulia._arrays import F64, I32, I64, Array
+from tertulia.corpus import Corpus
+from tertulia.errors import ConfigError
+from tertulia.federation.types import Party, message
+from tertulia.kernels import ftm_paper, lda, noise_aware
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.ftm_paper import sentence
+from tertulia.kernels.lda import Sampler
+from tertulia.kernels.noise_aware import sentence as aware_sentence
+from tertulia.kernels.reports import reports
+from tertulia.kernels.reports.channel import Channel, Kind
+from tertulia.kernels.reports.condensed import condensed
+from tertulia.privacy.channels import TokenReports, paper_claim
+from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
+
+Mode = Literal["clear", "paper", "sound"]
+Model = Literal["lda", "sentence"]
+WHAT = "topic-word distributions"
+SIZES = "topic sizes"  # tokens in each topic: what normalising rows hides
+REPORTS = "reports of tokens"
+OWN = ("topics", "model", "sweeps", "alpha", "beta", "tau")  # what a party may choose for itself
+
+
+@message
+class Training:
+    """How a party is to train; it may have its own number of topics, and an epsilon no larger than this one."""
+
+    mode: Mode
+    model: Model
+    topics: int
+    sweeps: int
+    alpha: float  # sum of theta's prior
+    beta: float
+    sampler: Sampler
+    channel: Kind
+    epsilon: float | None
+    tau: float
+
+
+class Reported(NamedTuple):
+    """A party's tokens as their reports tell them."""
+
+    source: Any  # a function of (first, last): all entries of these tokens' reports
+    channel: Channel
+    release_id: str
+
+    def told(self, n_tokens: int) -> noise_aware.Source:
+        """The reports as noise-aware samplers want them."""
+        return condensed(self.source, self.channel, n_tokens)
+
+
+class TrainingTerms(Protocol):
+    """What all methods that sample at parties have in their settings."""
+
+    model: Model
+    topics: int  # K of a party that does not choose its own
+    sweeps: int  # local iterations in a round
+    alpha: float  # sum of theta's prior
+    beta: float
+    sampler: Sampler
+
+
+class PrivacyTerms(TrainingTerms, Protocol):
+    """The same, and how private it is to be."""
+
+    mode: Mode
+    channel: Kind
+    epsilon: float | None
+    tau: float
+    evaluate: bool | None  # None: unless the mode is sound, where scores would leave in clear
+
+
+def in_clear(terms: TrainingTerms, sweeps: int) -> Training:
+    """Training without noise."""
+    return Training(
+        "clear", terms.model, terms.topics, sweeps, terms.alpha, terms.beta, terms.sampler,
+        "krr", None, 0.0,
+    )  # fmt: skip
+
+
+def as_asked(terms: PrivacyTerms, sweeps: int) -> Training:
+    """Training as private as the settings say."""
+    return dataclasses.replace(
+        in_clear(terms, sweeps), mode=terms.mode, channel=terms.channel, epsilon=terms.epsilon, tau=terms.tau
+    )
+
+
+def evaluates(terms: PrivacyTerms) -> bool:
+    """Whether held-out documents are scored each round."""
+    return terms.mode != "sound" if terms.evaluate is None else terms.evaluate
+
+
+def planned_reports(terms: PrivacyTerms, words: int) -> tuple[Mechanism | None, Mechanism]:
+    """What private training will charge for reports, if it makes any, and how results computed by it leave."""
+    if terms.mode == "clear" or terms.epsilon is None:
+        return None, Clear(WHAT)
+    channel = _channel(terms.mode, terms.channel, terms.epsilon, max(2, words), terms.tau)
+    claim = paper_claim(channel) if terms.mode == "paper" else None
+    charge = TokenReports(REPORTS, channel=channel, claimed=claim)
+    return charge, Clear(WHAT, claimed=claim) if claim else Derived(WHAT, parents=("reports",))
+
+
+class Local(NamedTuple):
+    """What training gives: topics of tokens or sentences, the normalised model, its row totals, and the way out."""
+
+    z: I32
+    topic_word: F64  # [K_p, V]
+    sizes: I64 | F64  # [K_p] tokens in each topic
+    way_out: Mechanism
+
+
+class _Chain(NamedTuple):
+    """The arguments that all samplers share."""
+
+    corpus: Corpus
+    start: Array | None  # [K_p, V] topics to go on from; None in a party's first round
+    alpha: F64
+    training: Training
+    keys: tuple[int, int]  # of the start and of the sweeps
+    threads: int
+
+
+def train(party: Party, corpus: Corpus, start: Array | None, training: Training) -> Local:
+    """One global iteration at a party, which may have its own sampling settings."""
+    return trained(party, corpus, start, own_terms(party, training))
+
+
+def own_terms(party: Party, training: Training) -> Training:
+    """Training as a party chooses it for itself."""
+    return dataclasses.replace(training, **{name: party.setting(name, getattr(training, name)) for name in OWN})
+
+
+def trained(party: Party, corpus: Corpus, start: Array | None, training: Training) -> Local:
+    """Train on just these terms."""
+    alpha = np.full(training.topics, training.alpha / training.topics)
+    chain = _Chain(corpus, start, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
+    if training.mode == "clear":
+        state = _plain_lda(chain) if training.model == "lda" else _sentences(chain, None)
+        return Local(state.z, lda.topic_word(state), state.ck, Clear(WHAT))
+    tokens = reported(party, corpus, training)
+    if training.mode == "paper":
+        state = _literal_lda(chain, tokens.source) if training.model == "lda" else _sentences(chain, tokens.source)
+        return Local(state.z, lda.topic_word(state), state.ck, Clear(WHAT, claimed=paper_claim(tokens.channel)))
+    z, topic_word, sizes = _noise_aware(chain, tokens.told(corpus.n_tokens))
+    return Local(z, topic_word, sizes, Derived(WHAT, parents=(tokens.release_id,)))
+
+
+def reported(party: Party, corpus: Corpus, training: Training) -> Reported:
+    """Charge for the reports of a party's tokens, the first time, and give access to them."""
+    if training.epsilon is None:
+        raise ConfigError(f"mode '{training.mode}' needs an epsilon: set method.epsilon")
+    # A party's own epsilon can only be stricter than what the server asks.
+    epsilon = min(training.epsilon, party.setting("epsilon", training.epsilon))
+    channel = _channel(training.mode, training.channel, epsilon, len(corpus.vocabulary), training.tau)
+    claim = paper_claim(channel) if training.mode == "paper" else None
+    randomness = party.randomise(corpus, TokenReports(REPORTS, channel=channel, claimed=claim))
+    source = partial(reports, corpus.words, channel, randomness.key, randomness.corpus)
+    return Reported(source, channel, randomness.release_id)
+
+
+def _channel(mode: Mode, kind: Kind, epsilon: float, V: int, tau: float) -> Channel:
+    """How tokens become reports: the paper's Laplace noise of scale 1/epsilon, or what costs epsilon by substitution.
+
+    Another word moves two entries of the one-hot vector, each under noise of its own, so Laplace gets half for each.
+    """
+    if mode == "paper":
+        return Channel("laplace", epsilon, V, tau)
+    return Channel(kind, epsilon / 2 if kind == "laplace" else epsilon, V, tau)
+
+
+def _plain_lda(chain: _Chain) -> lda.LDAState:
+    """LDA without noise, by our fastest trainer.
+
+    Where a party goes on from composed topics, it looks at the document too; the paper redraws each token from its
+    word's topics alone (Algorithm 1, line 10), which takes longer to the same place.
+    """
+    corpus, start, alpha, training, keys, threads = chain
+    return lda.train(
+        corpus.words, corpus.documents, len(corpus.vocabulary), len(alpha), alpha, training.beta, training.sweeps,
+        keys[0], start="warm" if start is None else start, sampler=training.sampler, threads=threads,
+    )  # fmt: skip
+
+
+def _literal_lda(chain: _Chain, source: Any) -> lda.LDAState:
+    """Algorithm 1: private Metropolis-Hastings (or private Gibbs) over reports, counts over raw words."""
+    corpus, start, alpha, training, keys, threads = chain
+    words, documents, beta = corpus.words, corpus.documents, training.beta
+    if start is None:  # lines 1-7
+        state = lda.init(words, documents, len(corpus.vocabulary), len(alpha), alpha, beta, keys[0])
+    else:  # lines 8-10
+        state = lda.init_from_topics(words, documents, start, alpha, beta, keys[0])
+    sampler: ftm_paper.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"
+    return ftm_paper.run(words, documents, state, training.sweeps, keys[1], sampler, source, threads=threads)[0]
+
+
+def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
+    """Algorithm 2, with or without reports.
+
+    The papers' proposals come from tables that are a sweep old and hold the very topic that is redrawn, which biases
+    the chain; without reports, where nothing has to be reproduced, they are fresh and exact.
+    """
+    corpus, start, alpha, training, keys, threads = chain
+    V, beta, units = len(corpus.vocabulary), training.beta, (corpus.words, corpus.sentences, corpus.documents)
+    if start is None:
+        state = sentence.init(*units, V, len(alpha), alpha, beta, keys[0])
+    else:
+        state = sentence.init_from_topics(*units, start, alpha, beta, keys[0])
+    sampler: ftm_paper.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"
+    proposals: ftm_paper.Proposals = "fresh" if source is None else "stale"
+    return sentence.run(*units, state, training.sweeps, keys[1], sampler, source, proposals, threads=threads)[0]
+
+
+def _noise_aware(chain: _Chain, told: noise_aware.Source) -> tuple[I32, F64, F64]:
+    """Both models from reports alone; phi is its mean, as in `_plain_lda`. Tokens of unknown topic have no size."""
+    corpus, start, alpha, training, keys, threads = chain
+    V, beta = len(corpus.vocabulary), training.beta
+    sentences = training.model == "sentence"
+    units = (told, corpus.sentences, corpus.documents) if sentences else (told, corpus.documents)
+    sampler: Any = aware_sentence if sentences else noise_aware
+    if start is None:
+        state = sampler.init(*units, V, len(alpha), alpha, beta, keys[0])
+    else:
+        state = sampler.init_from_topics(*units, start, alpha, beta, keys[0])
+    last = -(-training.sweeps // 2)
+    how = {"phi": "mean", "threads": threads}
+    if not sentences and training.sampler in ("gibbs", "warp"):
+        how["sampler"] = training.sampler
+    state, _ = sampler.run(*units, state, training.sweeps - last, keys[1], **how)
+    mean, sizes = np.zeros((len(alpha), V)), np.zeros(len(alpha))
+    for s in range(last):
+        state, _ = sampler.run(*units, state, 1, int(derive(keys[1], s, last)), **how)
+        mean += sampler.topic_word(state) / last
+        sizes += state.ck / last
+    return state.z, mean, sizes

@@ -1,0 +1,61 @@
+"""Smaller gradients that can still be summed: half precision, or only the blocks of weights that matter most.
+
+Top-k as usually meant lets each party choose its own entries; their sum could neither be masked nor be of fixed shape.
+Here parties first sum the squared norms of blocks of weights, and then all send the same, largest blocks. What a party
+did not send it keeps and adds to its next gradient (error feedback: Stich, Cordonnier and Jaggi, NeurIPS 2018).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from tertulia._arrays import F64, I64, Array
+
+Compression = Literal["none", "fp16", "topk"]
+BLOCK = 64  # weights in a block
+_LARGEST_HALF = 60000.0  # a little below what half precision can hold
+
+
+def halved(gradient: Array, weight: float) -> Array:
+    """Round to half precision; the engine will multiply by the weight, so the range is kept free for that."""
+    bound = _LARGEST_HALF / max(weight, 1.0)
+    return np.clip(gradient, -bound, bound).astype(np.float16)
+
+
+def block_norms(gradient: Array) -> F64:
+    """The squared norm of each block of weights."""
+    norms: F64 = (_blocks(gradient).astype(np.float64) ** 2).sum(axis=1)
+    return norms
+
+
+def largest(norms: Array, share: float) -> I64:
+    """The share of blocks with the largest norms, in order."""
+    count = max(1, round(share * len(norms)))
+    return np.sort(np.argsort(-norms, kind="stable")[:count])
+
+
+def taken(gradient: Array, chosen: I64) -> Array:
+    """The chosen blocks."""
+    return _blocks(gradient)[chosen]
+
+
+def without(gradient: Array, chosen: I64) -> Array:
+    """What remains when the chosen blocks are gone."""
+    rest = _blocks(gradient).copy()
+    rest[chosen] = 0
+    return rest.ravel()[: len(gradient)]
+
+
+def spread(blocks: Array, chosen: I64, size: int) -> Array:
+    """A whole gradient from the chosen blocks, zero elsewhere."""
+    whole = np.zeros((-(-size // BLOCK), BLOCK), blocks.dtype)
+    whole[chosen] = blocks
+    return whole.ravel()[:size]
+
+
+def _blocks(gradient: Array) -> Array:
+    padded = np.zeros(-(-len(gradient) // BLOCK) * BLOCK, gradient.dtype)
+    padded[: len(gradient)] = gradient
+    return padded.reshape(-1, BLOCK)

@@ -1,0 +1,49 @@
+"""Global semantic consistency (PC-TD, eq. 12 and 13): related words pull each other up within a topic.
+
+It is the server's own affair: it looks at the summed model and at public knowledge about words, never at documents.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from tertulia._arrays import F64
+from tertulia.corpus.relations import Relations, read_relations, similarities
+from tertulia.corpus.word_vectors import read_vectors
+
+
+class ConsistencyTerms(Protocol):
+    """What a run's settings say of word relations."""
+
+    vectors: str | None
+    relations: str | None
+    neighbours: int
+    min_cosine: float
+    tau: float
+
+
+def known_relations(terms: ConsistencyTerms, words: tuple[str, ...]) -> Relations | None:
+    """The relations of the vocabulary's words, if the settings name any."""
+    if terms.vectors is not None:
+        return similarities(read_vectors(terms.vectors, words), terms.neighbours, terms.min_cosine)  # (12)
+    return None if terms.relations is None else read_relations(terms.relations, words)
+
+
+def consistent(phi: F64, known: Relations | None, tau: float) -> F64:
+    """Move topics [K, V] towards words that have relatives in them.
+
+    The paper normalises over all words. Here the words with relations keep their total, so that a word of which nothing
+    is known keeps its probability.
+    """
+    if known is None or tau == 0:
+        return phi
+    p = phi[:, known.numbers]  # [K, A]
+    pull = p * (known.R @ p.T).T  # p(w|z) (R p)_w
+    quadratic = pull.sum(axis=1, keepdims=True)  # p^T R p
+    moved = p + tau * np.divide(pull, quadratic, out=np.zeros_like(p), where=quadratic > 0)  # (13)
+    total, sums = p.sum(axis=1, keepdims=True), moved.sum(axis=1, keepdims=True)
+    adjusted = phi.copy()
+    adjusted[:, known.numbers] = moved * np.divide(total, sums, out=np.zeros_like(sums), where=sums > 0)
+    return adjusted

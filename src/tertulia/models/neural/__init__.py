@@ -1,0 +1,1 @@
+"""Neural topic models: ProdLDA, CombinedTM and ZeroShotTM."""

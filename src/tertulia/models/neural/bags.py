@@ -1,0 +1,154 @@
+"""Documents as a neural network reads them: sparse bags of words, a key each, and their embeddings.
+
+Which mini-batch a document falls into, and all noise that belongs to it, is a pure function of its id, the seed and the
+step. So the batch of many parties is the union of theirs, and many parties can equal one trainer that holds everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from tertulia._arrays import F32, I64, U64, Array
+from tertulia.corpus import Corpus
+from tertulia.corpus.units import offsets_of
+from tertulia.kernels.neural import bag_products, noise
+
+
+class Batch(NamedTuple):
+    """Some documents."""
+
+    words: I64  # [N] the distinct words of each document, one document after the other
+    counts: F32  # [N] how often each occurs there
+    offsets: I64  # [B + 1]
+    keys: U64  # [B]
+    embeddings: F32 | None  # [B, E]
+
+    @property
+    def size(self) -> int:
+        """The number of documents."""
+        return len(self.keys)
+
+
+@dataclass(frozen=True, eq=False)
+class Bags:
+    """All documents of a corpus that hold a word of its vocabulary."""
+
+    words: I64  # [N]
+    counts: F32  # [N]
+    offsets: I64  # [D + 1]
+    keys: U64  # [D]
+    embeddings: F32 | None  # [D, E]
+
+    @property
+    def n_documents(self) -> int:
+        """How many there are."""
+        return len(self.keys)
+
+    @classmethod
+    def of(cls, corpus: Corpus, embeddings: F32 | None = None, wordless: bool = False) -> Bags:
+        """Count the words of each document; without `wordless` those that have none take no part."""
+        full = np.flatnonzero((corpus.lengths > 0) | wordless)
+        V = max(1, len(corpus.vocabulary))
+        document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
+        cells, counts = np.unique(document * V + corpus.words, return_counts=True)
+        lengths = np.bincount(cells // V, minlength=corpus.n_documents)[full]
+        keys = np.fromiter(map(document_key, corpus.table["id"]), np.uint64, corpus.n_documents)
+        return cls(
+            cells % V, counts.astype(np.float32), offsets_of(lengths), keys[full],
+            None if embeddings is None else np.ascontiguousarray(embeddings[full], np.float32),
+        )  # fmt: skip
+
+    def parted(self, share: float, seed: int) -> tuple[Bags, Bags]:
+        """Part training from validation documents, a share of all, by a hash of their id."""
+        return _parted(self, share, seed) if share else (self, self.only(np.zeros(0, np.int64)))
+
+    def only(self, chosen: I64) -> Bags:
+        """Keep some documents."""
+        return Bags(*self.select(chosen))
+
+    def select(self, chosen: I64) -> Batch:
+        """Take some documents."""
+        embeddings = None if self.embeddings is None else self.embeddings[chosen]
+        return Batch(*bag_products.select(self.words, self.counts, self.offsets, chosen), self.keys[chosen], embeddings)
+
+
+@lru_cache(maxsize=64)
+def _parted(bags: Bags, share: float, seed: int) -> tuple[Bags, Bags]:
+    out = noise.first_bits(bags.keys, _salt(seed, -1, -2)) < np.uint64(share * 2.0**64)
+    return bags.only(np.flatnonzero(~out)), bags.only(np.flatnonzero(out))
+
+
+def document_key(name: str) -> int:
+    """Hash a document's id to 64 bits."""
+    return int.from_bytes(hashlib.blake2b(name.encode("utf-8"), digest_size=8).digest(), "little")
+
+
+_BAGS: WeakKeyDictionary[Corpus, Bags] = WeakKeyDictionary()
+
+
+def bags_of(corpus: Corpus, embeddings: Callable[[Corpus], F32] | None = None) -> Bags:
+    """The bags of a corpus, and its embeddings if they are asked for, made once for as long as it is held."""
+    known = _BAGS.get(corpus)
+    if known is None or (embeddings is not None and known.embeddings is None):
+        known = _BAGS[corpus] = Bags.of(corpus, None if embeddings is None else embeddings(corpus))
+    return known
+
+
+class Schedule(NamedTuple):
+    """How documents fall into batches: each into one of an epoch's, by a hash that all parties know."""
+
+    seed: int
+    batches: int  # in an epoch
+
+    @classmethod
+    def over(cls, documents: int, batch_size: int, seed: int) -> Schedule:
+        """Plan batches of so many documents on average, all parties' together."""
+        return cls(seed, max(1, round(documents / batch_size)))
+
+    def batch(self, bags: Bags, step: int) -> Batch:
+        """The documents whose turn it is."""
+        epoch, turn = divmod(step, self.batches)
+        order, starts = _epoch(bags, self, epoch)
+        return bags.select(order[starts[turn] : starts[turn + 1]])
+
+
+@lru_cache(maxsize=64)  # a few parties, one epoch each
+def _epoch(bags: Bags, schedule: Schedule, epoch: int) -> tuple[I64, I64]:
+    """Documents in the order of their turns, and where each batch starts."""
+    bits = noise.first_bits(bags.keys, _salt(schedule.seed, epoch, -1))
+    turns = (bits % np.uint64(schedule.batches)).astype(np.int64)
+    # Within a batch documents stand in the order of their keys, whoever holds them: sums then hardly depend on parties.
+    order = np.lexsort((bags.keys, turns))
+    return order, offsets_of(np.bincount(turns, minlength=schedule.batches))
+
+
+class Noise(NamedTuple):
+    """Every draw of one step, by document."""
+
+    seed: int
+    step: int
+
+    def normal(self, keys: U64, n: int, stream: int, dtype: DTypeLike = np.float64) -> Array:
+        """Draw standard normals [B, n]."""
+        drawn = np.empty((len(keys), n), dtype)
+        noise.normals(keys, _salt(self.seed, self.step, stream), drawn)
+        return drawn
+
+    def mask(self, keys: U64, n: int, stream: int, dropout: float, dtype: DTypeLike = np.float32) -> Array:
+        """Draw a dropout mask [B, n]: 0 with probability `dropout` (to 16 bits), else what keeps the mean."""
+        drawn, kept = np.empty((len(keys), n), dtype), float(np.float32(1.0) / np.float32(1.0 - dropout))
+        noise.mask(keys, _salt(self.seed, self.step, stream), round(dropout * 65536), kept, drawn)
+        return drawn
+
+
+def _salt(seed: int, step: int, stream: int) -> np.uint64:
+    text = f"{seed}/{step}/{stream}".encode()
+    return np.uint64(int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little"))

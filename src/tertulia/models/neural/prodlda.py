@@ -1,0 +1,180 @@
+"""ProdLDA: a variational autoencoder whose decoder is a product of experts.
+
+Srivastava and Sutton 2017, "Autoencoding Variational Inference for Topic Models" (ICLR); sizes and optimiser are those
+of Bianchi et al.'s contextualized topic models. Weights are a dict of tensors and every function is pure: what a
+party computes depends on weights and batch alone. An encoder reads a bag of words into a Gaussian over topics, whose
+softmax is theta; words are drawn from softmax(norm(theta beta)). Both `norm`s are without scale and shift.
+
+    encode -> norm -> mix -> norm -> score
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tertulia._arrays import F64
+from tertulia.kernels.neural.gaussian import MOST_LOG_VARIANCE
+from tertulia.models.neural.bags import Batch, Noise
+from tertulia.models.neural.sparse import Bow, Slopes
+
+Weights = dict[str, Tensor]
+EPS = 1e-5  # of the norms
+
+
+class Sizes(NamedTuple):
+    """How large the network is, and its fixed numbers."""
+
+    words: int  # V
+    topics: int  # K
+    embedding: int = 0  # E: how wide sentence embeddings are, where the model reads them
+    hidden: tuple[int, ...] = (100, 100)
+    dropout: float = 0.2
+    alpha: float = 1.0  # of each topic: theta's Dirichlet prior
+    learn_prior: bool = True
+    literal_adapter: bool = False  # CombinedTM as published, with an E x V layer before the first
+    shifts: bool = False  # whether means survive the norms: they do LayerNorm, not BatchNorm
+
+
+class Inputs(NamedTuple):
+    """One batch with its noise, as tensors."""
+
+    bow: Bow
+    embeddings: Tensor | None  # [B, E]
+    normal: Tensor  # [B, K]
+    keep_hidden: Tensor | None  # [B, H]; None: no dropout
+    keep_theta: Tensor | None  # [B, K]
+
+    @classmethod
+    def of(cls, batch: Batch, sizes: Sizes, noise: Noise | None, dtype: torch.dtype) -> Inputs:
+        """Draw the batch's noise; without any (to infer) the Gaussian's mean is taken and nothing is dropped."""
+        K, H, p = sizes.topics, sizes.hidden[-1], sizes.dropout
+        embeddings = None if batch.embeddings is None else torch.from_numpy(batch.embeddings).to(dtype)
+        bow = Bow.of(batch, sizes.words, dtype)
+        if noise is None:
+            return cls(bow, embeddings, torch.zeros((), dtype=dtype), None, None)
+        kind = np.float32 if dtype == torch.float32 else np.float64
+        normal = torch.from_numpy(noise.normal(batch.keys, K, 0, kind))
+        if p == 0:
+            return cls(bow, embeddings, normal, None, None)
+        masks = (torch.from_numpy(noise.mask(batch.keys, n, s, p, kind)) for s, n in ((1, H), (2, K)))
+        return cls(bow, embeddings, normal, *masks)
+
+
+def shapes(sizes: Sizes) -> dict[str, tuple[int, ...]]:
+    """All weights, in the order in which they travel."""
+    return {"words": (sizes.words, sizes.hidden[0]), **body(sizes)}
+
+
+def body(sizes: Sizes) -> dict[str, tuple[int, ...]]:
+    """Everything behind the first layer, which is the same for all three models.
+
+    BatchNorm takes out every feature's mean. A bias before it, or a learned mean of the prior, would have no gradient
+    but rounding errors, which Adam blows up into a random walk; they exist only where the norm leaves means alone.
+    """
+    H, K = sizes.hidden, sizes.topics
+    deeper = {f"hidden{i}": shape for i, shape in enumerate(pairwise(H), 1)}
+    biases = {f"bias{i}": (n,) for i, n in enumerate(H)}
+    prior = {"prior_log_variance": (K,)} if sizes.learn_prior else {}
+    means = {"head_bias": (2 * K,), **({"prior_mean": (K,)} if sizes.learn_prior else {})} if sizes.shifts else {}
+    return {**deeper, **biases, "head": (H[-1], 2 * K), "beta": (K, sizes.words), **prior, **means}
+
+
+def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
+    """Read a bag of words: what of the three models is ProdLDA's own."""
+    return inputs.bow.times(weights["words"])
+
+
+def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> Slopes:
+    """The gradient by its weights, from that by its output."""
+    return {"words": inputs.bow.times_slopes(slopes)}
+
+
+def encode(weights: Weights, inputs: Inputs, first: Tensor) -> Tensor:
+    """Mean and log variance of the Gaussian over topics, before their norm: [B, 2K]."""
+    h = _softplus(first + weights["bias0"])
+    for i in range(1, sum(name.startswith("bias") for name in weights)):
+        h = _softplus(torch.addmm(weights[f"bias{i}"], h, weights[f"hidden{i}"]))
+    if inputs.keep_hidden is not None:
+        h = h * inputs.keep_hidden
+    raw = h @ weights["head"]
+    return raw + weights["head_bias"] if "head_bias" in weights else raw
+
+
+def _softplus(x: Tensor) -> Tensor:
+    return functional.softplus(x, threshold=40.0)  # above it torch says x; from its default, 20, float64 can tell that
+
+
+def sample(weights: Weights, inputs: Inputs, gaussian: Tensor, sizes: Sizes) -> tuple[Tensor, Tensor]:
+    """Theta of each document, [B, K], and the divergence of its Gaussian from the prior, [B]."""
+    mean, log_variance = gaussian.chunk(2, dim=1)
+    log_variance = log_variance.clamp(max=MOST_LOG_VARIANCE)  # see there
+    theta = torch.softmax(mean + torch.exp(0.5 * log_variance) * inputs.normal, dim=1)
+    if inputs.keep_theta is not None:
+        theta = theta * inputs.keep_theta
+    return theta, divergence(mean, log_variance, *prior_of(weights, sizes, gaussian))
+
+
+def prior_of(weights: Weights, sizes: Sizes, like: Tensor) -> tuple[Tensor, Tensor]:
+    """The prior's mean and log variance, learned or fixed."""
+    mean, log_variance = _fixed_prior(sizes.topics, sizes.alpha, like.dtype)
+    return weights.get("prior_mean", mean), weights.get("prior_log_variance", log_variance)
+
+
+@lru_cache(maxsize=8)
+def _fixed_prior(K: int, alpha: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    mean, variance = laplace_prior(np.full(K, alpha))
+    return torch.from_numpy(mean).to(dtype), torch.from_numpy(np.log(variance)).to(dtype)
+
+
+def laplace_prior(alpha: F64) -> tuple[F64, F64]:
+    """Approximate a Dirichlet by a Gaussian in the softmax basis: mean and variance of each topic.
+
+    >>> [a.round(3).tolist() for a in laplace_prior(np.array([1.0, 1.0]))]
+    [[0.0, 0.0], [0.5, 0.5]]
+    """
+    K = len(alpha)
+    mean = np.log(alpha) - np.log(alpha).mean()
+    variance = (1.0 / alpha) * (1.0 - 2.0 / K) + (1.0 / alpha).sum() / K**2
+    return mean, variance
+
+
+def divergence(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor) -> Tensor:
+    """KL(N(mean, variance) || N(prior)) of each document, [B]."""
+    inverse = torch.exp(-prior_log_variance)
+    terms = (log_variance.exp() + (mean - prior_mean) ** 2) * inverse - 1.0 + prior_log_variance - log_variance
+    return 0.5 * terms.sum(dim=1)
+
+
+def score(logits: Tensor, inputs: Inputs) -> Tensor:
+    """The negative log likelihood of each document's words, [B]."""
+    tokens = torch.from_numpy(inputs.bow.tokens)
+    return tokens * torch.logsumexp(logits, dim=1) - inputs.bow.row_dots(logits)
+
+
+def start(names: dict[str, tuple[int, ...]], sizes: Sizes, seed: int) -> dict[str, F64]:
+    """Initial weights, the same for all parties: uniform as in linear layers, Glorot for beta, the prior's own."""
+    random = np.random.default_rng(seed)
+    weights = {}
+    for name, shape in names.items():
+        fan_in = {"bias0": first_fan_in(sizes), "words": first_fan_in(sizes), "head_bias": sizes.hidden[-1]}.get(
+            name, sizes.hidden[int(name[-1]) - 1] if name.startswith("bias") else shape[0]
+        )
+        bound = math.sqrt(6.0 / sum(shape)) if name == "beta" else 1.0 / math.sqrt(fan_in)
+        weights[name] = random.uniform(-bound, bound, shape)
+    if sizes.learn_prior:
+        mean, variance = laplace_prior(np.full(sizes.topics, sizes.alpha))
+        weights |= {"prior_mean": mean, "prior_log_variance": np.log(variance)}
+    return {name: weights[name] for name in names}
+
+
+def first_fan_in(sizes: Sizes) -> int:
+    """How many inputs the published first layer has: words, and for CombinedTM as many adapted ones."""
+    return sizes.words * (2 if sizes.embedding else 1)

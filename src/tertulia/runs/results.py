@@ -1,0 +1,64 @@
+"""What a federated run gives: the shared topics, and each party's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tertulia.corpus import TextOptions
+from tertulia.errors import InputError
+from tertulia.methods.common.choosing import Choice
+from tertulia.methods.common.result import Trained
+from tertulia.metrics.communication import Communication, communication
+from tertulia.models import Topics
+
+
+@dataclass(eq=False, repr=False)
+class FederatedTopics(Topics):
+    """The shared model of a run; `save` stores it as plain `Topics`.
+
+    >>> model.local["north"].top_words()  # doctest: +SKIP
+    """
+
+    local: dict[str, Topics] = field(default_factory=dict)  # each party's own model, composed from the shared one
+    history: Sequence[Mapping[str, Any]] = ()  # a dict a round: metrics, seconds, bytes by party as [down, up]
+    directory: Path | None = None  # where the run was
+    choices: dict[str, Choice] = field(default_factory=dict)  # of parties with validation documents
+
+    @classmethod
+    def of(
+        cls,
+        trained: Trained,
+        text: Mapping[str, Any],
+        provenance: dict[str, Any],
+        history: Sequence[Mapping[str, Any]],
+        directory: Path,
+    ) -> FederatedTopics:
+        """Add to a method's result where it comes from."""
+        shared, options = trained.topics, TextOptions.from_dict(text)
+        local = {
+            party: replace(topics, options=options, provenance=provenance | {"party": party})
+            for party, topics in trained.local.items()
+        }
+        return cls(
+            shared.topic_word, shared.vocabulary, shared.alpha, shared.beta, shared.weights, options, provenance,
+            shared.encoder, local, history, directory,
+        )  # fmt: skip
+
+    def best_for(self, party: str) -> Topics:
+        """The model that serves a party's own documents best, as it found out itself on its validation documents.
+
+        It is the party's own (`alone`), its composed one, the global one, or a mixture of its own and the global
+        topics; `provenance["chosen"]` says which, and `provenance["validation_perplexity"]` why.
+        """
+        if party not in self.choices:
+            known = f"only {sorted(self.choices)} did" if self.choices else "fit with a share `validation`, such as 0.1"
+            raise InputError(f"party '{party}' had no validation documents to choose a model by: {known}")
+        return self.choices[party].best
+
+    @property
+    def communication(self) -> Communication:
+        """Rounds and bytes."""
+        return communication(self.history)

@@ -1,0 +1,162 @@
+"""What a federation is worth: federated, centralised and alone, in one go, each score beside its controls.
+
+All models are over the federation's words and are scored alike, by document completion, on everybody's held-out
+documents; models by party are averaged. Centralised and alone are the same method with one party, so that only the data
+differ. FTM with one party is LDA; it settles on a number of topics of its own, so LDA is shown with the number that was
+asked for, and with as many as the federation has.
+
+Controls: the federation with another seed; the topics of single parties side by side, which needs no federation; pooled
+LDA, for methods that are none; and the unigram, which has learned nothing. All but the federation is trained in one
+place, here: no party's policy is asked, and no ledger of its own is charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tertulia.corpus import Corpus
+from tertulia.corpus.recipes import read_recipe
+from tertulia.errors import ConfigError
+from tertulia.method_settings import AloneSettings, FTMSettings, GFedNTMSettings, LDASettings
+from tertulia.metrics.diversity import topic_diversity
+from tertulia.metrics.perplexity import completion, unigram
+from tertulia.models import Topics
+from tertulia.runs.config import PartySettings, RunSettings
+from tertulia.runs.driver import begin, finish
+from tertulia.runs.sources import POOLED, sources_of
+
+SMOOTHING = 0.01  # the uniform distribution's share: a party alone has never seen some words
+Row = dict[str, Any]
+
+
+def compare(settings: RunSettings, tell: Callable[[str], None]) -> list[Row]:
+    """Run a method, its baselines and its controls below one directory; a row of scores each."""
+    if settings.method.name in ("alone", "centralised", "custom"):
+        raise ConfigError(
+            f"method.name = '{settings.method.name}': give the federated method to compare with its baselines"
+        )
+    corpora = {party: read_recipe(source) for party, source in sources_of(settings).items()}
+    halves = [corpus.split(settings.heldout) for corpus in corpora.values()]
+    train, heldout = (Corpus.concatenate(list(half)) for half in zip(*halves, strict=True))
+    return list(_rows(_Bench(settings, corpora, heldout, tell), train))
+
+
+def _rows(bench: _Bench, train: Corpus) -> Iterator[Row]:
+    settings, method = bench.settings, bench.settings.method
+    federated = bench.federated()
+    yield bench.row("federated", method.name, [federated])
+    yield bench.row("federated, another seed", method.name, [bench.another_seed()])
+    vocabulary = {"mode": "public", "words": federated.vocabulary.words}
+    yield from bench.baselines(own_method(settings, vocabulary))
+    if isinstance(method, FTMSettings) and federated.n_topics != method.topics:
+        as_many = {**own_method(settings, vocabulary), "topics": federated.n_topics}
+        yield from bench.baselines(as_many, f", {federated.n_topics} topics")
+    if not isinstance(method, LDASettings):
+        pooled = bench.centralised("centralised, lda", pooled_lda(settings, vocabulary))
+        yield bench.row("centralised", "lda", [pooled])
+    frequencies = unigram(train.encode(federated.vocabulary))
+    yield bench.row("nothing learned", "unigram", [Topics(frequencies, federated.vocabulary)])
+
+
+class _Bench(NamedTuple):
+    """What all runs share."""
+
+    settings: RunSettings
+    corpora: Mapping[str, Corpus]
+    heldout: Corpus
+    tell: Callable[[str], None]
+
+    def federated(self) -> Topics:
+        """The run that was asked for, with each party's own policy and ledger."""
+        parties = {name: own.model_dump() for name, own in self.settings.parties.items()}
+        return self._train("federated", self.settings.method.model_dump(), self.corpora, parties)
+
+    def another_seed(self) -> Topics:
+        """The same again, but for chance."""
+        method, seed = self.settings.method.model_dump(), self.settings.seed + 1
+        method |= {"seed": seed} if "seed" in method else {}
+        return self._train("federated, another seed", method, self.corpora, self._choices(), seed=seed)
+
+    def baselines(self, method: dict[str, Any], suffix: str = "") -> Iterator[Row]:
+        """The method with everybody's documents, and with those of each party; suffix: with a set number of topics."""
+        label = _label(method)
+        central = self.centralised(f"centralised{suffix}", _in_scenario(method, "centralised"))
+        yield self.row(f"centralised{suffix}", label, [central])
+        choices = self._choices(without=("topics",) if suffix else ())
+        single = [
+            self._train(f"alone{suffix}/{i}", _in_scenario(method, "alone"), {party: corpus}, {party: choices[party]})
+            for i, (party, corpus) in enumerate(self.corpora.items(), 1)
+        ]
+        yield self.row(f"alone{suffix}", label, single)
+        if not suffix:
+            yield self.row("alone, side by side", label, [side_by_side(single)])
+
+    def centralised(self, name: str, method: dict[str, Any]) -> Topics:
+        """One party that holds everybody's documents."""
+        return self._train(name, method, {POOLED: Corpus.concatenate(list(self.corpora.values()))}, {})
+
+    def row(self, scenario: str, method: str, models: Sequence[Topics]) -> Row:
+        """The scores of a model, or the means of several."""
+        scores = [
+            completion(m.topic_word, m.alpha, self.heldout.encode(m.vocabulary), smoothing=SMOOTHING) for m in models
+        ]
+        return {
+            "scenario": scenario,
+            "method": method,
+            "models": len(models),
+            "topics": round(float(np.mean([m.n_topics for m in models]))),
+            "perplexity": float(np.mean([score.perplexity for score in scores])),
+            "diversity": float(np.mean([topic_diversity(m) for m in models])),
+        }
+
+    def _choices(self, without: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
+        """How parties sample; without a policy or a ledger of their own."""
+        chosen = {party: self.settings.parties.get(party, PartySettings()).choices() for party in self.corpora}
+        return {party: {k: v for k, v in own.items() if k not in without} for party, own in chosen.items()}
+
+    def _train(
+        self, name: str, method: dict[str, Any], corpora: Mapping[str, Corpus], parties: dict[str, Any], **changes: Any
+    ) -> Topics:
+        self.tell(f"training: {name}")
+        where = Path(self.settings.directory) / name.replace(", ", "-").replace(" ", "-")
+        changes |= {"method": method, "directory": str(where), "parties": parties}
+        model: Topics = finish(begin(self.settings.changed(changes), dict(corpora)))
+        return model
+
+
+def own_method(settings: RunSettings, vocabulary: dict[str, Any]) -> dict[str, Any]:
+    """The method as one party would use it: the same, or LDA with as many sweeps where that is what remains of it."""
+    method = {**settings.method.model_dump(), "vocabulary": vocabulary}
+    if not isinstance(settings.method, FTMSettings):
+        return method
+    common = {name: value for name, value in method.items() if name in AloneSettings.model_fields}
+    return {**common, "name": "alone", "sweeps": settings.method.sweeps * settings.method.rounds}
+
+
+def pooled_lda(settings: RunSettings, vocabulary: dict[str, Any]) -> dict[str, Any]:
+    """LDA for a method that is none: as many topics, and as many passes over the documents where it has a number."""
+    method = settings.method.model_dump()
+    if isinstance(settings.method, GFedNTMSettings):
+        return {"name": "alone", "topics": method["topics"], "vocabulary": vocabulary}
+    common = {name: method[name] for name in ("topics", "alpha", "beta")}
+    return {**common, "name": "alone", "sweeps": method.get("sweeps", 1) * method["rounds"], "vocabulary": vocabulary}
+
+
+def side_by_side(models: Sequence[Topics]) -> Topics:
+    """The topics of all models in one, with the prior's mean sum: what parties get who only copy from each other."""
+    topic_word = np.concatenate([model.topic_word for model in models])
+    return Topics(topic_word, models[0].vocabulary, np.concatenate([m.alpha for m in models]) / len(models))
+
+
+def _in_scenario(method: dict[str, Any], scenario: str) -> dict[str, Any]:
+    return {**method, "scenario": scenario} if method["name"] == "gfedntm" else method
+
+
+def _label(method: dict[str, Any]) -> str:
+    if method["name"] != "alone":
+        return str(method["name"])
+    return "lda" if method["model"] == "lda" else "sentence lda"
