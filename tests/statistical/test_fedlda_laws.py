@@ -80,7 +80,7 @@ def test_fresh_noise_can_be_averaged_away_and_reports_for_ever_cannot():
     channel = Channel("krr", 2.0, V)
     forever = np.array([reports(words, channel, KEY, "users").idx for _ in range(rounds)])
     assert np.all(forever == forever[0])
-    assert (forever[0] == words).mean() == pytest.approx(channel.told(), abs=0.06)
+    assert (forever[0] == words).mean() == pytest.approx(channel.own_word_probability(), abs=0.06)
 
 
 def test_the_hybrid_mechanism_answers_by_the_exact_law():

@@ -5,8 +5,6 @@ A table is two arrays of K cells: a uniformly chosen cell j gives j with probabi
 
 from __future__ import annotations
 
-import numpy as np
-
 from tertulia._arrays import F32, F64, I32
 from tertulia.kernels.core.jit import kernel
 
@@ -48,17 +46,3 @@ def draw(keep: F32, other: I32, u: float) -> int:
     j = min(int(at), K - 1)
     k: int = j if at - j < keep[j] else other[j]
     return k
-
-
-def probabilities(keep: F32, other: I32) -> F64:
-    """The distribution [K] that a table draws from: its inverse, for checks.
-
-    >>> keep, other = np.empty(2, dtype=np.float32), np.empty(2, dtype=np.int32)
-    >>> build(np.array([3.0, 1.0]), keep, other, np.empty(2, dtype=np.int32))
-    >>> probabilities(keep, other)
-    array([0.75, 0.25])
-    """
-    K = keep.shape[0]
-    own = keep.astype(np.float64)
-    mass: F64 = (own + np.bincount(other, 1.0 - own, minlength=K)) / K
-    return mass

@@ -1,4 +1,4 @@
-"""What threads inside one kernel need to work hand in hand: a number that all may add to, and a gate where all meet.
+"""What threads inside one kernel need to work together: a number that all may add to, and a gate where all meet.
 
 A batch of online EM takes a millisecond, about as long as Python takes to hand out its parts. So all threads run the
 whole epoch, take parts from a shared counter, and meet at a gate between the steps. Who waits keeps looking for a

@@ -18,7 +18,7 @@ from tertulia._arrays import Array
 _T = TypeVar("_T")
 _Hand = SimpleQueue[Callable[[], None]]  # a thread that does what it is sent
 _this_thread = local()
-_idle: list[_Hand] = []  # kept, for to start a thread takes as long as many a job
+_idle: list[_Hand] = []  # kept: starting a thread takes about as long as a small job
 os.register_at_fork(after_in_child=_idle.clear)  # a child process has none of its parent's threads
 
 

@@ -2,8 +2,8 @@
 
 The likelihood of a token is read from its *report*, the noisy entries n^ above tau of its one-hot vector, by the
 plug-in exponent exp(sum_w n^_w log phi_zw) (8). `words` are what tokens count for in C^KW and the word proposal: the
-raw words in `paper` mode, `loudest(reports, ...)` where nothing but reports may be used. Without reports this is plain
-partially collapsed Gibbs, or MH. All randomness is a pure function of `key`, at any number of threads.
+raw words, as printed. Without reports this is plain partially collapsed Gibbs, or MH. All randomness is a pure
+function of `key`, at any number of threads.
 
 >>> state = lda.init(words, documents, V=2_949, K=20, alpha=0.1, beta=0.01, key=7)
 >>> state, info = run(words, documents, state, sweeps=50, key=8, sampler="mh", reports=reports, threads=2)
@@ -22,7 +22,7 @@ from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.checks import checked_alpha, checked_assignment, checked_beta, checked_documents
 from tertulia.kernels.core.jit import frozen, kernel
-from tertulia.kernels.core.rng import bits, derive
+from tertulia.kernels.core.rng import derive
 from tertulia.kernels.ftm_paper import gibbs, mh
 from tertulia.kernels.ftm_paper.gibbs import Entries, Units
 from tertulia.kernels.ftm_paper.log_phi import draw_log_phi, mean_log_phi
@@ -75,22 +75,13 @@ def run(
     """Sweep over all tokens `sweeps` times and return the new state.
 
     `gibbs` costs O(K) an entry of a report, `mh` O(1). The `stale` proposals of `mh` are the papers', an approximation
-    that a short document feels; `fresh` ones are exact (see `private_mh`). `phi` and the priors are as in `lda.run`.
+    that a short document feels; `fresh` ones are exact (see `mh`). `phi` and the priors are as in `lda.run`.
     """
     V = state.cwk.shape[0]
     words, documents = checked_documents(words, documents, V)
     units = Units(words, frozen(np.arange(len(words) + 1), np.int64), documents)
     settings = (sampler, proposals, phi, learn_alpha, learn_beta, learn_every)
     return run_units(units, state, sweeps, key, reports, settings, threads)
-
-
-def loudest(reports: Source, n_tokens: int, V: int, key: int) -> I32:
-    """The word [N] with the largest entry of each report; a report without entries gets any word of the V."""
-    words = np.empty(n_tokens, dtype=np.int32)
-    for first in range(0, n_tokens, _TOKENS):
-        last = min(first + _TOKENS, n_tokens)
-        _loudest(_entries(reports, first, last, V), words[first:last], V, derive(key))
-    return words
 
 
 Settings = tuple[Sampler, Proposals, Phi, LearnAlpha, bool, int]
@@ -189,13 +180,3 @@ def _count(units: Units, z: I32, V: int, K: int) -> I32:
         for t in range(units.tokens[u], units.tokens[u + 1]):
             cwk[units.words[t], z[u]] += 1
     return cwk
-
-
-@kernel
-def _loudest(entries: Entries, words: I32, V: int, key: np.uint64) -> None:
-    for i in range(words.shape[0]):
-        words[i] = bits(key, np.uint64(entries.first + i)) % np.uint64(V)
-        most = -np.inf
-        for e in range(entries.indptr[i], entries.indptr[i + 1]):
-            if entries.value[e] > most:
-                most, words[i] = entries.value[e], entries.idx[e]

@@ -1,7 +1,7 @@
 """SentenceLDA (Balikas et al., SIGIR 2016; iFTM, section 3.1.2): the words of a sentence share one topic.
 
 The front door is that of `lda`, with the sentences' token offsets beside the documents'. A state is an `LDAState` whose
-z [S] are the topics of sentences; C^DK counts sentences, C^KW words. Samplers and reports are those of `private`.
+z [S] are the topics of sentences; C^DK counts sentences, C^KW words. Samplers and reports are those of `ftm_paper`.
 
 >>> state = init(words, sentences, documents, V=8_000, K=50, alpha=0.1, beta=0.01, key=7)
 >>> state, info = run(words, sentences, documents, state, sweeps=100, key=8, threads=2)
@@ -74,7 +74,7 @@ def run(
     learn_every: int = 10,
     threads: int = 1,
 ) -> tuple[LDAState, SweepInfo]:
-    """Sweep over all sentences `sweeps` times and return the new state; see `private.run`.
+    """Sweep over all sentences `sweeps` times and return the new state; see `ftm_paper.run`.
 
     `mh` is algorithm 2: a document proposal, then one word proposal for each word of the sentence.
     """

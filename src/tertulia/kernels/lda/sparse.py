@@ -1,6 +1,6 @@
 """Partially collapsed Gibbs for many topics: the draw of `dense`, at the cost of the topics that a document holds.
 
-With phi_wk = scale_k (mass_wk + base) fixed within a sweep (see `rows`), the weight of a topic falls into three parts,
+With phi_wk = scale_k (mass_wk + base) fixed within a sweep (see `sparse_phi`), a topic's weight has three parts,
     (C_dk + alpha_k) phi_wk = C_dk phi_wk + alpha_k scale_k mass_wk + alpha_k scale_k base.
 The first is zero but for the topics of the document, the second but for those of the word, the third is the same for
 all words. So a token costs the shorter of two lists, the document's topics or the word's; the other parts come from

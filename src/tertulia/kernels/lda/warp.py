@@ -1,4 +1,4 @@
-"""WarpLDA (Chen, Li, Zhu and Chen, VLDB 2016): Metropolis-Hastings moves at a cost that knows neither K nor V.
+"""WarpLDA (Chen, Li, Zhu and Chen, VLDB 2016): Metropolis-Hastings moves at a cost that grows with neither K nor V.
 
 Each token holds a topic and a proposal, in four bytes. A sweep goes over the words, then over the documents. A word
 judges the proposals of its tokens, which their documents made, and then proposes others for the documents to judge:

@@ -1,4 +1,4 @@
-"""Softplus layers between their matrix products, there and back."""
+"""Softplus layers between their matrix products, forward and backward."""
 
 from __future__ import annotations
 

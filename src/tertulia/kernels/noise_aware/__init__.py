@@ -40,10 +40,10 @@ FLAT = 1e6  # an alpha so large that topics are uniform
 
 
 class AwareState(NamedTuple):
-    """Where a chain is. A background token, whose report told nothing of its word, has topic and word -1."""
+    """Where a chain is. A background token, whose report is taken for noise, has topic and word -1."""
 
     z: I32  # [N] topic of each token
-    word: I32  # [N] word each token is taken to have, one that its report tells
+    word: I32  # [N] word each token is taken to have, one that its report names
     cwk: I32  # [V, K] tokens of word w in topic k, background tokens left out
     ck: I64  # [K]
     alpha: F64  # [K]
@@ -96,7 +96,7 @@ def run(
     """Sweep over all tokens `sweeps` times and return the new state.
 
     `gibbs` is collapsed Gibbs, the reference; `dense` is partially collapsed and parallel; `mh` is Metropolis-Hastings
-    in constant time a token, for reports that tell one word, with word tables rebuilt every `refresh` sweeps. With
+    in constant time a token, for reports of one word, with word tables rebuilt every `refresh` sweeps. With
     `phi="draw"` these target the exact posterior. `warp`, for the same reports, is faster than `mh`, and approximate.
     Priors are learned as in `lda.run`, beta only if it is one number. `others` [V, K] are counts of tokens elsewhere
     that share the topics and stand still meanwhile (not with `gibbs` and `warp`).
@@ -154,17 +154,17 @@ def _gibbs_sweep(source: Source, documents: I64, state: AwareState, key: np.uint
 
 
 def _by_words(
-    told: Reports, documents: I64, state: AwareState, sweeps: int, key: int, learning: tuple[LearnAlpha, bool, int],
+    reports: Reports, documents: I64, state: AwareState, sweeps: int, key: int, learning: tuple[LearnAlpha, bool, int],
     threads: int,
 ) -> tuple[AwareState, SweepInfo]:  # fmt: skip
     """Sweeps of `warp`, in stretches between which priors are learned."""
     changed, (learn_alpha, learn_beta, every) = 0, learning
-    ratio = (float(told.a[0]) if len(told.a) else 1.0, told.r0)
+    ratio = (float(reports.a[0]) if len(reports.a) else 1.0, reports.r0)
     for s in range(0, sweeps, every):
         streams = [derive(key, t) for t in range(s, min(s + every, sweeps))]
         beta = np.array(np.broadcast_to(state.beta, state.cwk.shape[:1]))
-        z, changed = warp.stretch(told.idx, ratio, documents, state.z, state.alpha, beta, streams, threads)
-        state = counted(z, np.where(z < 0, np.int32(-1), told.idx), state)
+        z, changed = warp.stretch(reports.idx, ratio, documents, state.z, state.alpha, beta, streams, threads)
+        state = counted(z, np.where(z < 0, np.int32(-1), reports.idx), state)
         if len(streams) == every:
             state = _learned(documents, state, learn_alpha, learn_beta)
     return state, SweepInfo(changed, math.nan)
@@ -216,10 +216,11 @@ def pieces(source: Source, documents: I64, first: int, last: int) -> Iterator[tu
 
 
 def _whole(source: Source, documents: I64) -> Reports:
-    told = source if isinstance(source, Reports) else source(0, int(documents[-1]))
-    if not np.array_equal(told.indptr, np.arange(len(told.indptr))) or np.any(told.a != told.a[:1]) or told.r0 <= 0:
+    reports = source if isinstance(source, Reports) else source(0, int(documents[-1]))
+    one_word_each = np.array_equal(reports.indptr, np.arange(len(reports.indptr)))
+    if not one_word_each or np.any(reports.a != reports.a[:1]) or reports.r0 <= 0:
         raise InputError("samplers mh and warp need reports of one word each, as of channel krr: choose dense or gibbs")
-    return told
+    return reports
 
 
 def phi_given(state: AwareState, others: I32 | None, how: Phi, key: np.uint64, threads: int) -> F32:

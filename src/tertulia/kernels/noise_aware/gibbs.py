@@ -1,6 +1,6 @@
 """Noise-aware Gibbs sampling for LDA on private reports: what the noise may have done is part of the model.
 
-A token's report is the background (weight r0, whatever the topic) or tells of word idx_j from topic k (weight a_j
+A token's report is the background (weight r0, whatever the topic) or names word idx_j from topic k (weight a_j
 phi[k, idx_j]): P(report | z) ∝ r0 + sum_j a_j phi[z, idx_j]. Each draw decides which. A background token says nothing:
 it leaves all counts, its topic is -1 and so is its word.
 """
@@ -93,11 +93,11 @@ def given_phi(
 ) -> int:  # fmt: skip
     """Partially collapsed Gibbs: redraw documents first..last-1 given phi [V, padded K], and add to the counts cwk.
 
-    The background is one topic more, number K: its weight is C_d. + sum alpha, and every report tells r0 of it.
+    The background is one topic more, number K: its weight is C_d. + sum alpha, and every report gives it r0.
     """
     K, width = cwk.shape[1], phi.shape[1] + LANES  # room for topic K
     weight, running = np.zeros(width, dtype=np.float32), np.empty(width, dtype=np.float32)
-    told = np.zeros((1, width), dtype=np.float32)  # sum_j a_j phi[idx_j, k]
+    evidence = np.zeros((1, width), dtype=np.float32)  # sum_j a_j phi[idx_j, k]
     cdk, sum_alpha, changed = np.zeros(K, dtype=np.int32), alpha.sum(), 0
     for d in range(first, last):
         start, stop = documents[d], documents[d + 1]
@@ -110,13 +110,13 @@ def given_phi(
                 weight[old] = alpha[old] + cdk[old]
             weight[K] = signals + sum_alpha
             from_, to = indptr[i - base], indptr[i - base + 1]
-            tell(idx, a, from_, to, phi, told)
-            told[0, K] = r0
-            k = draw(weight, told, 0, running, uniform32(key, np.uint64(i)), old if old >= 0 else K)
+            add_evidence(idx, a, from_, to, phi, evidence)
+            evidence[0, K] = r0
+            k = draw(weight, evidence, 0, running, uniform32(key, np.uint64(i)), old if old >= 0 else K)
             z[i], word[i] = -1, -1
             if k < K:
                 u = uniform(bits(key, np.uint64(i)), np.uint64(1)) if to - from_ > 1 else 0.0
-                z[i], word[i] = k, which(idx, a, from_, to, phi, k, told[0, k] * u)
+                z[i], word[i] = k, which(idx, a, from_, to, phi, k, evidence[0, k] * u)
                 signals += 1
                 cdk[k] += 1
                 weight[k] = alpha[k] + cdk[k]
@@ -142,10 +142,10 @@ def _start_document(z: I32, start: int, stop: int, cdk: I32, weight: F32, alpha:
 
 
 @kernel
-def tell(idx: I32, a: F32, from_: int, to: int, phi: F32, told: F32) -> None:
-    """Set told [1, padded K] to sum_j a_j phi[idx_j, k]."""
-    told[:] = 0.0
-    row = told[0, : phi.shape[1]]
+def add_evidence(idx: I32, a: F32, from_: int, to: int, phi: F32, evidence: F32) -> None:
+    """Set evidence [1, padded K] to sum_j a_j phi[idx_j, k]."""
+    evidence[:] = 0.0
+    row = evidence[0, : phi.shape[1]]
     for j in range(from_, to):
         words = phi[idx[j]]
         for k in range(words.shape[0]):

@@ -1,9 +1,9 @@
-"""Noise-aware Metropolis-Hastings for reports that tell one word each, as of k-ary randomised response: O(1) a token.
+"""Noise-aware Metropolis-Hastings for reports of one word each, as of k-ary randomised response: O(1) a token.
 
-Given phi, a token that told word w has topic k with probability ∝ (C_dk + alpha_k) (a phi[w, k] + r0). A proposal from
-the document (another token's topic, or alpha) leaves the ratio of the second factor to accept; one from the word (an
-alias table, or uniform) must be paid for by what its table was built from. Here every token has a topic: those of the
-background are drawn first, from their documents, and forgotten at the end.
+Given phi, a token that reported word w has topic k with probability ∝ (C_dk + alpha_k) (a phi[w, k] + r0). A proposal
+from the document (another token's topic, or alpha) leaves the ratio of the second factor to accept; one from the word
+(an alias table, or uniform) must be paid for by what its table was built from. Here every token has a topic: those of
+the background are drawn first, from their documents, and forgotten at the end.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ def build_tables(phi: F32, K: int, threads: int) -> Tables:
 
 
 def sweep(
-    told: Reports, base: int, documents: I64, first: int, last: int, z: I32, word: I32, phi: F32, tables: Tables,
+    reports: Reports, base: int, documents: I64, first: int, last: int, z: I32, word: I32, phi: F32, tables: Tables,
     alpha: F64, cwk: I32, key: np.uint64,
 ) -> int:  # fmt: skip
     """Redraw documents first..last-1 in place given phi [V, padded K], and add them to the counts cwk."""
     keep, other = np.empty(len(alpha), np.float32), np.empty(len(alpha), np.int32)
     alias.build(alpha.copy(), keep, other, np.empty(len(alpha), np.int32))
-    a = float(told.a[0]) if len(told.a) else 1.0
+    a = float(reports.a[0]) if len(reports.a) else 1.0
     changed: int = sweep_block(
-        told.idx, a, told.r0, base, documents, first, last, z, word, phi, *tables, alpha, keep, other, cwk, key
+        reports.idx, a, reports.r0, base, documents, first, last, z, word, phi, *tables, alpha, keep, other, cwk, key
     )
     return changed
 
@@ -69,7 +69,7 @@ def _build_block(keep: F32, other: I32, mass: F32, total: F64, start: int, stop:
 
 @kernel
 def sweep_block(
-    told: I32, a: float, r0: float, base: int, documents: I64, first: int, last: int, z: I32, word: I32, phi: F32,
+    reported: I32, a: float, r0: float, base: int, documents: I64, first: int, last: int, z: I32, word: I32, phi: F32,
     keep: F32, other: I32, mass: F32, total: F64, alpha: F64, alpha_keep: F32, alpha_other: I32, cwk: I32,
     key: np.uint64,
 ) -> int:  # fmt: skip
@@ -83,7 +83,7 @@ def sweep_block(
         n = stop - start
         fill_in(z, start, stop, pool, sum_alpha, alpha_keep, alpha_other, cdk, key)
         for i in range(start, stop):
-            w, k, at = told[i - base], pool[i - start], np.uint64(i * _DRAWS)
+            w, k, at = reported[i - base], pool[i - start], np.uint64(i * _DRAWS)
             cdk[k] -= 1
             likely = a * phi[w, k] + r0
             u = uniform(key, at + np.uint64(2)) * (n - 1 + sum_alpha)
@@ -110,7 +110,7 @@ def sweep_block(
             cdk[k] += 1
             pool[i - start] = k
         for i in range(start, stop):
-            w, k = told[i - base], pool[i - start]
+            w, k = reported[i - base], pool[i - start]
             cdk[k] = 0
             likely = chance[i - start]
             signal = uniform(key, np.uint64(i * _DRAWS + 6)) * likely < likely - r0

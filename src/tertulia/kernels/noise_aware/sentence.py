@@ -2,8 +2,8 @@
 
 Given Phi, a sentence of document d has topic k with probability ∝ (C_dk + alpha_k) times the product over its tokens of
 r0 + sum_j a_j phi[k, idx_j]: iFTM (13), with what reports say in place of (15). Then each of its tokens is one of the
-words told, or background, which says nothing of its word. C^DK counts sentences, C^KW the words that tokens are taken
-for. The front door is that of `aware`, with the sentences' token offsets beside the documents'.
+words that its report names, or background, which says nothing of its word. C^DK counts sentences, C^KW the words that
+tokens are taken for. The front door is that of `noise_aware`, with the sentences' token offsets beside the documents'.
 
 >>> state = init(source, sentences, documents, V=3_000, K=20, alpha=0.1, beta=0.1, key=7)
 >>> state, _ = run(source, sentences, documents, state, sweeps=100, key=8)
@@ -38,7 +38,7 @@ from tertulia.kernels.noise_aware import (
     swept,
     topic_word,
 )  # fmt: skip
-from tertulia.kernels.noise_aware.gibbs import tell, which
+from tertulia.kernels.noise_aware.gibbs import add_evidence, which
 from tertulia.kernels.reports import Reports
 
 __all__ = ["init", "init_from_topics", "run", "topic_word"]
@@ -138,7 +138,7 @@ def given_phi(
 ) -> int:  # fmt: skip
     """Redraw documents first..last-1 in place given phi [V, padded K], and add to the counts cwk."""
     weight, cdk, changed = np.empty(alpha.shape[0]), np.empty(alpha.shape[0]), 0
-    told = np.zeros((1, phi.shape[1]), dtype=np.float32)  # sum_j a_j phi[idx_j, k]
+    evidence = np.zeros((1, phi.shape[1]), dtype=np.float32)  # sum_j a_j phi[idx_j, k]
     by_topic, by_word = bits(key, _TOPIC), bits(key, _WORD)
     for d in range(first, last):
         cdk[:] = alpha
@@ -150,8 +150,8 @@ def given_phi(
                 cdk[z[s]] -= 1.0
             weight[:] = cdk
             for t in range(tokens[s], tokens[s + 1]):
-                tell(idx, a, indptr[t - base], indptr[t - base + 1], phi, told)
-                _weigh(weight, told, r0)
+                add_evidence(idx, a, indptr[t - base], indptr[t - base + 1], phi, evidence)
+                _weigh(weight, evidence, r0)
             k = _draw(weight, uniform(by_topic, np.uint64(s)))
             changed += k != z[s]
             z[s] = k
@@ -165,11 +165,11 @@ def given_phi(
 
 
 @kernel
-def _weigh(weight: F64, told: F32, r0: float) -> None:
+def _weigh(weight: F64, evidence: F32, r0: float) -> None:
     """Multiply in one token; scaled, so that long sentences do not underflow."""
     largest = 0.0
     for k in range(weight.shape[0]):
-        weight[k] *= r0 + np.float64(told[0, k])
+        weight[k] *= r0 + np.float64(evidence[0, k])
         largest = max(largest, weight[k])
     if largest > 0.0:
         for k in range(weight.shape[0]):

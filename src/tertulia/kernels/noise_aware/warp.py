@@ -1,4 +1,4 @@
-"""Noise-aware WarpLDA: reports that tell one word each, at a cost that knows neither K nor V, in passes kind to caches.
+"""Noise-aware WarpLDA: for reports of one word each, at a cost that grows with neither K nor V.
 
 After Chen, Li, Zhu and Chen (VLDB 2016) as in `warp`: every token has a topic and a proposal in four bytes, and a sweep
 goes over the words, then over the documents. Here every token is signal or background as well, one byte more.
@@ -34,15 +34,15 @@ FILL = 2**62  # no sweep has this number
 
 
 def stretch(
-    told: I32, ratio: tuple[float, float], documents: I64, z: I32, alpha: F64, beta: F64, streams: list[np.uint64],
+    reported: I32, ratio: tuple[float, float], documents: I64, z: I32, alpha: F64, beta: F64, streams: list[np.uint64],
     threads: int,
 ) -> tuple[I32, int]:  # fmt: skip
     """Redraw topics z [N], -1 for background, once for each random stream; return them and how many changed last.
 
-    Reports tell words `told` [N] with a likelihood of a phi + r0, `ratio` = (a, r0); beta [V] is the prior of words.
+    Reports name words `reported` [N], with likelihood a phi + r0 and `ratio` = (a, r0); beta [V] is the prior of words.
     """
     checked_topics(len(alpha) + 1)
-    by_word = columns(told, len(beta), threads)
+    by_word = columns(reported, len(beta), threads)
     packed, signal = begin(by_word, documents, z, alpha, streams[0])
     ck, changed = np.bincount(z[z >= 0], minlength=len(alpha)), 0
     for stream in streams:

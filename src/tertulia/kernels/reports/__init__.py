@@ -2,7 +2,7 @@
 
 A report says something about a token's word w through one of three channels (PRIVACY, "Formulas for engineers"):
 `laplace` adds Laplace(1/epsilon) noise to the V entries of the word's one-hot vector and keeps those above tau (FTM,
-section 3.1.1); `krr` tells the word with probability e^epsilon / (e^epsilon + V - 1), else another one; `subset` tells
+section 3.1.1); `krr` names the word with probability e^epsilon / (e^epsilon + V - 1), else another one; `subset` names
 m words. To a sampler each is a sparse likelihood ratio, P(report | z) ∝ r0 + sum_j a_j phi[z, idx_j].
 
 Draws are pure functions of (key, corpus, channel, token). Never V of them a token: above tau there are Binomial(V - 1,
@@ -41,7 +41,7 @@ class Reports(NamedTuple):
     """The reports of a block of tokens, as sparse rows: P(report i | z) ∝ r0 + sum_j a[j] phi[z, idx[j]]."""
 
     indptr: I64  # [tokens + 1]
-    idx: I32  # [nnz] words told, ascending within a token
+    idx: I32  # [nnz] words named, ascending within a token
     a: F32  # [nnz] likelihood ratios above the background
     value: F32  # [nnz] Laplace: the noisy entries; else ones
     r0: float
@@ -66,20 +66,20 @@ def reports(
         raise InputError(f"a noise key has {_KEY_BYTES} bytes, not {len(key)}")
     if not 0 <= first <= last <= len(words):
         raise InputError(f"tokens {first}..{last}: the corpus has {len(words)}")
-    told = frozen(words[first:last], np.int32)
-    if len(told) and not 0 <= told.min() <= told.max() < channel.V:
-        raise InputError(f"words run from {told.min()} to {told.max()}, outside the channel's 0..{channel.V - 1}")
+    part = frozen(words[first:last], np.int32)
+    if len(part) and not 0 <= part.min() <= part.max() < channel.V:
+        raise InputError(f"words run from {part.min()} to {part.max()}, outside the channel's 0..{channel.V - 1}")
     state, noise = keyed(_derived(key, corpus_id, channel)), constants(channel)
     if channel.kind != "laplace" and channel.m == 1:
-        return _of_one_word(told, channel, noise, state, first, threads)
-    return _of_many_words(told, channel, noise, state, first, threads)
+        return _of_one_word(part, channel, noise, state, first, threads)
+    return _of_many_words(part, channel, noise, state, first, threads)
 
 
 def _of_one_word(words: I32, channel: Channel, noise: Noise, state: U32, first: int, threads: int) -> Reports:
     n, idx = len(words), np.empty(len(words), dtype=np.int32)
     ranges = parallel.cuts(np.arange(n + 1), threads)
     jobs = [(state.copy(), words, first, a, b, noise.thresholds[0], channel.V, idx) for a, b in ranges]
-    parallel.run(_tell_one, jobs, threads)
+    parallel.run(_report_one, jobs, threads)
     a, ones = np.full(n, noise.ratio[0]), np.ones(n, dtype=np.float32)
     return Reports(np.arange(n + 1), idx, a, ones, channel.background())
 
@@ -97,7 +97,7 @@ def _of_many_words(words: I32, channel: Channel, noise: Noise, state: U32, first
         (state.copy(), words, first, start, stop, channel.V, others, own, *shape, indptr, idx, a, value)
         for start, stop in parallel.cuts(indptr, threads)
     ]
-    parallel.run(_tell_many, jobs, threads)
+    parallel.run(_report_many, jobs, threads)
     return Reports(indptr, idx, a, value, channel.background())
 
 
@@ -112,7 +112,7 @@ def _derived(key: bytes, corpus_id: bytes | str, channel: Channel) -> bytes:
 
 
 @kernel
-def _tell_one(state: U32, words: I32, first: int, start: int, stop: int, tell: np.uint64, V: int, idx: I32) -> None:
+def _report_one(state: U32, words: I32, first: int, start: int, stop: int, own: np.uint64, V: int, idx: I32) -> None:
     """k-ary randomised response."""
     out = np.empty(16 * LANES, dtype=np.uint32)
     for group in range(start, stop, LANES):
@@ -120,7 +120,7 @@ def _tell_one(state: U32, words: I32, first: int, start: int, stop: int, tell: n
         for lane in range(min(LANES, stop - group)):
             t = group + lane
             idx[t] = words[t]
-            if _head(out, lane, 0) >= tell:
+            if _head(out, lane, 0) >= own:
                 j, r = 2, -1
                 while r < 0 and j < 16:  # fourteen words: all are thrown away with a chance of (V / 2^32)^14 at most
                     r = _below(np.uint64(out[j * LANES + lane]), V - 1)
@@ -133,7 +133,7 @@ def _tell_one(state: U32, words: I32, first: int, start: int, stop: int, tell: n
 def _heads(
     state: U32, first: int, thresholds: U64, m: int, one: int, lowest: int, rate: float, others: I32, own: I64
 ) -> None:
-    """How many other words each token tells [n], and the grid cell of its own entry [n], -1 if it is not told."""
+    """How many other words each report names [n], and the grid cell of its own entry [n], -1 if it is not reported."""
     out = np.empty(16 * LANES, dtype=np.uint32)
     for t in range(others.shape[0]):
         lane = t % LANES
@@ -151,24 +151,24 @@ def _heads(
 
 
 @kernel
-def _tell_many(
+def _report_many(
     state: U32, words: I32, first: int, start: int, stop: int, V: int, others: I32, own: I64, ratio: F32, lowest: int,
     rate: float, origin: float, grid: float, indptr: I64, idx: I32, a: F32, value: F32,
 ) -> None:  # fmt: skip
     """Fill in the reports of tokens start..stop-1 of a block."""
     out = np.empty(16 * LANES, dtype=np.uint32)
     stream, cells = out.view(np.uint64), np.zeros(V, dtype=np.int64)
-    told = np.zeros((V + 63) // 64, dtype=np.uint64)  # one bit a word
+    chosen = np.zeros((V + 63) // 64, dtype=np.uint64)  # one bit a word
     for t in range(start, stop):
         w, at, drawn = words[t], indptr[t], 0
-        _mark_others(state, out, stream, first + t, w, others[t], V, told)
+        _mark_others(state, out, stream, first + t, w, others[t], V, chosen)
         if own[t] >= 0:
-            told[w >> 6] |= _ONE << np.uint64(w & 63)
+            chosen[w >> 6] |= _ONE << np.uint64(w & 63)
         if rate > 0.0:
             _draw_cells(state, out, stream, first + t, rate, cells[: others[t]])
-        for b in range(told.shape[0]):
-            left = told[b]
-            told[b] = 0
+        for b in range(chosen.shape[0]):
+            left = chosen[b]
+            chosen[b] = 0
             while left:
                 j = 64 * b + _lowest_bit(left)
                 left &= left - _ONE
@@ -181,7 +181,7 @@ def _tell_many(
 
 
 @kernel
-def _mark_others(state: U32, out: U32, stream: U64, token: int, w: int, left: int, V: int, told: U64) -> None:
+def _mark_others(state: U32, out: U32, stream: U64, token: int, w: int, left: int, V: int, chosen: U64) -> None:
     """Set the bits of `left` words other than w, uniform without replacement."""
     n, block = np.uint64(V - 1), 1
     spoilt = (_ONE << _HALF) % n  # products whose lower half is below it are thrown away, see _below
@@ -196,8 +196,8 @@ def _mark_others(state: U32, out: U32, stream: U64, token: int, w: int, left: in
                 j = np.int64(product >> _HALF)
                 j += j >= w
                 bit = _ONE << np.uint64(j & 63)
-                if left > 0 and (product & _LOW) >= spoilt and not told[j >> 6] & bit:
-                    told[j >> 6] |= bit
+                if left > 0 and (product & _LOW) >= spoilt and not chosen[j >> 6] & bit:
+                    chosen[j >> 6] |= bit
                     left -= 1
 
 

@@ -46,7 +46,7 @@ class Channel:
 
     @property
     def m(self) -> int:
-        """Words told by subset selection; one of them is k-ary randomised response."""
+        """Words named by subset selection; one of them is k-ary randomised response."""
         return max(1, round(self.V / (math.exp(self.epsilon) + 1))) if self.kind == "subset" else 1
 
     @property
@@ -60,21 +60,21 @@ class Channel:
         return math.floor(self.tau / self.grid) * self.grid
 
     def background(self) -> float:
-        """r0: the likelihood ratio of a word that the report does not tell."""
+        """r0: the likelihood ratio of a word that the report does not name."""
         if self.kind != "laplace":
             return 1.0
         tau, epsilon = self.threshold, self.epsilon
         return 0.5 * math.exp(-epsilon * (1 - tau)) / (1 - 0.5 * math.exp(-epsilon * tau))
 
     def expected_support(self) -> float:
-        """How many words a report tells, on average."""
+        """How many words a report names, on average."""
         if self.kind != "laplace":
             return float(self.m)
         other, own = (0.5 * math.exp(-self.epsilon * x) for x in (self.threshold, 1 - self.threshold))
         return (self.V - 1) * other + 1 - own
 
-    def told(self) -> float:
-        """The probability that a token's own word is among those told."""
+    def own_word_probability(self) -> float:
+        """The probability that a token's own word is among those named."""
         if self.kind == "laplace":
             return 1 - 0.5 * math.exp(-self.epsilon * (1 - self.threshold))
         return 1 / (1 + (self.V - self.m) / (self.m * math.exp(self.epsilon)))
@@ -83,7 +83,7 @@ class Channel:
 class Noise(NamedTuple):
     """A channel as the compiled code wants it."""
 
-    thresholds: U64  # of 64 random bits: [V] of the number of other words (Laplace); [1] of telling the own word
+    thresholds: U64  # of 64 random bits: [V] of the number of other words (Laplace); [1] of naming the own word
     ratio: F32  # a_j of grid cells lowest, lowest + 1, ...; the last one serves all beyond
     lowest: int  # the cell of tau
     one: int  # the cell of 1
@@ -98,11 +98,9 @@ def constants(channel: Channel) -> Noise:
     if channel.kind != "laplace":
         context = Context(prec=60)
         odds = channel.m * context.exp(Decimal(channel.epsilon))
-        tell = int(
-            context.divide(odds, context.add(odds, channel.V - channel.m)) * 2**64
-        )  # rounded down: epsilon holds
+        own = int(context.divide(odds, context.add(odds, channel.V - channel.m)) * 2**64)  # rounded down: epsilon holds
         ratio = np.array([math.expm1(channel.epsilon)], dtype=np.float32)
-        return Noise(np.array([min(tell, 2**64 - 1)], dtype=np.uint64), ratio, 0, 0, 0.0, 1.0, 0.0)
+        return Noise(np.array([min(own, 2**64 - 1)], dtype=np.uint64), ratio, 0, 0, 0.0, 1.0, 0.0)
     grid, epsilon = channel.grid, channel.epsilon
     one, lowest = round(1 / grid), round(channel.threshold / grid)
     n, p = channel.V - 1, 0.5 * math.exp(-epsilon * channel.threshold)

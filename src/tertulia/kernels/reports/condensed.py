@@ -1,9 +1,9 @@
 """Laplace reports by their louder entries alone: ten times fewer, and nearly all of what a report has to say.
 
-Drop the entries of a report below any threshold above tau, and what is left is distributed as Laplace noise clapped
+Drop the entries of a report below any threshold above tau, and what is left is distributed as Laplace noise thresholded
 there, with the likelihood ratios that belong to it. So samplers that know the noise stay exact given what they see, and
 what they see costs nothing more, for it is computed from the report. Entries below 1/2 speak against the word that they
-tell, e^(epsilon (2 n^ - 1)) < 1; a token's own entry falls there with a chance of e^(-epsilon / 2) / 2: 0.9 % at
+name, e^(epsilon (2 n^ - 1)) < 1; a token's own entry falls there with a chance of e^(-epsilon / 2) / 2: 0.9 % at
 epsilon = 8, where a report over 3,000 words keeps 27 of 300 entries.
 """
 

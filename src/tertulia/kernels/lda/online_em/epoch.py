@@ -4,9 +4,9 @@ Documents come in mini-batches. The E-step folds each into the topics so far, th
 r_ik ∝ theta_k phi_kw_i; the M-step moves the expected counts towards those of the batch, blown up to the whole corpus,
     s_wk <- (1 - rho_t) s_wk + rho_t (N / n_t) sum_i r_ik,   rho_t = (delay + t)^-0.9,   phi_kw ∝ s_wk + beta.
 The decay is kept as one number, `scale`, so that a batch costs nothing for words that it lacks. The steps are those of
-`oem`, with all topics in play, or of `oem_few`, for many topics.
+`dense_step`, with all topics in play, or of `sparse_step`, for many topics.
 
-All threads walk from batch to batch hand in hand, and take documents and parts of the words as they come free. Who
+All threads go through the batches together, and take documents and parts of the words as they come free. Who
 takes what changes nothing, and sums over parts have one order: the same bits at any number of threads.
 
 Measured on 20 Newsgroups with K = 100: five sweeps from here are as good as seventy from a random start, and the epoch

@@ -1,8 +1,8 @@
-"""The steps of online EM for many topics: as `oem`, at a cost that knows no K (cf. sparse EM, Neal and Hinton 1998).
+"""The steps of online EM for many topics (cf. sparse EM, Neal and Hinton 1998): their cost does not grow with K.
 
-The E-step gives a document the FEW topics that are strongest over its words, and r is zero for all others; see `mass`
-for what is kept of a word. Less is more here: with K = 1000 topics part sooner than with all of them in play (5,000
-reviews: perplexity 4312 after an epoch instead of 4528). With K = 100 it is the other way round.
+The E-step gives a document the FEW topics that are strongest over its words, and r is zero for all others; for what is
+kept of a word see `sparse_counts`. With K = 1000, topics part sooner than with all of them in play (5,000 reviews:
+perplexity 4312 after an epoch instead of 4528). With K = 100 it is the other way round.
 """
 
 from __future__ import annotations
