@@ -21,6 +21,7 @@ from tertulia._arrays import Bool
 from tertulia.corpus import Corpus, Vocabulary, propose, read
 
 _T = TypeVar("_T")
+OUT = Path(__file__).parent / "out"  # where plots, tables and kept scores go
 _SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import cpu_timed, data, finish, parser, parted, say
-from benchmarks.sampler_trainers import aligned, tokens
+from benchmarks.sampler.trainers import aligned, tokens
 from tertulia._arrays import F64, Array
 from tertulia.api.lda import LDA
 from tertulia.corpus import Corpus, read

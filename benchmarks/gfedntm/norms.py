@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.common import finish, parser, say
-from benchmarks.gfedntm_tasks import Task, generated, real
+from benchmarks.gfedntm.tasks import Task, generated, real
 from tertulia._arrays import F64, Array
 from tertulia.methods.gfedntm.optimisers import Moments as Outer
 from tertulia.methods.gfedntm.optimisers import fedadam

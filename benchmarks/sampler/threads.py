@@ -14,7 +14,7 @@ from functools import partial
 from threading import Thread
 from typing import Any
 
-from benchmarks.sampler_trainers import ALPHA, BETA
+from benchmarks.sampler.trainers import ALPHA, BETA
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda
 

@@ -11,7 +11,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from benchmarks.sampler_plot import STYLE
+from benchmarks.sampler.plot import STYLE
 
 Coherence = Mapping[str, Mapping[str, Mapping[str, float]]]  # K -> method -> measure
 _METHODS = {"pctd": "PC-TD", "pctd_noise": "PC-TD, sigma 0.25", "lda": "LDA"}

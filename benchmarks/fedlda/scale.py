@@ -1,6 +1,6 @@
 """A million users on one machine: the seconds and the memory of FedLDA's rounds, and the bytes of a user's tuples.
 
-`python -m benchmarks.fedlda_scale USERS` measures one size in a process of its own, as the peak of memory cannot be
+`python -m benchmarks.fedlda.scale USERS` measures one size in a process of its own, as the peak of memory cannot be
 told apart otherwise. Users hold 50 generated tokens over V = 10,000 words, in two shards that work at the same time.
 """
 
@@ -84,7 +84,7 @@ def measure(users: int) -> dict[str, float]:
 
 def apart(users: int) -> dict[str, float]:
     """The same in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.fedlda_scale", str(users)]
+    command = [sys.executable, "-m", "benchmarks.fedlda.scale", str(users)]
     said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=1800).stdout
     found: dict[str, float] = json.loads(said.splitlines()[-1])
     seconds = f"{found['seconds']:.1f} s a round, {found['cpu_seconds']:.1f} s of CPU"
@@ -140,5 +140,5 @@ if __name__ == "__main__":
     if len(sys.argv) == 2 and sys.argv[1].isdigit():
         print(json.dumps(measure(int(sys.argv[1]))))
     else:
-        say("how many users? python -m benchmarks.fedlda_scale 10000")
+        say("how many users? python -m benchmarks.fedlda.scale 10000")
         raise SystemExit(2)

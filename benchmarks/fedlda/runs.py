@@ -18,13 +18,12 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from benchmarks.common import data, say
+from benchmarks.common import OUT, data, say
 from tertulia import LDA, Corpus, FedLDA, TextOptions, Topics, Vocabulary
 from tertulia._arrays import F64
 from tertulia.applications import classification
@@ -34,7 +33,6 @@ from tertulia.methods.fedlda.users import shard_of
 from tertulia.metrics import completion, perplexity_plugin, unigram
 from tertulia.models.topics import UnknownWordsWarning
 
-OUT = Path(__file__).parent / "out"
 KEPT = OUT / "fedlda_scores.jsonl"
 TEST, VALIDATION, EPSILON, M = 0.1, 0.1, 7.5, 150  # shares of a corpus from which those are drawn who take no part
 BETAS, TUNED = (0.01, 0.1), 30  # the choice, and after how many rounds it is made

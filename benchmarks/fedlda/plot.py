@@ -11,8 +11,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from benchmarks.fedlda_runs import DATASETS
-from benchmarks.sampler_plot import STYLE
+from benchmarks.fedlda.runs import DATASETS
+from benchmarks.sampler.plot import STYLE
 
 MARKDOWN = "fedlda.md"
 LOOKS = {  # label, colour, dashes; dotted: the paper's bookkeeping

@@ -1,6 +1,6 @@
 """What memory bounds: its bandwidth here and now, how near the samplers' passes come to it, and bytes a token.
 
-`python -m benchmarks.sampler_memory DIRECTORY TOPICS` trains on a saved corpus and prints the peak of its memory.
+`python -m benchmarks.sampler.memory DIRECTORY TOPICS` trains on a saved corpus and prints the peak of its memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.common import call, cpu_timed, peak_mb, reset_peak
 from benchmarks.generated import generate
-from benchmarks.sampler_trainers import ALPHA, BETA
+from benchmarks.sampler.trainers import ALPHA, BETA
 from tertulia._arrays import F32
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda
@@ -100,7 +100,7 @@ def bytes_per_token(directory: Path, tokens: int, K: int = 100) -> float:
     peaks: dict[int, float] = {}
     for n in (tokens // 2, tokens):
         corpus = generate(directory / str(n), n)
-        peaks[corpus.n_tokens] = call("benchmarks.sampler_memory", str(directory / str(n)), str(K))["peak_mb"]
+        peaks[corpus.n_tokens] = call("benchmarks.sampler.memory", str(directory / str(n)), str(K))["peak_mb"]
     (less, low), (more, high) = peaks.items()
     return (high - low) * 2**20 / (more - less)
 

@@ -1,12 +1,14 @@
 """The kernels' on-disk cache: filled once, never stale, and not needed."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import tertulia.kernels
+from tertulia.kernels.core import jit
 
 TOPICS = "import numpy as np; from tertulia.kernels import lda; print(lda._uniform_topics(20, 1000, np.uint64(1)))"
 WARM = "from tertulia.kernels import warm; print(warm.compile_all())"
@@ -27,7 +29,7 @@ def copy_of_package(root):
     source = Path(tertulia.kernels.__file__).parent
     shutil.copytree(source, root / "tertulia/kernels", ignore=shutil.ignore_patterns("__pycache__"))
     (root / "tertulia/__init__.py").touch()
-    for name in ("arrays.py", "errors.py"):
+    for name in ("_arrays.py", "errors.py"):
         shutil.copy(source.parent / name, root / "tertulia")
     return root
 
@@ -36,9 +38,16 @@ def test_a_change_in_inlined_code_reaches_every_kernel(tmp_path):
     root = copy_of_package(tmp_path)
     before = python(TOPICS, root)
     assert python(TOPICS, root) == before
-    rng = root / "tertulia/kernels/rng.py"
+    rng = root / "tertulia/kernels/core/rng.py"
     rng.write_text(rng.read_text().replace("0xBF58476D1CE4E5B9", "0xBF58476D1CE4E5BB"))
     assert python(TOPICS, root) != before  # lda.py itself has not changed
+
+
+def test_the_digest_covers_every_file_that_holds_a_kernel():
+    package = Path(tertulia.kernels.__file__).parents[1]
+    holders = {path for path in package.rglob("*.py") if re.search(r"^@(loose_)?kernel", path.read_text(), re.M)}
+    assert len(holders) > 40
+    assert holders <= set(jit.FILES)
 
 
 def test_kernels_work_where_nothing_can_be_cached(tmp_path):

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.common import call, data, finish, parser, say
-from benchmarks.pctd_data import HELDOUT, Federated, add_corpora, articles
-from benchmarks.pctd_plot import draw, table
+from benchmarks.common import OUT, call, data, finish, parser, say
+from benchmarks.pctd.data import HELDOUT, Federated, add_corpora, articles
+from benchmarks.pctd.plot import draw, table
 from tertulia import LDA, PCTD, Corpus, Topics
 from tertulia.metrics import completion, npmi, umass, unigram
 from tertulia.privacy.gaussian import honest, moments_epsilon, sigma_for, theorem_epsilon
@@ -157,7 +157,7 @@ def main() -> None:
     """Run the benchmark."""
     options = parser("PC-TD on articles of Reuters and 20 Newsgroups")
     options.add_argument("--epsilon", type=float, help="only say which sigma keeps this epsilon, for a token")
-    options.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="where plots and tables go")
+    options.add_argument("--out", type=Path, default=OUT, help="where plots and tables go")
     add_corpora(options)
     asked = options.parse_args()
     if asked.epsilon is not None:
@@ -169,7 +169,7 @@ def main() -> None:
     found = {name: figures(name, bench, asked.out) for name, bench in benches.items()}
     first = found.pop("reuters", {})
     if first:
-        first["noise_speedup"] = call("benchmarks.pctd_noise")["noise_speedup"]
+        first["noise_speedup"] = call("benchmarks.pctd.noise")["noise_speedup"]
     finish({"benchmark": "pctd", **first, **found})
 
 

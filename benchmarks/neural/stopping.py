@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import data, finish, parser, say
-from benchmarks.gfedntm_corpora import Setting, synthetic
+from benchmarks.gfedntm.corpora import Setting, synthetic
 from tertulia import LDA, ProdLDA, Topics
 from tertulia.api.federated import chosen_words
 from tertulia.corpus import Corpus, read

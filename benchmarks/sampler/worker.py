@@ -1,4 +1,4 @@
-"""One training in a process of its own, scored as it goes: `python -m benchmarks.sampler_worker '{"trainer": ...}'`.
+"""One training in a process of its own, scored as it goes: `python -m benchmarks.sampler.worker '{"trainer": ...}'`.
 
 A process each keeps one library's memory and threads out of another's figures. The last line is JSON.
 """
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import call, peak_mb, reset_peak
-from benchmarks.sampler_trainers import ALPHA, Task, train
+from benchmarks.sampler.trainers import ALPHA, Task, train
 from tertulia.corpus import Corpus
 from tertulia.metrics import completion
 
 
 def measure(task: Task) -> dict[str, Any]:
     """Train in another process; return the curve and the memory."""
-    return call("benchmarks.sampler_worker", json.dumps(asdict(task)), threads=task.threads)
+    return call("benchmarks.sampler.worker", json.dumps(asdict(task)), threads=task.threads)
 
 
 def main() -> None:

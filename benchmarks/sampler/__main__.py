@@ -27,13 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import call, finish, imdb, newsgroups, parser, parted, say
+from benchmarks.common import OUT, call, finish, imdb, newsgroups, parser, parted, say
 from benchmarks.generated import generate
-from benchmarks.sampler_memory import bandwidth, bytes_per_token, passes
-from benchmarks.sampler_plot import draw, save
-from benchmarks.sampler_threads import threads_ratios
-from benchmarks.sampler_trainers import BETA, PACKAGES, PEERS, VARIATIONAL, Task
-from benchmarks.sampler_worker import measure
+from benchmarks.sampler.memory import bandwidth, bytes_per_token, passes
+from benchmarks.sampler.plot import draw, save
+from benchmarks.sampler.threads import threads_ratios
+from benchmarks.sampler.trainers import BETA, PACKAGES, PEERS, VARIATIONAL, Task
+from benchmarks.sampler.worker import measure
 from tertulia.corpus import Corpus
 from tertulia.corpus.splits import is_heldout
 from tertulia.metrics import completion
@@ -41,7 +41,6 @@ from tertulia.metrics.perplexity import unigram
 
 SWEEPS = {100: 60, 1000: 20}
 PASSES = {100: 10, 1000: 2}  # of the variational peers
-OUT = Path(__file__).parent / "out" / "sampler"
 
 Run = dict[str, Any]  # a worker's answer: curve, rss_mb
 Parts = tuple[Corpus, Corpus]  # to train on, held out
@@ -214,7 +213,7 @@ def picture(name: str, corpus: Corpus, result: Mapping[str, Any]) -> None:
         f"{K} topics": {label[k]: r for k, r in found.items()} for K, found in result["speedup_by_sampler"].items()
     }
     title = f"{name}: {corpus.n_documents:,} documents, {corpus.n_tokens:,} tokens, {len(corpus.vocabulary):,} words"
-    paths = save(draw(curves, ratios, result["unigram"], title), result, OUT.with_name(f"{OUT.name}_{name}"))
+    paths = save(draw(curves, ratios, result["unigram"], title), result, OUT / f"sampler_{name}")
     say("drawn: " + ", ".join(str(path) for path in paths))
 
 
@@ -227,7 +226,7 @@ def inference(name: str, directory: Path, peers: Sequence[str], n: int) -> dict[
     """The race of `transform`."""
     task = Task("tertulia", str(directory / name), 100, SWEEPS[100])
     wanted = {"task": asdict(task), "peers": list(peers), "rounds": n}
-    found: dict[str, dict[str, float]] = call("benchmarks.sampler_transform", json.dumps(wanted))
+    found: dict[str, dict[str, float]] = call("benchmarks.sampler.transform", json.dumps(wanted))
     for peer, run in found.items():
         say(f"transform, {peer}: {run['cpu_s']:.3f} s, perplexity {run['perplexity']:.0f}")
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.common import say
-from benchmarks.ftm_parties import HELDOUT, Parties, World, bbc, reviews
+from benchmarks.ftm.parties import HELDOUT, Parties, World, bbc, reviews
 from tertulia import FTM, Centralised, Consensus, Corpus
 
 TOPICS, ALPHA, BETA = 20, 5.0, 0.1

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import cpu_timed
-from benchmarks.sampler_trainers import ALPHA, BETA, Task, aligned, matrix, tokens, tomotopy_model, topica_fit
+from benchmarks.sampler.trainers import ALPHA, BETA, Task, aligned, matrix, tokens, tomotopy_model, topica_fit
 from tertulia._arrays import Array
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import finish, parser, say
-from benchmarks.ftm_parties import HELDOUT, SIX, World, at_random, cut, groups, world
+from benchmarks.ftm.parties import HELDOUT, SIX, World, at_random, cut, groups, world
 from tertulia import FTM, Consensus, Corpus, NonCollaborative, Topics
 from tertulia.methods.ftm.alignment import MergeWarning
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.common import data, newsgroups
-from benchmarks.gfedntm_corpora import Setting, synthetic
+from benchmarks.gfedntm.corpora import Setting, synthetic
 from tertulia._arrays import F64
 from tertulia.corpus import Corpus, Vocabulary, propose, read
 from tertulia.models.neural.bags import Bags

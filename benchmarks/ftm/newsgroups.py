@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import ftm_conventional as conventional
 from benchmarks.common import say
-from benchmarks.ftm_parties import FOUR, HELDOUT, SIX, THREE, World, at_random, cut, world
+from benchmarks.ftm import conventional
+from benchmarks.ftm.parties import FOUR, HELDOUT, SIX, THREE, World, at_random, cut, world
 from tertulia import FTM, Centralised, Consensus, Corpus, FederatedTopics, NonCollaborative, Topics, federate
 
 EPSILONS = (8, 9, 10, 11)

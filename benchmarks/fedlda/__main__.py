@@ -16,19 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import finish, parser, say
-from benchmarks.fedlda_plot import MARKDOWN, draw, table
-from benchmarks.fedlda_runs import (
+from benchmarks.common import OUT, finish, parser, say
+from benchmarks.fedlda.plot import MARKDOWN, draw, table
+from benchmarks.fedlda.runs import (
     DATASETS,
     EPSILON,
     MECHANISMS,
-    OUT,
     M,
     parts_of,
     repeated,
     unigram_perplexity,
 )
-from benchmarks.fedlda_scale import apart, coding
+from benchmarks.fedlda.scale import apart, coding
 from tertulia.corpus import Corpus
 from tertulia.kernels.reports.channel import Channel
 from tertulia.privacy.channels import guarantee

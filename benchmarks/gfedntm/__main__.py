@@ -20,10 +20,10 @@ import numpy as np
 import torch
 
 from benchmarks.common import finish, parser, say
-from benchmarks.gfedntm_corpora import Setting, Synthetic, dirichlet, synthetic
-from benchmarks.gfedntm_package import speedups
-from benchmarks.gfedntm_plot import plot, table
-from benchmarks.gfedntm_real import real
+from benchmarks.gfedntm.corpora import Setting, Synthetic, dirichlet, synthetic
+from benchmarks.gfedntm.package import speedups
+from benchmarks.gfedntm.plot import plot, table
+from benchmarks.gfedntm.real import real
 from tertulia import LDA, FederatedTopics, GFedNTM, Topics
 from tertulia.corpus import Corpus
 from tertulia.metrics.recovery import dss, tss

@@ -9,17 +9,16 @@ share of the documents and fewer sweeps; every figure in it is real, but small c
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from benchmarks.common import finish, parser, say
-from benchmarks.ftm_newsgroups import consensus, likelihoods, rounds_needed
-from benchmarks.ftm_parties import groups
-from benchmarks.ftm_plot import draw, table
-from benchmarks.ftm_speed import speeds
-from benchmarks.ftm_tokens import news, scale, settings
+from benchmarks.common import OUT, finish, parser, say
+from benchmarks.ftm.newsgroups import consensus, likelihoods, rounds_needed
+from benchmarks.ftm.parties import groups
+from benchmarks.ftm.plot import draw, table
+from benchmarks.ftm.speed import speeds
+from benchmarks.ftm.tokens import news, scale, settings
 
-OUT = Path(__file__).parent / "out" / "ftm"
+PICTURES = OUT / "ftm"
 PARTS: dict[str, Callable[[Any, bool], dict[str, Any]]] = {
     "likelihoods": likelihoods,
     "rounds": rounds_needed,
@@ -46,7 +45,7 @@ def main() -> None:
     result: dict[str, Any] = {"benchmark": "ftm", "quick": arguments.quick}
     for part in parts:
         result |= PARTS[part](corpus, arguments.quick)
-    for path in [*draw(result, OUT), *table(result, OUT)]:
+    for path in [*draw(result, PICTURES), *table(result, PICTURES)]:
         say(f"wrote {path}")
     finish({key: value for key, value in result.items() if key != "curves"})
 

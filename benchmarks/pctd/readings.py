@@ -11,8 +11,8 @@ from itertools import product
 from typing import Any
 
 from benchmarks.common import finish, parser, say
-from benchmarks.pctd import PAPER_SIGMA, ROUNDS, TOPICS, Bench, convergence, mean
-from benchmarks.pctd_data import add_corpora, articles
+from benchmarks.pctd.__main__ import PAPER_SIGMA, ROUNDS, TOPICS, Bench, convergence, mean
+from benchmarks.pctd.data import add_corpora, articles
 from tertulia import LDA, Topics
 from tertulia.metrics import completion, unigram
 

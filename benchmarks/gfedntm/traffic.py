@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.common import arguments, finish, say
-from benchmarks.gfedntm_corpora import Setting, synthetic
+from benchmarks.gfedntm.corpora import Setting, synthetic
 from tertulia import GFedNTM
 from tertulia.corpus import Corpus
 

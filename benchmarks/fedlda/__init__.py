@@ -1,0 +1,1 @@
+"""FedLDA's figures."""

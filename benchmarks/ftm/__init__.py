@@ -1,0 +1,1 @@
+"""FTM's figures, and what federating is worth."""

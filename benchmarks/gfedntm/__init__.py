@@ -1,0 +1,1 @@
+"""gFedNTM's figures."""

@@ -1,0 +1,1 @@
+"""Neural models on one machine."""

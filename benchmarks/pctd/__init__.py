@@ -1,0 +1,1 @@
+"""PC-TD's figures."""

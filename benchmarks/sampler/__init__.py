@@ -1,0 +1,1 @@
+"""The trainer of one machine against its peers."""
