@@ -1,4 +1,4 @@
-"""FedLDA's figures and table 2, and what they cost in truth: mechanisms side by side, a million users, honest epsilons.
+"""FedLDA's figures and table 2, and what they cost in truth: mechanisms side by side, a million users, real epsilons.
 
 Every mechanism has as many rounds, of one sweep each. By default a token's word is drawn once and counts converge;
 `*_paper` are the same with the paper's bookkeeping, whose counts drift. `sound` reports every token once and keeps its
@@ -96,7 +96,7 @@ def panel(name: str, setting: str, rounds: int) -> dict[str, dict[float, float]]
     }
 
 
-def honest_epsilon(name: str) -> float:
+def real_epsilon(name: str) -> float:
     """What a user of M tokens really spends at delta 1e-6 in the sound mode."""
     channel = Channel("subset", EPSILON, len(parts_of(name).train.vocabulary))
     return guarantee(channel, Adjacency.SUBSTITUTE, 1e-6, M).epsilon
@@ -118,7 +118,7 @@ def main() -> None:
         pictures = draw(curves, {"reviews": unigram_perplexity("reviews")}, OUT)
         packed = {name: coding(_short(name), DATASETS[name].topics, SAMPLED, M) for name in DATASETS}
         scale = {users: apart(users) for users in (10_000, 100_000, 1_000_000)}
-    text = table(found, {name: honest_epsilon(name) for name in found}, packed, scale)
+    text = table(found, {name: real_epsilon(name) for name in found}, packed, scale)
     (OUT / MARKDOWN).write_text(text, encoding="utf-8")
     say(f"{text}\npictures: {list(map(str, pictures))}")
     finish({"rounds": rounds, "found": _rounded(found), "coding": packed, "scale": scale})

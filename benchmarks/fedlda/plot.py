@@ -1,4 +1,4 @@
-"""FedLDA's figure 5 as we measure it, and everything as Markdown: the paper's value, ours, and the honest epsilon."""
+"""FedLDA's figure 5 as we measure it, and everything as Markdown: the paper's value, ours, and the real epsilon."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _panel(
 
 def table(
     found: Mapping[str, Mapping[str, Mapping[str, float]]],
-    honest: Mapping[str, float],
+    real_epsilons: Mapping[str, float],
     packed: Mapping[str, Mapping[str, Any]],
     scale: Mapping[int, Mapping[str, float]],
 ) -> str:
@@ -92,14 +92,14 @@ def table(
     lines = []
     for name, mechanisms in found.items():
         task = DATASETS[name].task
-        lines += _head(name, "perplexity", "own documents", f"AUC {task}", "paper's", "seeds", "honest epsilon")
+        lines += _head(name, "perplexity", "own documents", f"AUC {task}", "paper's", "seeds", "real epsilon")
         lines += [
             _row(
                 mechanism,
                 *(_spread(scores, key, digits) for key, digits in (("test", 0), ("own", 0), ("auc", 3))),
                 PAPERS.get((task, mechanism), "–"),
                 scores["seeds"],
-                _honest(mechanism, honest[name]),
+                _real_epsilon(mechanism, real_epsilons[name]),
             )
             for mechanism, scores in mechanisms.items()
         ]
@@ -133,7 +133,7 @@ def _spread(scores: Mapping[str, float], key: str, digits: int) -> str:
     return f"{scores[key]:.{digits}f}{deviation}"
 
 
-def _honest(mechanism: str, sound: float) -> str:
+def _real_epsilon(mechanism: str, sound: float) -> str:
     """The epsilon of a user that holds."""
     if mechanism == "unigram" or mechanism in ("pooled", "random"):
         return "a control"

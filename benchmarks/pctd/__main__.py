@@ -21,7 +21,7 @@ from benchmarks.pctd.data import HELDOUT, Federated, add_corpora, articles
 from benchmarks.pctd.plot import draw, table
 from tertulia import LDA, PCTD, Corpus, Topics
 from tertulia.metrics import completion, npmi, umass, unigram
-from tertulia.privacy.gaussian import honest, moments_epsilon, sigma_for, theorem_epsilon
+from tertulia.privacy.gaussian import moments_epsilon, real_levels, sigma_for, theorem_epsilon
 from tertulia.runs.scenarios import side_by_side
 
 SIGMAS = (0.0, 0.05, 0.1, 0.25, 0.3)
@@ -128,7 +128,7 @@ def figures(name: str, bench: Bench, out: Path) -> dict[str, Any]:
         "ppl_federated": ppl[0.0],
         "coherence": by_topics(bench, words),
         "consistency_gain_npmi": taus[TAU]["npmi"] - taus[0.0]["npmi"],
-        "honest_eps": honest_epsilons(bench.corpus.train),
+        "real_eps": real_epsilons(bench.corpus.train),
     }
     out.mkdir(parents=True, exist_ok=True)
     draw(name, curves, {**singles, "federated": ppl[0.0]}, result["coherence"], taus, nothing, out / f"pctd_{name}.png")
@@ -138,12 +138,12 @@ def figures(name: str, bench: Bench, out: Path) -> dict[str, Any]:
     return result
 
 
-def honest_epsilons(train: Corpus) -> dict[str, dict[str, float]]:
+def real_epsilons(train: Corpus) -> dict[str, dict[str, float]]:
     """Honest epsilon for each sigma, at a token and at the median document; beside it what the paper's way gives."""
     tokens = int(np.median(train.lengths))
     return {
         f"{sigma:g}": {
-            **honest(sigma, ROUNDS, DELTA, tokens)._asdict(),
+            **real_levels(sigma, ROUNDS, DELTA, tokens)._asdict(),
             "moments": moments_epsilon(sigma, ROUNDS, DELTA),
             "claimed": theorem_epsilon(sigma, ROUNDS, DELTA),
             "document_tokens": tokens,
@@ -162,7 +162,7 @@ def main() -> None:
     asked = options.parse_args()
     if asked.epsilon is not None:
         sigma = sigma_for(asked.epsilon, DELTA, ROUNDS)
-        finish({"benchmark": "pctd", "sigma": sigma, "honest_eps": honest(sigma, ROUNDS, DELTA, 100)._asdict()})
+        finish({"benchmark": "pctd", "sigma": sigma, "real_eps": real_levels(sigma, ROUNDS, DELTA, 100)._asdict()})
         return
     seeds, topics = (range(1), (10, 30, 50)) if asked.quick else (range(3), (10, 20, 30, 40, 50))
     benches = {name: Bench(articles(name), seeds, topics) for name in asked.corpora}

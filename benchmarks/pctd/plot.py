@@ -81,15 +81,15 @@ def table(
     unigram: float,
 ) -> str:
     """Say the same in Markdown, with a verdict on each expectation."""
-    tokens = next(iter(result["honest_eps"].values()))["document_tokens"]
+    tokens = next(iter(result["real_eps"].values()))["document_tokens"]
     lines = [
         f"## PC-TD on {name}", "",
-        f"| sigma | perplexity | worth | claimed | moments | honest: word | word replaced | document of {tokens} |",
+        f"| sigma | perplexity | worth | claimed | moments | real: word | word replaced | document of {tokens} |",
         "|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     for sigma, value in result["ppl"].items():
         worth = "learns" if value < 0.95 * unigram else "no better than the unigram" if value < unigram else "worse"
-        eps = result["honest_eps"].get(sigma)
+        eps = result["real_eps"].get(sigma)
         keys = ("claimed", "moments", "token", "replaced", "document")
         costs = [f"{eps[key]:,.0f}" for key in keys] if eps else ["–", "–", "infinite", "infinite", "infinite"]
         lines.append(f"| {sigma} | {value:.0f} | {worth} | " + " | ".join(costs) + " |")

@@ -127,7 +127,7 @@ class PCTDSettings(Settings):
     alpha: float = Field(default=5.0, gt=0)  # the sum of the prior with which new documents are folded in
     beta: float = Field(default=0.01, gt=0)  # added to each expected count
     sigma: float | None = Field(default=None, gt=0)  # of `paper`: the deviation of the noise; 0.25 if nothing is said
-    epsilon: float | None = Field(default=None, gt=0)  # of `paper`, instead of sigma: honest, of one token, all rounds
+    epsilon: float | None = Field(default=None, gt=0)  # of `paper`, instead of sigma: real, of one token, all rounds
     delta: float = Field(default=1e-6, gt=0, lt=1)
     noise_on: Literal["all", "held"] = "all"  # of `paper`: words of a unit; only those it holds: epsilon is infinite
     vectors: str | None = None  # a file of word vectors
@@ -145,7 +145,7 @@ class PCTDSettings(Settings):
         if value == "sound":
             raise ValueError(
                 "there is no sound mode: the noise is drawn in floating point, and drowns all topics long before "
-                "epsilon is small; use 'consensus' or 'ftm' with mode 'sound', or mode 'paper', whose honest epsilon "
+                "epsilon is small; use 'consensus' or 'ftm' with mode 'sound', or mode 'paper', whose real epsilon "
                 "`tertulia privacy` tells"
             )
         return value

@@ -101,10 +101,10 @@ def test_run_then_everything_else(tertulia, project, engine):
 
     code, out, _ = tertulia("privacy", run, "--json")
     assert list(json.loads(out)) == ["delta", "totals", "privacy"]
-    assert {row["honest epsilon"] for row in json.loads(out)["totals"]} == {"infinite (non-private)"}
-    honest = {row["what"]: row["honest epsilon"] for row in json.loads(out)["privacy"]}
-    assert honest["topic-word distributions"] == "infinite (non-private)"
-    assert honest["number of documents"] == "0"
+    assert {row["real epsilon"] for row in json.loads(out)["totals"]} == {"infinite (non-private)"}
+    real = {row["what"]: row["real epsilon"] for row in json.loads(out)["privacy"]}
+    assert real["topic-word distributions"] == "infinite (non-private)"
+    assert real["number of documents"] == "0"
     assert tertulia("privacy", run)[0] == 0
 
     before = (run / "model" / "topics.safetensors").read_bytes()

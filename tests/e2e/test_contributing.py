@@ -38,4 +38,4 @@ def test_it_runs(engine, tmp_path, monkeypatch):
     assert np.all(np.abs(counts - [80, 90]) < 20)
     run = Run.open(tmp_path / "run")
     assert {row["what"] for row in disclosure_rows(run)} == {"word counts"}
-    assert {row["honest epsilon"] for row in privacy_rows(run, 1e-6)} == {"1"}
+    assert {row["real epsilon"] for row in privacy_rows(run, 1e-6)} == {"1"}

@@ -19,7 +19,7 @@ import pytest
 import toys  # noqa: F401 - its messages are in the commits that we read
 from tertulia.corpus import Corpus
 from tertulia.federation.codec import encode
-from tertulia.federation.party.host import House
+from tertulia.federation.party.host import PartyHost
 from tertulia.method_settings import FTMSettings, GFedNTMSettings
 from tertulia.methods import ftm, gfedntm  # noqa: F401 - likewise
 from tertulia.runs.config import RunSettings
@@ -77,9 +77,9 @@ def outcome(directory: Path) -> dict:
     assert not warnings
     found = {"server": encode(commit.state), "round": commit.round}
     for party in run.parties:
-        house = House(run.party_directory(party))
-        kept = {path.name: path.read_bytes() for path in (house.directory / "kept").glob("*")}
-        found[party] = (encode(house.answers.state), house.ledger.digest(), kept)
+        host = PartyHost(run.party_directory(party))
+        kept = {path.name: path.read_bytes() for path in (host.directory / "kept").glob("*")}
+        found[party] = (encode(host.answers.state), host.ledger.digest(), kept)
     model = directory / "model" / "topics.safetensors"
     return {**found, "model": model.read_bytes() if model.exists() else None}
 

@@ -1,4 +1,4 @@
-"""FedLDA from end to end: both engines, interruption, users who drop or come late, odd documents, honest ledgers."""
+"""FedLDA from end to end: both engines, interruption, users who drop or come late, odd documents, the ledger."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 import tertulia as tt
 from tertulia.errors import ConfigError
-from tertulia.federation.party.answer_log import Answers
+from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.server.journal import Journal
 from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
@@ -36,7 +36,7 @@ def method(**settings):
     return tt.FedLDA(**{"topics": 2, "rounds": 4, "vocabulary": PUBLIC, "alpha": 0.5, "max_words": 30} | settings)
 
 
-def honest(directory):
+def real_epsilons(directory):
     return {row["what"]: row for row in privacy_rows(Run.open(directory), 1e-6) if row["party"] == "north"}
 
 
@@ -119,7 +119,7 @@ def test_the_servers_counts_are_those_of_the_words_that_users_keep(mechanism, tm
     commit, _ = Journal(tmp_path / "run" / "server").last()
     counts = np.zeros((2, len(WORDS)))
     for party in PARTIES:
-        users = Answers(run.party_directory(party) / "answers").state
+        users = AnswerLog(run.party_directory(party) / "answers").state
         told = users.told >= 0
         np.add.at(counts, (users.told[told], users.word[told]), 1)
         assert told.any()
@@ -154,21 +154,21 @@ def test_the_ledger_is_honest_about_every_mechanism(tmp_path):
     for settings in MODES:
         name = settings.get("mechanism", settings.get("mode", "clear"))
         method(**settings, evaluate=False).fit(PARTIES, directory=tmp_path / name)
-        said[name] = honest(tmp_path / name)
+        said[name] = real_epsilons(tmp_path / name)
     tuples = {name: rows["users' tuples"] for name, rows in said.items() if name != "sound"}
     assert {row["unit"] for row in tuples.values()} == {"user"}
-    assert all(tuples[name]["honest epsilon"].startswith("infinite") for name in ("clear", "rrp", "krr", "tkrr"))
+    assert all(tuples[name]["real epsilon"].startswith("infinite") for name in ("clear", "rrp", "krr", "tkrr"))
     assert tuples["rrp"]["claimed epsilon"] == "5 (FedLDA theorem 1, a tuple)"
     assert "theorem 1 fails for" in tuples["rrp"]["remarks"]
     assert "dummies can be told from tuples" in tuples["rrp"]["remarks"]
     assert "the word of one token alone, drawn once: epsilon 5" in tuples["krr"]["remarks"]
     assert "the topics of tuples are not perturbed" in tuples["krr"]["remarks"]
-    assert tuples["hm"]["honest epsilon"] == "20"  # epsilon 5 in each of four rounds
+    assert tuples["hm"]["real epsilon"] == "20"  # epsilon 5 in each of four rounds
     assert all(row["releases"] == 4 for row in tuples.values())
     reports = said["sound"]["reports of tokens"]
     assert (reports["unit"], reports["releases"]) == ("user", 1)
-    assert 30 < float(reports["honest epsilon"]) <= 30 * 4.0  # thirty tokens at most, in any number of rounds
-    assert said["sound"]["topic-word counts of reports"]["honest epsilon"] == reports["honest epsilon"]
+    assert 30 < float(reports["real epsilon"]) <= 30 * 4.0  # thirty tokens at most, in any number of rounds
+    assert said["sound"]["topic-word counts of reports"]["real epsilon"] == reports["real epsilon"]
 
 
 def test_bytes_of_users_are_counted_and_labelled(tmp_path):
@@ -239,4 +239,4 @@ def test_the_example_runs_from_its_file(tmp_path):
     example = Path(__file__).parents[2] / "examples" / "fedlda.toml"
     finish(begin(load(example).changed({"directory": str(tmp_path / "run")})))
     (reports,) = [row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6) if row["mechanism"] == "user-reports"]
-    assert float(reports["honest epsilon"]) <= 40 * 7.5
+    assert float(reports["real epsilon"]) <= 40 * 7.5

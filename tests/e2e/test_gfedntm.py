@@ -207,9 +207,9 @@ def test_all_that_leaves_was_planned(settings, parties, tmp_path):
 def test_the_ledger_says_that_gradients_are_not_private(parties, tmp_path):
     fit(parties, {"rounds": 2}, directory=tmp_path / "run")
     run = Run.open(tmp_path / "run")
-    honest = {row["what"]: row["honest epsilon"] for row in privacy_rows(run, 1e-6)}
-    assert honest["gradient of a mini-batch"] == "infinite (non-private)"
-    assert honest["statistics of a mini-batch"] == "infinite (non-private)"
+    real = {row["what"]: row["real epsilon"] for row in privacy_rows(run, 1e-6)}
+    assert real["gradient of a mini-batch"] == "infinite (non-private)"
+    assert real["statistics of a mini-batch"] == "infinite (non-private)"
     seen = {row["seen"] for row in disclosure_rows(run) if "mini-batch" in row["what"]}
     assert seen == {f"singly by the server's machine, as a {verb} by the method" for verb in ("sum", "mean")}
 

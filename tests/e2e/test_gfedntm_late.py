@@ -7,7 +7,7 @@ import torch
 
 import tertulia as tt
 from tertulia.federation.messages import Question
-from tertulia.federation.party.host import House
+from tertulia.federation.party.host import PartyHost
 from tertulia.runs.layout import Run
 
 torch.set_num_threads(1)
@@ -16,30 +16,30 @@ ROUND = 4  # in which something happens; round 1 is that of the first step
 
 
 class Road:
-    """A carrier on which something happens before, or to, party c's answer to one question."""
+    """A transport on which something happens before, or to, party c's answer to one question."""
 
-    def __init__(self, carrier, place, happens):
-        self.carrier, self.place, self.happens = carrier, place, happens
+    def __init__(self, transport, place, happens):
+        self.transport, self.place, self.happens = transport, place, happens
         self.asked = []
 
     @property
     def parties(self):
-        return self.carrier.parties
+        return self.transport.parties
 
     def ask(self, frames, timeout):
         (place,) = {Question.from_bytes(frame).place for frame in frames.values()}
         self.asked.append((place, list(frames)))
         if place == self.place and self.happens == "lost":
-            house = self.carrier._houses["c"]
-            shutil.rmtree(house.directory / "answers")
-            self.carrier._houses["c"] = House(house.directory, house.corpus)
-        answers = self.carrier.ask(frames, timeout)
+            host = self.transport._hosts["c"]
+            shutil.rmtree(host.directory / "answers")
+            self.transport._hosts["c"] = PartyHost(host.directory, host.corpus)
+        answers = self.transport.ask(frames, timeout)
         if place == self.place and self.happens == "late":  # the party has done its step; the server does not know
             answers.pop("c")
         return answers
 
     def close(self):
-        self.carrier.close()
+        self.transport.close()
 
 
 @pytest.fixture
@@ -52,13 +52,13 @@ def fit(parties, settings, **options):
 
 
 def with_road(monkeypatch, place, happens):
-    roads, carrier = [], Run.carrier
+    roads, transport = [], Run.transport
 
     def laid(run, *arguments):
-        roads.append(Road(carrier(run, *arguments), place, happens))
+        roads.append(Road(transport(run, *arguments), place, happens))
         return roads[-1]
 
-    monkeypatch.setattr(Run, "carrier", laid)
+    monkeypatch.setattr(Run, "transport", laid)
     return roads
 
 

@@ -10,9 +10,9 @@ import tertulia as tt
 from tertulia.cli.main import app
 from tertulia.errors import ConfigError, InputError, QuorumError
 from tertulia.federation.codec import encode
-from tertulia.federation.party.host import House
+from tertulia.federation.party.host import PartyHost
 from tertulia.methods import pctd
-from tertulia.privacy.gaussian import honest
+from tertulia.privacy.gaussian import real_levels
 from tertulia.runs.config import RunSettings, load
 from tertulia.runs.driver import begin, finish
 from tertulia.runs.layout import Run
@@ -46,9 +46,9 @@ def run_of(directory, engine="local", method=None, **settings) -> Run:
 def outcome(run: Run) -> dict:
     """Everything that must be the same, bit for bit."""
     commit, _ = run.journal().last()
-    houses = {party: House(run.party_directory(party)) for party in run.parties}
-    states = {party: encode(house.answers.state) for party, house in houses.items()}
-    ledgers = {party: house.ledger.digest() for party, house in houses.items()}
+    hosts = {party: PartyHost(run.party_directory(party)) for party in run.parties}
+    states = {party: encode(host.answers.state) for party, host in hosts.items()}
+    ledgers = {party: host.ledger.digest() for party, host in hosts.items()}
     return {"server": encode(commit.state), "model": (run.directory / "model/topics.safetensors").read_bytes(),
             "states": states, "ledgers": ledgers}  # fmt: skip
 
@@ -146,7 +146,7 @@ SUM = "singly by the server's machine, as a sum by the method"
 def test_shares_stay_at_their_party_and_methods_see_only_sums(tmp_path):
     run = run_of(tmp_path / "run")
     finish(run)
-    theta = House(run.party_directory("south")).answers.state.theta
+    theta = PartyHost(run.party_directory("south")).answers.state.theta
     assert theta.shape[1] == 3
     assert np.allclose(theta.sum(axis=1), 1)
     assert (run.party_directory("south") / "kept" / "shares.safetensors").exists()
@@ -158,17 +158,17 @@ def test_shares_stay_at_their_party_and_methods_see_only_sums(tmp_path):
     }
 
 
-def test_the_ledger_tells_the_claim_beside_the_honest_value(tmp_path):
+def test_the_ledger_tells_the_claim_beside_the_real_value(tmp_path):
     tt.PCTD(**SMALL, mode="paper", evaluate=False).fit({"north": PARTIES["north"]}, directory=tmp_path / "run")
     rows = {row["what"]: row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)}
     noise = rows["noisy counts of words in units"]
     assert noise["claimed epsilon"].endswith("(PC-TD theorem 1)")
     assert float(noise["claimed epsilon"].split()[0]) == pytest.approx(2 * np.sqrt(6 * np.log(1e6)) / 0.25, rel=1e-4)
-    assert float(noise["honest epsilon"]) == pytest.approx(honest(0.25, 6, 1e-6, tokens=1).token, rel=1e-3)
+    assert float(noise["real epsilon"]) == pytest.approx(real_levels(0.25, 6, 1e-6, tokens=1).token, rel=1e-3)
     assert "a word replaced by another costs" in noise["remarks"]
     counts = rows["expected topic-word counts"]
-    assert [counts[name] for name in ("unit", "adjacency", "honest epsilon")] == [
-        noise[name] for name in ("unit", "adjacency", "honest epsilon")
+    assert [counts[name] for name in ("unit", "adjacency", "real epsilon")] == [
+        noise[name] for name in ("unit", "adjacency", "real epsilon")
     ]
     assert counts["remarks"].startswith("as its source: noisy counts of words in units")
 
@@ -179,7 +179,7 @@ def test_noise_on_held_words_alone_guarantees_nothing_and_says_so(tmp_path):
     rows = {row["what"]: row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)}
     noise = rows["noisy counts of words in units"]
     assert noise["claimed epsilon"].endswith("(PC-TD theorem 1)")
-    assert noise["honest epsilon"] == "infinite (non-private)"
+    assert noise["real epsilon"] == "infinite (non-private)"
     assert "exactly 0 shows" in noise["remarks"]
     (planned,) = [row.mechanism for row in pctd.plan(method) if row.verb == "reports"]
     assert planned.charge() == {"type": "NonPrivateDpEvent"}
@@ -205,7 +205,7 @@ def test_epsilon_picks_the_noise_and_a_party_may_want_more(tmp_path):
     own = {"south": {"epsilon": 2.0}, "west": {"epsilon": 50.0}}
     method = tt.PCTD(**SMALL, mode="paper", epsilon=8.0, evaluate=False)
     method.fit(PARTIES, directory=tmp_path / "run", party_settings=own)
-    spent = {row["party"]: float(row["honest epsilon"]) for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)
+    spent = {row["party"]: float(row["real epsilon"]) for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)
              if row["mechanism"] == "noisy-units"}  # fmt: skip
     assert spent == pytest.approx({"north": 8.0, "south": 2.0, "west": 8.0}, abs=0.02)
 
@@ -254,12 +254,12 @@ def test_a_run_from_a_file_and_its_dry_run(tmp_path):
     rows = {row["what"]: row for row in check_report(settings)["disclosed"]}
     noise = rows["noisy counts of words in units"]
     assert noise["claimed epsilon"] == "51.5032 (PC-TD theorem 1)"
-    assert float(noise["honest epsilon"]) == pytest.approx(honest(0.25, 3, 1e-6, tokens=1).token, rel=1e-3)
-    assert rows["expected topic-word counts"]["honest epsilon"] == noise["honest epsilon"]
-    assert rows["held-out log likelihood"]["honest epsilon"] == "infinite (non-private)"
+    assert float(noise["real epsilon"]) == pytest.approx(real_levels(0.25, 3, 1e-6, tokens=1).token, rel=1e-3)
+    assert rows["expected topic-word counts"]["real epsilon"] == noise["real epsilon"]
+    assert rows["held-out log likelihood"]["real epsilon"] == "infinite (non-private)"
     ran = CliRunner().invoke(app, ["run", str(tmp_path / "run.toml"), "--epsilon", "8", "--json"])
     assert ran.exit_code == 0, ran.output
-    spent = {row["what"]: row["honest epsilon"] for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)}
+    spent = {row["what"]: row["real epsilon"] for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)}
     assert float(spent["noisy counts of words in units"]) == pytest.approx(8.0, abs=0.02)
 
 

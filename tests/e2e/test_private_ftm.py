@@ -10,7 +10,7 @@ import tertulia as tt
 from tertulia._disk import read_checked
 from tertulia.errors import ConfigError, QuorumError
 from tertulia.federation.codec import decode
-from tertulia.federation.party.context import Visit
+from tertulia.federation.party.context import StepContext
 from tertulia.methods import ftm
 from tertulia.methods.ftm import local
 from tertulia.methods.ftm.merging import compose
@@ -39,15 +39,15 @@ def method(mode: str, **settings) -> tt.FTM:
     return tt.FTM(**{**SMALL, "mode": mode, "epsilon": 4.0, "vocabulary": PUBLIC, **settings})
 
 
-def honest(directory) -> dict[str, str]:
-    return {row["what"]: row["honest epsilon"] for row in privacy_rows(Run.open(directory), 1e-6)}
+def real_epsilons(directory) -> dict[str, str]:
+    return {row["what"]: row["real epsilon"] for row in privacy_rows(Run.open(directory), 1e-6)}
 
 
 @pytest.mark.parametrize("channel", ["krr", "subset", "laplace"])
 @pytest.mark.parametrize("model", ["lda", "sentence"])
 def test_sound_costs_its_epsilon_once_however_many_rounds(tmp_path, channel, model):
     method("sound", channel=channel, model=model).fit(PARTIES, directory=tmp_path / "run")
-    found = honest(tmp_path / "run")
+    found = real_epsilons(tmp_path / "run")
     assert found["reports of tokens"] == "4"
     assert found["topic-word distributions"] == "4"  # as the reports that it is computed from
     assert found["number of documents"] == "0"
@@ -78,7 +78,7 @@ def test_paper_mode_prints_the_claim_beside_infinity(tmp_path, model):
     method("paper", epsilon=8.0, model=model, evaluate=False).fit(PARTIES, directory=tmp_path / "run")
     rows = {row["what"]: row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)}
     assert rows["topic-word distributions"]["claimed epsilon"] == "8 (FTM sec. 3.1.1)"
-    assert rows["topic-word distributions"]["honest epsilon"] == "infinite (non-private)"
+    assert rows["topic-word distributions"]["real epsilon"] == "infinite (non-private)"
 
 
 SOUND = {"mode": "sound", "epsilon": 4.0, "vocabulary": PUBLIC}
@@ -98,18 +98,18 @@ def test_a_changed_word_shows_only_through_its_report(tmp_path, monkeypatch, set
     old = before[0].split()[0]
     after = [before[0].replace(old, "meadow" if old == "copper" else "copper", 1), *before[1:]]
     first_words: dict[int, np.ndarray] = {}
-    real, seal = local.reports, Visit.seal
+    real, prepare_reply = local.reports, StepContext.prepare_reply
     sent: list[list[bytes]] = []
 
     def reports_of_the_first_run(words, *rest):
         return real(first_words.setdefault(len(words), np.array(words)), *rest)
 
-    def recorded(visit, reply):
+    def recorded(context, reply):
         sent[-1] += [np.asarray(getattr(reply, f.name)).tobytes() for f in dataclasses.fields(reply)]
-        return seal(visit, reply)
+        return prepare_reply(context, reply)
 
     monkeypatch.setattr(local, "reports", reports_of_the_first_run)
-    monkeypatch.setattr(Visit, "seal", recorded)
+    monkeypatch.setattr(StepContext, "prepare_reply", recorded)
     monkeypatch.setattr("tertulia.federation.party.context.fingerprint", lambda corpus: "the same")
     monkeypatch.setattr("secrets.token_hex", lambda n: "run")  # the same run, so that all keys are equal
     monkeypatch.setattr("secrets.token_bytes", lambda n: b"k" * n)
@@ -139,7 +139,7 @@ def test_a_token_budget_allows_what_fits_and_refuses_what_does_not(tmp_path):
 def test_a_party_may_be_stricter_but_not_laxer(tmp_path):
     own = {"north": {"epsilon": 2.0}, "south": {"epsilon": 9.0, "model": "sentence", "topics": 2}}
     method("sound").fit(PARTIES, directory=tmp_path / "run", party_settings=own)
-    spent = {row["party"]: row["honest epsilon"] for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)
+    spent = {row["party"]: row["real epsilon"] for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)
              if row["what"] == "reports of tokens"}  # fmt: skip
     assert spent == {"north": "2", "south": "4"}
 
@@ -200,7 +200,7 @@ def _exported(tmp_path) -> list[str]:
 def test_consensus_counts_reports_and_pays_once(tmp_path):
     sound = tt.Consensus(topics=3, rounds=4, start_sweeps=4, sweeps=2, mode="sound", epsilon=4.0, vocabulary=PUBLIC)
     model = sound.fit(PARTIES, directory=tmp_path / "run")
-    found = honest(tmp_path / "run")
+    found = real_epsilons(tmp_path / "run")
     assert found["reports of tokens"] == "4"
     assert found["topic-word counts"] == found["topic-word distributions"] == "4"
     assert model.n_topics == 3
@@ -219,17 +219,17 @@ def test_a_dry_run_names_reports_and_what_is_derived_from_them(tmp_path):
     )
     report = check_report(settings)
     rows = {row["what"]: row for row in report["disclosed"]}
-    assert [row["honest epsilon"] for row in report["totals"]] == ["8", "136", "136"]  # of 17 words each
+    assert [row["real epsilon"] for row in report["totals"]] == ["8", "136", "136"]  # of 17 words each
     assert rows["reports of tokens"]["mechanism"] == "token-reports"
     assert rows["topic-word distributions"]["mechanism"] == "derived"
-    assert rows["topic-word distributions"]["honest epsilon"] == rows["reports of tokens"]["honest epsilon"] == "8"
+    assert rows["topic-word distributions"]["real epsilon"] == rows["reports of tokens"]["real epsilon"] == "8"
 
 
 def test_totals_tell_words_from_documents_and_this_run_from_all(tmp_path):
     own = {"south": {"home": str(tmp_path / "home")}}
     method("sound").fit(PARTIES, directory=tmp_path / "run", party_settings=own)
     rows = privacy_totals(Run.open(tmp_path / "run"), 0.0)
-    assert [row["honest epsilon"] for row in rows if row["party"] == "north"] == ["4", "68", "68"]  # 17 words each
+    assert [row["real epsilon"] for row in rows if row["party"] == "north"] == ["4", "68", "68"]  # 17 words each
     assert rows[1]["of"] == "an average document (17 words)"
     assert {(row["party"], row["holds"]) for row in rows} == {
         ("north", "in this run"),

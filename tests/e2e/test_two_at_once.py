@@ -80,8 +80,8 @@ def test_a_party_waits_for_a_process_that_still_works_in_its_directory(worded, t
     run = prepared(tmp_path / "run", worded)
     answers, said = {}, ""
     with holding(run.party_directory("a")):
-        carrier = run.carrier("processes", 1)
-        handle = Handle(run.id, carrier, run.journal())
+        transport = run.transport("processes", 1)
+        handle = Handle(run.id, transport, run.journal())
         asking = threading.Thread(target=lambda: answers.update(handle.each(toys.count_free, Nothing())))
         asking.start()
         for _ in range(SECONDS * 50):
@@ -91,6 +91,6 @@ def test_a_party_waits_for_a_process_that_still_works_in_its_directory(worded, t
             time.sleep(0.02)
         assert not answers
     asking.join(SECONDS)
-    carrier.close()
+    transport.close()
     assert set(answers) == {"a", "b"}
     assert f"{run.party_directory('a')} is in use by process {os.getpid()} on" in said

@@ -186,7 +186,7 @@ def privacy(
     delta: Annotated[float, typer.Option(help="The delta at which epsilon is computed.")] = 1e-6,
     as_json: AsJson = False,
 ) -> None:
-    """What everything that left costs together, then claimed beside honest epsilon for each thing."""
+    """What everything that left costs together, then claimed beside real epsilon for each thing."""
     from tertulia.runs.layout import Run
     from tertulia.view.reports import privacy_rows, privacy_totals
 

@@ -81,7 +81,7 @@ class Randomness(NamedTuple):
 
 
 class Party(Protocol):
-    """What a step sees of the house it runs in."""
+    """What a step sees of the party it runs at."""
 
     @property
     def id(self) -> PartyId:

@@ -17,7 +17,7 @@ REPLACED = math.sqrt(2)  # a word replaced by another moves two counts by 1
 
 
 class Levels(NamedTuple):
-    """The honest epsilon of one and the same noise, for three kinds of neighbours."""
+    """The real epsilon of one and the same noise, for three kinds of neighbours."""
 
     token: float  # a word is there, or its place is empty
     replaced: float  # a word becomes another
@@ -61,10 +61,10 @@ def sigma_for(epsilon: float, delta: float, rounds: int, shift: float = 1.0) -> 
     return shift * math.sqrt(rounds) / mu_of(epsilon, delta)
 
 
-def honest(sigma: float, rounds: int, delta: float, tokens: int, repeats: int = 1) -> Levels:
+def real_levels(sigma: float, rounds: int, delta: float, tokens: int, repeats: int = 1) -> Levels:
     """What T rounds cost, exactly; for a document of so many words, with one up to `repeats` times in a unit.
 
-    >>> honest(0.25, rounds=35, delta=1e-6, tokens=400)._replace(document=0).token.__round__()
+    >>> real_levels(0.25, rounds=35, delta=1e-6, tokens=400)._replace(document=0).token.__round__()
     392
     """
     mu = math.sqrt(rounds) / sigma

@@ -40,7 +40,7 @@ _GENESIS = "0" * 64
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """Claimed beside honest, for all releases of one thing by one mechanism.
+    """Claimed beside real, for all releases of one thing by one mechanism.
 
     What is derived has the unit, adjacency and cost of the releases that it is computed from, its `sources`. They were
     charged once: costs of rows must not be added up.
@@ -53,8 +53,8 @@ class ClaimRow:
     releases: int
     nbytes: int
     claimed: Claim | None
-    honest: Guarantee
-    vacuous: str | None  # why the honest value means nothing, if so
+    real: Guarantee
+    vacuous: str | None  # why the real value means nothing, if so
     finding: str | None = None  # what a mechanism found out about itself, with the data at hand, when it was last used
     sources: tuple[str, ...] = ()  # what a derived thing is computed from
 
@@ -139,7 +139,7 @@ class Ledger:
         bounds: Bounds | None = None,
         with_release: Release | None = None,
     ) -> Guarantee:
-        """The honest guarantee of everything that `view` (by default, anyone) has seen, `with_release` added."""
+        """The real guarantee of everything that `view` (by default, anyone) has seen, `with_release` added."""
         releases = self.releases()
         if with_release is not None and with_release.id not in self._read:
             releases.append(with_release)
@@ -148,7 +148,7 @@ class Ledger:
     def table(
         self, delta: float = 1e-6, *, view: View | None = None, population: int | None = None, words: int | None = None
     ) -> list[ClaimRow]:
-        """Claimed beside honest, one row a thing, unit, mechanism and claim (`population` units, `words` in all)."""
+        """Claimed beside real, one row a thing, unit, mechanism and claim (`population` units, `words` in all)."""
         groups: dict[tuple[str, str, Unit, Adjacency, Claim | None], list[Release]] = {}
         for r in self.releases():
             groups.setdefault((r.what, r.name, r.unit, r.adjacency, r.claimed), []).append(r)
@@ -156,13 +156,13 @@ class Ledger:
         for (what, name, _, _, claimed), group in groups.items():
             charged = self._sources(r for r in group if view is None or view in r.views)
             unit, adjacency = larger((r.unit, r.adjacency) for r in decisive(charged) or group)
-            honest = self._guarantee(charged, unit, adjacency, delta, None, Bounds())
-            vacuous = accounting.vacuous(honest, adjacency, population, words)
+            real = self._guarantee(charged, unit, adjacency, delta, None, Bounds())
+            vacuous = accounting.vacuous(real, adjacency, population, words)
             nbytes = sum(r.nbytes for r in group)
             finding = group[-1].params.get("finding")
             sources = tuple(sorted({r.what for r in charged})) if any(r.event is None for r in group) else ()
             rows.append(
-                ClaimRow(what, name, unit, adjacency, len(group), nbytes, claimed, honest, vacuous, finding, sources)
+                ClaimRow(what, name, unit, adjacency, len(group), nbytes, claimed, real, vacuous, finding, sources)
             )
         return rows
 

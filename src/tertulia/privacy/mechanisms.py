@@ -105,7 +105,7 @@ class Mechanism(ABC):
 
 @dataclass(frozen=True)
 class Clear(Mechanism):
-    """The thing itself, unprotected: its honest epsilon is infinite, whatever was claimed.
+    """The thing itself, unprotected: its real epsilon is infinite, whatever was claimed.
 
     >>> Clear("topic-word matrix", claimed=Claim(8.0, 0.0, "FTM sec. 3.1.1")).charge()
     {'type': 'NonPrivateDpEvent'}

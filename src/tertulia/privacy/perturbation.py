@@ -3,7 +3,7 @@
 Wang, Tong and Shi, "Federated Latent Dirichlet Allocation: A Local Differential Privacy Based Framework", AAAI 2020,
 section 5. RRP keeps a word with probability 1 - eta; else it draws one from the user's own topics, and keeps the word
 all the same if that lies in a topic's deserted tail. Theorem 1 says (epsilon, 2 delta)-LDP. It is false: a word in no
-topic's head is told by itself alone. `honest` computes what holds for the model at hand.
+topic's head is told by itself alone. `real_finding` computes what holds for the model at hand.
 """
 
 from __future__ import annotations
@@ -136,11 +136,11 @@ class Finding(NamedTuple):
     broken: int  # words whose own epsilon exceeds the claimed one
 
 
-def honest(how: Perturbation, phi: Array, theta: Array) -> Finding:
+def real_finding(how: Perturbation, phi: Array, theta: Array) -> Finding:
     """RRP's true cost for any V, in closed form: epsilon(v) = ln(1 + keep / (eta g(v))).
 
     >>> phi = np.array([[0.5, 0.25, 0.12, 0.07, 0.04, 0.02], [0.12, 0.25, 0.5, 0.07, 0.04, 0.02]])
-    >>> honest(Perturbation("rrp", 7.5), phi, np.array([0.5, 0.5]))[:3]
+    >>> real_finding(Perturbation("rrp", 7.5), phi, np.array([0.5, 0.5]))[:3]
     (inf, 0.9507..., 2)
     """
     eta, drawn = how.eta(phi.shape[1]), cover(how, phi, theta)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tertulia._arrays import Array
 from tertulia.errors import ConfigError
-from tertulia.privacy.gaussian import REPLACED, honest, theorem_epsilon
+from tertulia.privacy.gaussian import REPLACED, real_levels, theorem_epsilon
 from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Mechanism, Unit
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ HELD = "a word that a unit does not hold has no noise: its count of exactly 0 sh
 
 def other_levels(sigma: float, rounds: int, delta: float) -> str:
     """Say what the same noise costs for other neighbours than a word whose place becomes empty."""
-    levels = honest(sigma, rounds, delta, _DOCUMENT)
+    levels = real_levels(sigma, rounds, delta, _DOCUMENT)
     return (
         f"over {rounds} rounds at delta {delta:g}, a word replaced by another costs {levels.replaced:.4g}, "
         f"a document of {_DOCUMENT} words, none twice in a unit, {levels.document:.4g}"

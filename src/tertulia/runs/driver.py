@@ -14,7 +14,7 @@ from tertulia._locks import holding
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import ConfigError
 from tertulia.federation.codec import decode
-from tertulia.federation.party.host import HouseRules
+from tertulia.federation.party.host import PartyConfig
 from tertulia.federation.server.handle import Handle, Terms
 from tertulia.federation.server.membership import Dropouts, Membership
 from tertulia.method_settings import ConsensusSettings, CustomSettings
@@ -82,7 +82,7 @@ def _settle(run: Run, party: str, settings: RunSettings, source: dict[str, Any] 
     own = settings.parties.get(party, PartySettings())
     directory = run.party_directory(party)
     home = None if own.home is None else str(Path(own.home).resolve())  # the same wherever the run is resumed
-    rules = HouseRules(
+    rules = PartyConfig(
         id=party, run=run.id, seed=settings.seed, methods=_modules(settings), heldout=settings.heldout,
         validation=settings.validation, settings=own.choices(), source=source, home=home, durable=run.durable,
     )  # fmt: skip
@@ -105,14 +105,14 @@ def _finish(run: Run, corpora: Mapping[str, Corpus] | None, observe: Observer | 
     method = settings.method
     module = importlib.import_module(module_of(settings))
     custom = isinstance(method, CustomSettings)
-    carrier = run.carrier(settings.engine, settings.workers, corpora)
+    transport = run.transport(settings.engine, settings.workers, corpora)
     try:
-        handle = Handle(run.id, carrier, run.journal(), terms(settings), observe)
+        handle = Handle(run.id, transport, run.journal(), terms(settings), observe)
         train = getattr(module, method.train if isinstance(method, CustomSettings) else "train")
         driven = _then_choose(train) if settings.chooses else train
         result = drive(handle, driven, method.config if isinstance(method, CustomSettings) else method)
     finally:
-        carrier.close()
+        transport.close()
     if custom or not isinstance(result, Trained):
         return result
     provenance = {
@@ -177,7 +177,7 @@ def best_for(directory: str | Path, party: str) -> Topics:
 def ledger_of(run: Run, party: str) -> Ledger:
     """The ledger of a party that lives on this machine."""
     home = run.party_directory(party)
-    return Ledger(HouseRules.load(home).ledger_path(home))
+    return Ledger(PartyConfig.load(home).ledger_path(home))
 
 
 def terms(settings: RunSettings) -> Terms:

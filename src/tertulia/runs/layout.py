@@ -19,10 +19,10 @@ from urllib.parse import quote
 from tertulia._disk import atomic_write
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, FormatError
-from tertulia.federation.engines.local import LocalCarrier
-from tertulia.federation.engines.processes import ProcessCarrier
-from tertulia.federation.party.host import House, HouseRules
-from tertulia.federation.server.handle import Carrier, Handle, RolledBack, Terms
+from tertulia.federation.engines.local import LocalTransport
+from tertulia.federation.engines.processes import ProcessTransport
+from tertulia.federation.party.host import PartyConfig, PartyHost
+from tertulia.federation.server.handle import Handle, RolledBack, Terms, Transport
 from tertulia.federation.server.journal import Journal
 from tertulia.federation.types import PartyId
 
@@ -80,12 +80,12 @@ class Run:
         name = quote(party, safe=" ")
         return self.directory / "parties" / (f"%2E{name[1:]}" if name.startswith(".") else name)
 
-    def carrier(self, engine: Engine, workers: int, corpora: Mapping[PartyId, Corpus] | None = None) -> Carrier:
+    def transport(self, engine: Engine, workers: int, corpora: Mapping[PartyId, Corpus] | None = None) -> Transport:
         """Start the engine. Only the local one can use documents that are in this process's memory."""
         if engine == "processes":
-            return ProcessCarrier({party: self.party_directory(party) for party in self.parties})
+            return ProcessTransport({party: self.party_directory(party) for party in self.parties})
         given = corpora or {}
-        return LocalCarrier([House(self.party_directory(p), given.get(p)) for p in self.parties], workers)
+        return LocalTransport([PartyHost(self.party_directory(p), given.get(p)) for p in self.parties], workers)
 
     def journal(self) -> Journal:
         """The server's commits."""
@@ -103,4 +103,4 @@ def drive(handle: Handle, train: Callable[[Handle, Any, Any], Any], config: Any)
         return result
 
 
-__all__ = ["Engine", "HouseRules", "Run", "Terms", "drive"]
+__all__ = ["Engine", "PartyConfig", "Run", "Terms", "drive"]

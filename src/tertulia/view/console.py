@@ -95,7 +95,7 @@ def describe(facts: Mapping[str, Any]) -> str:
 
 def print_totals(title: str, totals: Sequence[Mapping[str, Any]]) -> None:
     """Print what everything together costs; remarks, which many rows share, stand below."""
-    shown = ("party", "of", "honest epsilon", "holds")
+    shown = ("party", "of", "real epsilon", "holds")
     table(f"{title}, everything together, if one of these is replaced", shown, [[r[n] for n in shown] for r in totals])
     for remark in dict.fromkeys(remark for row in totals for remark in row["remarks"].split("; ") if remark):
         output.print(f"- {remark}", markup=False, highlight=False)

@@ -62,12 +62,12 @@ def disclosure_rows(run: Run) -> Rows:
 
 
 def privacy_totals(run: Run, delta: float) -> Rows:
-    """The honest epsilon of everything that left each party, for a word, a document, a user."""
+    """The real epsilon of everything that left each party, for a word, a document, a user."""
     return [row for party in run.parties for row in totals_of_run(run, party, ledger_of(run, party), delta)]
 
 
 def privacy_rows(run: Run, delta: float) -> Rows:
-    """Claimed beside honest epsilon, thing by thing; what is derived has the cost of its sources, and adds none."""
+    """Claimed beside real epsilon, thing by thing; what is derived has the cost of its sources, and adds none."""
     return [
         {
             "party": party,
@@ -77,8 +77,8 @@ def privacy_rows(run: Run, delta: float) -> Rows:
             "adjacency": row.adjacency.value,
             "releases": row.releases,
             "claimed epsilon": _claimed(row.claimed),
-            "honest epsilon": epsilon(row.honest.epsilon),
-            "remarks": "; ".join(filter(None, (_as(row.sources), *row.honest.assumptions, row.vacuous, row.finding))),
+            "real epsilon": epsilon(row.real.epsilon),
+            "remarks": "; ".join(filter(None, (_as(row.sources), *row.real.assumptions, row.vacuous, row.finding))),
         }
         for party in run.parties
         for row in ledger_of(run, party).table(delta)
@@ -136,7 +136,7 @@ def _planned_release(planned: Planned, party: str) -> Release:
 
 
 def _cost(one: Planned, planned: list[Planned]) -> dict[str, str]:
-    """Claimed beside honest epsilon of all times that it will be released; what is derived costs as its sources do."""
+    """Claimed beside real epsilon of all times that it will be released; what is derived costs as its sources do."""
     sources = [one]
     if isinstance(one.mechanism, Derived):  # in a plan its parents are named: reports, or what is released
         parents = set(map(str, one.mechanism.parents))
@@ -145,7 +145,7 @@ def _cost(one: Planned, planned: list[Planned]) -> dict[str, str]:
     unit, adjacency = larger((release.unit, release.adjacency) for release in decisive(charged))
     return {
         "claimed epsilon": _claimed(one.mechanism.claimed),
-        "honest epsilon": epsilon(spent(charged, unit, adjacency, _DELTA).epsilon),
+        "real epsilon": epsilon(spent(charged, unit, adjacency, _DELTA).epsilon),
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tertulia.corpus import Corpus, Vocabulary
-from tertulia.federation.party.host import HouseRules, parts_of
+from tertulia.federation.party.host import PartyConfig, parts_of
 from tertulia.models import Topics
 from tertulia.privacy import accounting
 from tertulia.privacy.accounting import Guarantee
@@ -42,7 +42,7 @@ class Lengths(NamedTuple):
 def totals_of_run(run: Run, party: str, ledger: Ledger, delta: float) -> Rows:
     """What a party's ledger adds up to."""
     directory = run.party_directory(party)
-    rules, own = HouseRules.load(directory), directory / "policy.toml"
+    rules, own = PartyConfig.load(directory), directory / "policy.toml"
     policy = Policy.load(own) if own.exists() else Policy()
 
     def spent(unit: Unit, bounds: Bounds) -> Guarantee:
@@ -90,7 +90,7 @@ def _row(of: str, unit: Unit, words: int | None, cost: Guarantee) -> dict[str, A
         "of": f"{of}{size}",
         "unit": unit.value,
         "words": words,
-        "honest epsilon": epsilon(cost.epsilon),
+        "real epsilon": epsilon(cost.epsilon),
         "remarks": "; ".join(a for a in cost.assumptions if a != said),
     }
 

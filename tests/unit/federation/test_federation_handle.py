@@ -8,7 +8,7 @@ import toys
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, PartyFailure, PolicyRefusal, QuorumError
 from tertulia.federation.codec import decode
-from tertulia.federation.party.host import House, HouseRules
+from tertulia.federation.party.host import PartyConfig, PartyHost
 from tertulia.federation.server.handle import Handle, Terms
 from tertulia.federation.server.membership import Dropouts, Membership
 from tertulia.federation.types import Nothing
@@ -22,7 +22,7 @@ def make_run(directory, worded, sizes=(3, 5, 7), **rules):
     run = Run("unused", "run", parties, {}) if directory is None else Run(directory, "run", parties, {})
     for i, (party, size) in enumerate(zip(parties, sizes, strict=True)):
         home = run.party_directory(party)
-        HouseRules(id=party, run="run", seed=5, methods=("toys",), noise_key=KEY, **rules).save(home)
+        PartyConfig(id=party, run="run", seed=5, methods=("toys",), noise_key=KEY, **rules).save(home)
         Corpus.from_texts(worded(i, size)).save(home / "corpus")
     run.save()
     return run
@@ -38,14 +38,14 @@ def handle(tmp_path, worded, request):
             if kind == "warning" and warnings is not None:
                 warnings.append(facts["text"])
 
-        handle = Handle("run", run.carrier(engine, workers), run.journal(), Terms(**terms), observe)
+        handle = Handle("run", run.transport(engine, workers), run.journal(), Terms(**terms), observe)
         handle.test_run = run
         handles.append(handle)
         return handle
 
     yield open_handle
     for handle in handles:
-        handle._carrier.close()
+        handle._transport.close()
 
 
 def test_sum_reveals_the_total_and_mean_weighs(handle):
@@ -69,14 +69,14 @@ def test_half_precision_travels_as_such_and_is_added_up_in_full(handle):
 def test_engines_and_worker_counts_agree_bit_for_bit(handle, engine, workers, tmp_path, worded):
     reference = drive(handle(), toys.train, {"rounds": 3})
     other = make_run(tmp_path / "other", worded)
-    fed = Handle("run", other.carrier(engine, workers), other.journal())
+    fed = Handle("run", other.transport(engine, workers), other.journal())
     try:
         found = drive(fed, toys.train, {"rounds": 3})
     finally:
-        fed._carrier.close()
+        fed._transport.close()
     assert np.array_equal(np.array(found.totals), np.array(reference.totals))
     for party in "abc":
-        states = [House(r.party_directory(party)).answers.state for r in (other, handle().test_run)]
+        states = [PartyHost(r.party_directory(party)).answers.state for r in (other, handle().test_run)]
         assert states[0].seen == states[1].seen == 6
         assert np.array_equal(states[0].noise, states[1].noise)
 
@@ -88,9 +88,9 @@ def test_a_repeated_question_gets_the_stored_answer_and_no_second_charge(handle)
     fed.restore()  # the server forgot, the parties did not
     again = fed.each(toys.accumulate, Nothing())
     assert all(np.array_equal(first[p].value, again[p].value) for p in "abc")
-    house = House(fed.test_run.party_directory("a"))
-    assert len(house.ledger.releases()) == 1
-    assert house.answers.state.seen == 1
+    host = PartyHost(fed.test_run.party_directory("a"))
+    assert len(host.ledger.releases()) == 1
+    assert host.answers.state.seen == 1
 
 
 def test_a_changed_question_is_a_new_charge_with_new_noise_from_the_state_before(handle):
@@ -100,9 +100,9 @@ def test_a_changed_question_is_a_new_charge_with_new_noise_from_the_state_before
     fed.restore()
     changed = fed.each(toys.accumulate, toys.Number(np.array(1)))
     assert any(not np.array_equal(first[p].value, changed[p].value) for p in "abc")
-    house = House(fed.test_run.party_directory("a"))
-    assert len(house.ledger.releases()) == 2
-    assert house.answers.state.seen == 1
+    host = PartyHost(fed.test_run.party_directory("a"))
+    assert len(host.ledger.releases()) == 2
+    assert host.answers.state.seen == 1
 
 
 @pytest.mark.parametrize("step", [toys.leak, toys.leak_after])
@@ -172,7 +172,7 @@ def test_a_party_that_lost_its_directory_starts_anew(handle):
     fed = handle(warnings=warnings)
     fed.each(toys.count_free, Nothing())
     fed.commit(Nothing())
-    fed._carrier.close()
+    fed._transport.close()
     shutil.rmtree(fed.test_run.party_directory("b") / "answers")
     fed = handle(warnings=warnings)
     fed.restore()
@@ -185,7 +185,7 @@ def test_rare_durable_commits_roll_back_when_a_party_dies(handle):
     fed = handle(engine="processes")
     plain = handle().test_run  # noqa: F841 - same directory, opened once more to show that nobody locks it
     config = {"rounds": 12, "durable": 5, "die_at": 8, "deaths": 1}
-    config["kill"] = lambda: fed._carrier._processes["b"]._process.kill()
+    config["kill"] = lambda: fed._transport._processes["b"]._process.kill()
     state = drive(fed, toys.train_free, config)
     assert [int(t) for t in state.totals] == [3 * (i + 1) for i in range(12)]
 
@@ -194,7 +194,7 @@ def test_a_party_that_dies_again_and_again_is_left_out_until_the_next_durable_co
     warnings = []
     fed = handle(engine="processes", warnings=warnings)
     config = {"rounds": 12, "durable": 5, "die_at": 7, "deaths": 20}
-    config["kill"] = lambda: fed._carrier._processes["b"]._process.kill()
+    config["kill"] = lambda: fed._transport._processes["b"]._process.kill()
     state = drive(fed, toys.train_free, config)
     # The commits on disk are those of rounds 5 and 10, when 4 and 9 totals are known: b is absent in between.
     both, absent = [3 * (i + 1) for i in range(4)], [2 * (i + 1) for i in range(4, 9)]
@@ -214,13 +214,13 @@ def test_a_late_answer_does_not_send_the_run_back(tmp_path, worded, engine):
         rounds.append(facts["round"])
         assert len(rounds) < 30, "the run goes back for ever"
 
-    fed = Handle("run", run.carrier(engine, 3), run.journal(), Terms(), observe)
+    fed = Handle("run", run.transport(engine, 3), run.journal(), Terms(), observe)
     fed.each(toys.weigh, Nothing())  # processes have started
     fed.terms = Terms(timeout=0.6)
     try:
         state = drive(fed, toys.train_free, {"rounds": 12, "durable": 50, "late": (4, 8)})
     finally:
-        fed._carrier.close()
+        fed._transport.close()
     assert rounds == list(range(1, 14))
     assert [int(t) for t in state.totals[:5]] == [3, 6, 9, 12, 10]  # in the fifth b is late
     assert 2 * 12 < state.totals[-1] <= 3 * 12 - 2  # it goes on from its last answer that counted
@@ -276,7 +276,7 @@ def test_old_answers_are_forgotten_but_state_remains(handle):
         fed.commit(Nothing())
     files = sorted((fed.test_run.party_directory("a") / "answers").iterdir())
     assert len(files) <= 6
-    assert House(fed.test_run.party_directory("a")).answers.state.seen == 6
+    assert PartyHost(fed.test_run.party_directory("a")).answers.state.seen == 6
 
 
 @pytest.mark.parametrize("engine", ["local", "processes"])
@@ -296,4 +296,4 @@ def test_policy_is_enforced_at_the_party(handle):
     assert list(fed.each(toys.count_free, Nothing())) == ["a", "c"]
     assert "allow_clear" in warnings[0]
     assert PolicyRefusal("x", "y").rule == "x"
-    assert House(home).ledger.releases() == []
+    assert PartyHost(home).ledger.releases() == []

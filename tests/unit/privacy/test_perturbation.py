@@ -9,7 +9,17 @@ from tertulia.errors import ConfigError, Unreleased
 from tertulia.kernels.reports.channel import Channel
 from tertulia.privacy.accounting import spent
 from tertulia.privacy.mechanisms import Adjacency, Unit
-from tertulia.privacy.perturbation import HM_UNIT, Perturbation, cover, delta_at, exact, heads, honest, hybrid, law
+from tertulia.privacy.perturbation import (
+    HM_UNIT,
+    Perturbation,
+    cover,
+    delta_at,
+    exact,
+    heads,
+    hybrid,
+    law,
+    real_finding,
+)
 from tertulia.privacy.releases import Release
 from tertulia.privacy.users import UserReports, UserTuples, pure
 
@@ -34,7 +44,7 @@ def test_theorem_1_is_false(epsilon, claimed_delta, true):
     assert delta_at(told, epsilon) == pytest.approx(true, abs=5e-4)
     assert delta_at(told, epsilon) > claimed_delta
     assert exact(told) == (math.inf, pytest.approx(true, abs=5e-4))  # no epsilon can do with less
-    finding = honest(rrp, PHI, HALVES)
+    finding = real_finding(rrp, PHI, HALVES)
     assert finding.delta == pytest.approx(delta_at(told, epsilon))
     assert (finding.uncovered, finding.epsilon) == (2, math.inf)
 
@@ -50,7 +60,7 @@ def test_theorem_1_is_false_even_where_no_word_is_deserted_by_all():
     assert never == 0
     assert epsilon > 10 > rrp.epsilon
     assert delta_at(told, 7.5) > 0.2
-    finding = honest(rrp, phi, theta)
+    finding = real_finding(rrp, phi, theta)
     assert finding.epsilon == pytest.approx(epsilon)
     assert finding.delta == pytest.approx(delta_at(told, 7.5))
 

@@ -8,21 +8,21 @@ from scipy.stats import norm
 
 from tertulia.errors import ConfigError
 from tertulia.privacy.accounting import Loss, compose
-from tertulia.privacy.gaussian import epsilon_of, honest, moments_epsilon, mu_of, sigma_for, theorem_epsilon
+from tertulia.privacy.gaussian import epsilon_of, moments_epsilon, mu_of, real_levels, sigma_for, theorem_epsilon
 from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.unit_counts import NoisyUnits, other_levels, paper_claim
 
 
 @pytest.mark.parametrize(("delta", "expected"), [(1e-5, 380), (1e-6, 392)])
 def test_the_papers_noise_costs_hundreds_at_token_level(delta, expected):
-    assert honest(0.25, 35, delta, tokens=100).token == pytest.approx(expected, abs=0.5)
+    assert real_levels(0.25, 35, delta, tokens=100).token == pytest.approx(expected, abs=0.5)
 
 
 def test_levels_grow_with_what_changes():
-    levels = honest(0.25, 35, 1e-6, tokens=400)
+    levels = real_levels(0.25, 35, 1e-6, tokens=400)
     assert levels.replaced == pytest.approx(718, abs=0.5)
     assert levels.document == pytest.approx(114_249, rel=1e-3)
-    assert honest(0.25, 35, 1e-6, tokens=400, repeats=3).document > levels.document
+    assert real_levels(0.25, 35, 1e-6, tokens=400, repeats=3).document > levels.document
 
 
 @pytest.mark.parametrize("mu", [0.05, 1.0, 6.0])
@@ -35,7 +35,7 @@ def test_epsilon_is_where_the_curve_of_gaussian_dp_meets_delta(mu):
 
 @pytest.mark.parametrize(("sigma", "rounds"), [(5.0, 35), (2.0, 10), (0.25, 35)])
 def test_the_accountants_stand_in_order(sigma, rounds):
-    exact = honest(sigma, rounds, 1e-6, tokens=1).token
+    exact = real_levels(sigma, rounds, 1e-6, tokens=1).token
     event = NoisyUnits("counts", sigma=sigma).charge()
     pld = compose([Loss(event, Adjacency.NULL_REPLACE, 1, rounds)], 1e-6)
     assert pld.accountant == "PLD"
@@ -44,22 +44,22 @@ def test_the_accountants_stand_in_order(sigma, rounds):
 
 
 def test_the_theorem_claims_too_little_where_the_paper_uses_it():
-    assert theorem_epsilon(0.25, 35, 1e-6) < honest(0.25, 35, 1e-6, tokens=1).token
-    assert theorem_epsilon(20, 35, 1e-6) > honest(20, 35, 1e-6, tokens=1).token  # where its proof holds, it does
+    assert theorem_epsilon(0.25, 35, 1e-6) < real_levels(0.25, 35, 1e-6, tokens=1).token
+    assert theorem_epsilon(20, 35, 1e-6) > real_levels(20, 35, 1e-6, tokens=1).token  # where its proof holds, it does
     assert paper_claim(0.25, 35, 1e-6).epsilon == pytest.approx(2 * math.sqrt(35 * math.log(1e6)) / 0.25)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 8.0, 392.0])
 def test_epsilon_picks_sigma_and_back(epsilon):
     sigma = sigma_for(epsilon, 1e-6, 35)
-    assert honest(sigma, 35, 1e-6, tokens=1).token == pytest.approx(epsilon, rel=1e-9)
+    assert real_levels(sigma, 35, 1e-6, tokens=1).token == pytest.approx(epsilon, rel=1e-9)
 
 
 def test_the_ledger_takes_all_words_of_a_document_to_move_one_count():
     event = NoisyUnits("counts", sigma=20.0).charge()
     ledger = compose([Loss(event, Adjacency.NULL_REPLACE, 5, 35)], 1e-6).epsilon
-    assert ledger == pytest.approx(honest(20.0, 35, 1e-6, tokens=5, repeats=5).document, rel=0.01)
-    assert ledger > honest(20.0, 35, 1e-6, tokens=5).document
+    assert ledger == pytest.approx(real_levels(20.0, 35, 1e-6, tokens=5, repeats=5).document, rel=0.01)
+    assert ledger > real_levels(20.0, 35, 1e-6, tokens=5).document
 
 
 def test_hardly_any_noise_lost_is_free():

@@ -125,22 +125,22 @@ def test_a_known_key_makes_everything_non_private(ledger):
     guarantee = ledger.spent(Unit.DOCUMENT, Adjacency.ADD_REMOVE, 1e-6)
     assert guarantee.epsilon == math.inf
     assert guarantee.assumptions == ("the noise key is fixed",) == tuple(ledger.marks())
-    assert ledger.table()[0].honest.epsilon == math.inf
+    assert ledger.table()[0].real.epsilon == math.inf
     assert len(ledger.releases()) == 1
 
 
-def test_the_table_sets_claimed_beside_honest(ledger):
+def test_the_table_sets_claimed_beside_real(ledger):
     for i in range(3):
         ledger.record(release(CLEAR, f"c{i}", i))
         ledger.record(release(DiscreteGaussian("moments", 1.0, 5.0), f"g{i}", i))
     ledger.record(release(Public("number of documents"), "n"))
     clear, gaussian, public = ledger.table(delta=1e-5)
-    assert (clear.claimed, clear.honest.epsilon, clear.releases) == (Claim(8.0, 0.0, "FTM sec. 3.1.1"), math.inf, 3)
+    assert (clear.claimed, clear.real.epsilon, clear.releases) == (Claim(8.0, 0.0, "FTM sec. 3.1.1"), math.inf, 3)
     assert clear.nbytes == 3 * 32
     assert gaussian.claimed is None
-    assert 1.0 < gaussian.honest.epsilon < 2.0
-    assert public.honest.epsilon == 0.0
-    assert "is public" in public.honest.assumptions[0]
+    assert 1.0 < gaussian.real.epsilon < 2.0
+    assert public.real.epsilon == 0.0
+    assert "is public" in public.real.assumptions[0]
     assert "1/1000" in str(ledger.table(delta=1e-2, population=1000)[1].vacuous)
 
 

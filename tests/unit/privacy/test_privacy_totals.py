@@ -39,10 +39,10 @@ def test_a_document_costs_as_its_length_says(ledger):
     ledger.record(release(KRR, "a"))
     ledger.record(release(Derived("topic-word counts", parents=("a",)), "b"))
     pure = table(ledger, 0.0, Lengths(63, 120))
-    assert {of: row["honest epsilon"] for of, row in pure.items()} == {
+    assert {of: row["real epsilon"] for of, row in pure.items()} == {
         "a word": "8", "an average document (63 words)": "504", "the longest document (120 words)": "960",
     }  # fmt: skip
-    assert float(table(ledger, 1e-6, Lengths(63, 120))["the longest document (120 words)"]["honest epsilon"]) == 687.5
+    assert float(table(ledger, 1e-6, Lengths(63, 120))["the longest document (120 words)"]["real epsilon"]) == 687.5
 
 
 def test_what_is_derived_costs_as_its_sources_and_nothing_twice(ledger):
@@ -54,11 +54,11 @@ def test_what_is_derived_costs_as_its_sources_and_nothing_twice(ledger):
     rows = {row.what: row for row in ledger.table(delta=0.0)}
     for what, sources in (("counts", ("reports of tokens",)), ("shares", ("number of documents", "reports of tokens"))):
         assert rows[what].sources == sources
-        assert rows[what].honest.epsilon == pytest.approx(8.0)
+        assert rows[what].real.epsilon == pytest.approx(8.0)
     assert (rows["counts"].unit, rows["counts"].adjacency) == (Unit.TOKEN, Adjacency.SUBSTITUTE)
-    assert "the lengths of documents are public" in rows["counts"].honest.assumptions
-    assert rows["sizes"].honest.epsilon == 0  # what is public is free, also when it is derived from
-    assert table(ledger, 0.0)["a word"]["honest epsilon"] == "8"
+    assert "the lengths of documents are public" in rows["counts"].real.assumptions
+    assert rows["sizes"].real.epsilon == 0  # what is public is free, also when it is derived from
+    assert table(ledger, 0.0)["a word"]["real epsilon"] == "8"
 
 
 def test_what_is_derived_from_several_rounds_of_noise_costs_all_of_them(ledger):
@@ -66,7 +66,7 @@ def test_what_is_derived_from_several_rounds_of_noise_costs_all_of_them(ledger):
         ledger.record(release(DiscreteLaplace("counts", 1, 0.5), name))
         ledger.record(release(Derived("model", parents=(name,)), f"{name}'"))
     (row,) = [row for row in ledger.table(delta=0.0) if row.what == "model"]
-    assert (row.honest.epsilon, row.unit, row.adjacency) == (1.5, Unit.DOCUMENT, Adjacency.ADD_REMOVE)
+    assert (row.real.epsilon, row.unit, row.adjacency) == (1.5, Unit.DOCUMENT, Adjacency.ADD_REMOVE)
 
 
 def test_clear_things_cost_everything_for_everybody(ledger):
@@ -74,20 +74,20 @@ def test_clear_things_cost_everything_for_everybody(ledger):
     ledger.record(release(Clear("scores"), "b"))
     rows = table(ledger, 1e-6, Lengths(5, 9))
     assert len(rows) == 3
-    assert all(row["honest epsilon"].startswith("infinite") for row in rows.values())
+    assert all(row["real epsilon"].startswith("infinite") for row in rows.values())
     assert all("scores left in the clear" in row["remarks"] for row in rows.values())
 
 
 def test_users_are_told_of_where_they_are_declared(ledger):
     ledger.record(release(KRR, "a"))
     assert "a user" not in table(ledger, 0.0, Lengths(5, 10))
-    assert table(ledger, 0.0, Lengths(5, 10), "max_documents_per_user = 3")["a user"]["honest epsilon"] == "240"
+    assert table(ledger, 0.0, Lengths(5, 10), "max_documents_per_user = 3")["a user"]["real epsilon"] == "240"
     ledger.record(release(UserReports("reports", channel=Channel("krr", 2.0, V=50), tokens=6), "u"))
     told = table(ledger, 0.0, Lengths(5, 10), "max_documents_per_user = 3")
-    assert told["a user"]["honest epsilon"] == "252"
-    assert told["a word"]["honest epsilon"] == "10"  # one report of each kind
-    assert told["an average document (5 words)"]["honest epsilon"] == "50"
-    assert told["the longest document (10 words)"]["honest epsilon"] == "92"  # of which only six are reported anew
+    assert told["a user"]["real epsilon"] == "252"
+    assert told["a word"]["real epsilon"] == "10"  # one report of each kind
+    assert told["an average document (5 words)"]["real epsilon"] == "50"
+    assert told["the longest document (10 words)"]["real epsilon"] == "92"  # of which only six are reported anew
 
 
 def test_lengths_are_those_of_training_documents_in_the_vocabulary():

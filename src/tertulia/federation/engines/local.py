@@ -9,26 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from tertulia.federation.party.host import House
+from tertulia.federation.party.host import PartyHost
 from tertulia.federation.types import PartyId
 
 
-class LocalCarrier:
-    """Carries frames to houses in this process."""
+class LocalTransport:
+    """Carries frames to parties in this process."""
 
-    def __init__(self, houses: Sequence[House], workers: int = 1) -> None:
-        self._houses = {house.rules.id: house for house in houses}
+    def __init__(self, hosts: Sequence[PartyHost], workers: int = 1) -> None:
+        self._hosts = {host.rules.id: host for host in hosts}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="party")
 
     @property
     def parties(self) -> list[PartyId]:
         """The parties in the order in which they were given."""
-        return list(self._houses)
+        return list(self._hosts)
 
     def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
         """Ask all; who is late counts as silent, and its answer is voided when it is asked again."""
         futures: dict[PartyId, Future[bytes]] = {
-            party: self._pool.submit(self._houses[party].answer, frame) for party, frame in frames.items()
+            party: self._pool.submit(self._hosts[party].answer, frame) for party, frame in frames.items()
         }
         wait(futures.values(), timeout)
         return {party: future.result() for party, future in futures.items() if future.done()}

@@ -109,7 +109,7 @@ class _PartyProcess:
         self._hang_up(self._process.stdout)
 
 
-class ProcessCarrier:
+class ProcessTransport:
     """Carries frames to party processes."""
 
     def __init__(self, directories: Mapping[PartyId, Path]) -> None:
@@ -155,7 +155,7 @@ def serve(directory: Path) -> None:
     """The life of a party's process: answer what is asked until the pipe closes."""
     from tertulia.federation.codec import encode
     from tertulia.federation.messages import Answer
-    from tertulia.federation.party.host import House
+    from tertulia.federation.party.host import PartyHost
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
     # Whatever a library prints must not end up among the frames.
@@ -164,7 +164,7 @@ def serve(directory: Path) -> None:
     # When a server is killed, its parties still end the step that they are in.
     with holding(directory, wait=lambda text: print(text, file=sys.stderr)):
         try:
-            answer = House(directory).answer
+            answer = PartyHost(directory).answer
         except TertuliaError as error:  # a broken policy, say: told in answer to whatever is asked
             failure = encode(Answer("failed", f"{type(error).__name__}: {error}", None))
             answer = lambda frame: failure  # noqa: E731

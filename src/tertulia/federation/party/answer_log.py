@@ -1,7 +1,7 @@
 """A party's memory of what it answered: its state and its replies, one atomic file an answer.
 
 State after an answer and the answer itself are stored together, so that after `kill -9` the party either has both or
-neither. A repeated question gets the stored bytes: noise is never drawn twice. Answers that need not survive a crash
+neither. A repeated question gets the stored bytes: noise is never drawn twice. AnswerLog that need not survive a crash
 (free of charge, in methods with thousands of tiny steps) stay in memory until the next durable commit: the last, and
 the one before it, to which the party returns when the last came too late and did not count.
 """
@@ -30,7 +30,7 @@ class Entry:
     state_at: Place  # whose file holds the state after this answer: its own, unless the step left the state as it was
 
 
-class Answers:
+class AnswerLog:
     """The log of answers in a party's directory, oldest first."""
 
     def __init__(self, directory: Path, *, durable: bool = True) -> None:

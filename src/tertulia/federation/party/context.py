@@ -20,7 +20,7 @@ from tertulia.privacy.ledger import Release
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public
 
 if TYPE_CHECKING:
-    from tertulia.federation.party.host import House
+    from tertulia.federation.party.host import PartyHost
 
 
 class Released(np.ndarray[Any, np.dtype[Any]]):
@@ -40,11 +40,11 @@ def fingerprint(corpus: Corpus) -> str:
     return digest.hexdigest()
 
 
-class Visit:
+class StepContext:
     """The `Party` that a step sees."""
 
-    def __init__(self, house: House, question: Question, ask: Ask) -> None:
-        self._house = house
+    def __init__(self, host: PartyHost, question: Question, ask: Ask) -> None:
+        self._host = host
         self._question = question
         self._ask = ask
         self._count = 0
@@ -53,24 +53,24 @@ class Visit:
     @property
     def id(self) -> PartyId:
         """The party's name."""
-        return self._house.rules.id
+        return self._host.rules.id
 
     @property
     def seed(self) -> int:
         """The key of the model's randomness for this question."""
-        return self._house.seed(self._question)
+        return self._host.seed(self._question)
 
     def documents(self, vocabulary: Vocabulary | None = None, part: str = "train") -> Corpus:
         """The training, held-out or validation documents, over an agreed vocabulary or over the party's own words."""
-        return self._house.documents(vocabulary, part)
+        return self._host.documents(vocabulary, part)
 
     def setting(self, name: str, default: Any) -> Any:
         """The party's own choice, else the server's."""
-        return self._house.rules.settings.get(name, default)
+        return self._host.rules.settings.get(name, default)
 
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """Check the policy, charge the ledger on disk, and only then let `x` through the mechanism."""
-        house, question = self._house, self._question
+        host, question = self._host, self._question
         x = np.asarray(x)
         round_, ordinal = question.place
         # A repeat of this question gives the same id, hence the same charge and the same noise; a changed question
@@ -82,9 +82,9 @@ class Visit:
             step=self._ask.step, verb=self._ask.verb, message_hash=question.hash, x=x,
         )  # fmt: skip
         noisy = not isinstance(mechanism, Clear | Public | Derived)
-        house.ledger.record(release, house.policy, sync=noisy or question.durable)
+        host.ledger.record(release, host.policy, sync=noisy or question.durable)
         self.charged = self.charged or noisy
-        noise = house.noise_key.stream(question.run, release_id, question.hash)
+        noise = host.noise_key.stream(question.run, release_id, question.hash)
         released = np.array(mechanism.apply(x, noise)).view(Released)
         released.release_id = release_id
         released.flags.writeable = False
@@ -92,34 +92,34 @@ class Visit:
 
     def randomise(self, corpus: Corpus, mechanism: Mechanism) -> Randomness:
         """Charge for noisy reports of tokens, once for each ledger, and give the key that regenerates them."""
-        house = self._house
+        host = self._host
         corpus_id = fingerprint(corpus)
         release_id = f"reports/{self.id}/{corpus_id}/{mechanism.name}/{json.dumps(mechanism.params(), sort_keys=True)}"
         release = Release.of(
             mechanism, id=release_id, party=self.id, round=0, step="reports", verb="reports", message_hash="",
             x=corpus.words,
         )  # fmt: skip
-        house.ledger.record(release, house.policy)
-        key = hashlib.blake2b(release_id.encode(), key=house.noise_key.key, person=b"tertulia-report", digest_size=32)
+        host.ledger.record(release, host.policy)
+        key = hashlib.blake2b(release_id.encode(), key=host.noise_key.key, person=b"tertulia-report", digest_size=32)
         return Randomness(release_id, key.digest(), corpus_id)
 
     def notice(self, text: str) -> None:
         """Tell the party's own people something."""
-        self._house.notice(text)
+        self._host.notice(text)
 
     def keep(self, name: str, **arrays: Array) -> None:
         """Store arrays in the party's own directory."""
-        directory = self._house.directory / "kept"
+        directory = self._host.directory / "kept"
         directory.mkdir(exist_ok=True)
         path = directory / f"{name}.safetensors"
-        atomic_write(path, with_checksum(encode(arrays)), durable=self._house.rules.durable)
+        atomic_write(path, with_checksum(encode(arrays)), durable=self._host.rules.durable)
 
     def kept(self, name: str) -> dict[str, Array]:
         """What `keep` stored."""
-        arrays: dict[str, Array] = decode(read_checked(self._house.directory / "kept" / f"{name}.safetensors"))
+        arrays: dict[str, Array] = decode(read_checked(self._host.directory / "kept" / f"{name}.safetensors"))
         return arrays
 
-    def seal(self, reply: Any) -> Any:
+    def prepare_reply(self, reply: Any) -> Any:
         """Make a reply ready to leave: every field released; for `mean`, multiplied by its weight here at home."""
         fields = {f.name: getattr(reply, f.name) for f in dataclasses.fields(reply)}
         for name, value in fields.items():

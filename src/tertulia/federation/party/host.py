@@ -21,8 +21,8 @@ from tertulia.errors import ConfigError, InputError, Missed, PolicyRefusal, Tert
 from tertulia.federation import faults
 from tertulia.federation.codec import encode
 from tertulia.federation.messages import Answer, Question
-from tertulia.federation.party.answer_log import Answers
-from tertulia.federation.party.context import Visit
+from tertulia.federation.party.answer_log import AnswerLog
+from tertulia.federation.party.context import StepContext
 from tertulia.federation.types import PartyId, step_named
 from tertulia.privacy.ledger import Ledger
 from tertulia.privacy.noise import NoiseKey
@@ -32,7 +32,7 @@ _PARTS_KEPT = 4
 
 
 @dataclass(frozen=True)
-class HouseRules:
+class PartyConfig:
     """What a party's directory says of it (`party.json`)."""
 
     id: PartyId
@@ -57,7 +57,7 @@ class HouseRules:
         return Path(self.home or directory) / "ledger.sqlite"
 
     @classmethod
-    def load(cls, directory: Path) -> HouseRules:
+    def load(cls, directory: Path) -> PartyConfig:
         """Read `party.json`."""
         try:
             fields = json.loads((directory / "party.json").read_text())
@@ -75,17 +75,17 @@ def parts_of(corpus: Corpus, heldout: float, validation: float = 0.0) -> dict[st
     return {"train": train, "heldout": scored, "validation": chosen_by}
 
 
-class House:
+class PartyHost:
     """A party's side of the federation."""
 
     def __init__(self, directory: Path, corpus: Corpus | None = None) -> None:
         self.directory = directory
-        self.rules = HouseRules.load(directory)
+        self.rules = PartyConfig.load(directory)
         for module in self.rules.methods:
             importlib.import_module(module)
         self.policy = Policy.load(directory / "policy.toml") if (directory / "policy.toml").exists() else Policy()
         self.policy.check_home(self.rules.id, self.rules.home)
-        self.answers = Answers(directory / "answers", durable=self.rules.durable)
+        self.answers = AnswerLog(directory / "answers", durable=self.rules.durable)
         self._given = corpus
         self._encoded: dict[tuple[str, str], Corpus] = {}
         self._lock = threading.Lock()  # one question at a time, also when an earlier one has timed out
@@ -122,7 +122,7 @@ class House:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """What left this house."""
+        """What left this party."""
         ledger = Ledger(self.rules.ledger_path(self.directory), durable=self.rules.durable)
         if self.rules.noise_key is not None:
             ledger.mark_non_private("the noise key is fixed")
@@ -141,7 +141,7 @@ class House:
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
     def answer(self, frame: bytes) -> bytes:
-        """Answer a question; whatever goes wrong stays in this house's log but for its name."""
+        """Answer a question; whatever goes wrong stays in this party's log but for its name."""
         with self._lock:
             try:
                 return self._answer(Question.from_bytes(frame))
@@ -175,11 +175,11 @@ class House:
 
     def _run(self, question: Question) -> bytes:
         ask = question.ask()
-        visit = Visit(self, question, ask)
+        context = StepContext(self, question, ask)
         faults.point("party.before_step")
-        state, reply = step_named(ask.step)(visit, self.answers.state, ask.message)
-        answer = encode(Answer("ok", "", visit.seal(reply)))
-        durable = question.durable or visit.charged
+        state, reply = step_named(ask.step)(context, self.answers.state, ask.message)
+        answer = encode(Answer("ok", "", context.prepare_reply(reply)))
+        durable = question.durable or context.charged
         self.answers.add(question.place, question.hash, state, answer, durable=durable)
         faults.point("party.before_reply")
         return answer

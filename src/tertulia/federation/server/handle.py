@@ -1,7 +1,7 @@
 """The `Federation` handle: everything that is not the algorithm and not the transport, once for all engines.
 
 It numbers questions, leaves out who is absent, counts bytes, combines replies in party order, checks the quorum and
-commits. An engine only carries frames (`Carrier`).
+commits. An engine only carries frames (`Transport`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ State = TypeVar("State")
 _NEW_RUN = Commit(round=0, state=None, answered={}, history=())
 
 
-class Carrier(Protocol):
+class Transport(Protocol):
     """What an engine has to do: carry frames and say who is there."""
 
     @property
@@ -61,14 +61,14 @@ class Handle:
     def __init__(
         self,
         run: str,
-        carrier: Carrier,
+        transport: Transport,
         journal: Journal,
         terms: Terms | None = None,
         observe: Callable[[str, Mapping[str, Any]], None] | None = None,
     ) -> None:
         self.run = run
         self.terms = terms or Terms()
-        self._carrier = carrier
+        self._transport = transport
         self._journal = journal
         self._observe = observe or (lambda kind, facts: None)
         self._started = time.monotonic()
@@ -84,7 +84,7 @@ class Handle:
     def parties(self) -> list[PartyId]:
         """The members of this round."""
         member = self.terms.membership
-        return [p for p in self._carrier.parties if member.get(p, Membership()).present(self.round)]
+        return [p for p in self._transport.parties if member.get(p, Membership()).present(self.round)]
 
     @property
     def answered(self) -> list[PartyId]:
@@ -148,13 +148,13 @@ class Handle:
 
     def _flush_parties(self) -> None:
         """Have the parties put their last answers on disk; one that died since has lost its own."""
-        reachable = set(self._carrier.parties) - self._left_out
+        reachable = set(self._transport.parties) - self._left_out
         frames = {
             party: Question(self.run, (self.round, 0), previous, self._safe, True, b"").to_bytes()
             for party, previous in self._answered.items()
             if party in reachable
         }
-        answers = self._carrier.ask(frames, self.terms.timeout)
+        answers = self._transport.ask(frames, self.terms.timeout)
         behind = [party for party, answer in answers.items() if decode(answer).kind == "behind"]
         if behind:
             self._roll_back(behind)
@@ -229,7 +229,7 @@ class Handle:
             for p, b in bodies.items()
         }
         faults.point("server.before_ask")
-        received = self._carrier.ask(frames, self.terms.timeout)
+        received = self._transport.ask(frames, self.terms.timeout)
         faults.point("server.after_ask")
         for party, frame in frames.items():
             count = self._bytes.setdefault(party, [0, 0])

@@ -21,7 +21,7 @@ from tertulia.kernels.fedlda.packing import packed_bytes, ranks
 from tertulia.kernels.fedlda.tuples import Sent
 from tertulia.kernels.fedlda.users import Sampler, chances
 from tertulia.privacy.mechanisms import Clear, Mechanism, Unit
-from tertulia.privacy.perturbation import Kind, Perturbation, covered, heads, honest, hybrid
+from tertulia.privacy.perturbation import Kind, Perturbation, covered, heads, hybrid, real_finding
 from tertulia.privacy.users import UserTuples
 
 TUPLES = "users' tuples"
@@ -213,7 +213,7 @@ def finding(how: Perturbation, phi: Array, shares: F64, once: bool) -> str:
         return f"{whose}: epsilon {how.epsilon:g}"
     if how.kind == "tkrr":
         return f"{whose}: epsilon {how.epsilon:g}; told are {int(covered(phi, how.delta).sum())} of {V} words"
-    true = honest(how, phi, shares)
+    true = real_finding(how, phi, shares)
     epsilon = "no epsilon" if math.isinf(true.epsilon) else f"epsilon {true.epsilon:.1f}"
     return (
         f"theorem 1 fails for {true.broken} of {V} words, {true.uncovered} are in no topic's head; {whose}, of a user "
