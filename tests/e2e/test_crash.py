@@ -20,8 +20,9 @@ import toys  # noqa: F401 - its messages are in the commits that we read
 from tertulia.corpus import Corpus
 from tertulia.federation.codec import encode
 from tertulia.federation.party.host import PartyHost
-from tertulia.method_settings import FTMSettings, GFedNTMSettings
-from tertulia.methods import ftm, gfedntm  # noqa: F401 - likewise
+from tertulia.methods import FTMSettings, GFedNTMSettings
+from tertulia.methods.ftm import method as ftm  # noqa: F401 - likewise
+from tertulia.methods.gfedntm import method as gfedntm  # noqa: F401 - likewise
 from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import begin
 from tertulia.runs.layout import Run

@@ -6,8 +6,8 @@ import torch
 
 import tertulia as tt
 from tertulia.federation.types import step_name
-from tertulia.method_settings import GFedNTMSettings
-from tertulia.methods import gfedntm
+from tertulia.methods.gfedntm import method as gfedntm
+from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models.neural.convergence import stalled
 from tertulia.privacy.ledger import Ledger
 from tertulia.runs.layout import Run

@@ -11,8 +11,8 @@ from tertulia._disk import read_checked
 from tertulia.errors import ConfigError, QuorumError
 from tertulia.federation.codec import decode
 from tertulia.federation.party.context import StepContext
-from tertulia.methods import ftm
 from tertulia.methods.ftm import local
+from tertulia.methods.ftm import method as ftm
 from tertulia.methods.ftm.merging import compose
 from tertulia.privacy.channels import guarantee
 from tertulia.privacy.mechanisms import Adjacency

@@ -8,7 +8,7 @@ import pytest
 
 import tertulia as tt
 from tertulia.cli.main import main
-from tertulia.methods import ftm
+from tertulia.methods.ftm import method as ftm
 from tertulia.runs.layout import Run
 from tertulia.view.reports import disclosure_rows, privacy_rows
 

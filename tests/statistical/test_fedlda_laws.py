@@ -10,7 +10,7 @@ from scipy import stats
 from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.users import broadcast_phi, resample
 from tertulia.kernels.reports import Channel, reports
-from tertulia.method_settings import FedLDASettings
+from tertulia.methods.fedlda.settings import FedLDASettings
 from tertulia.methods.fedlda.users import Shard, Telling, UserTerms, newcomers, perturbed
 from tertulia.privacy.perturbation import HM_UNIT, hybrid, law
 

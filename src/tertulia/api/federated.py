@@ -19,7 +19,7 @@ import numpy as np
 from tertulia.corpus import Corpus, TextOptions, Vocabulary, propose
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import ConfigError, InputError
-from tertulia.method_settings import (
+from tertulia.methods import (
     AloneSettings,
     ConsensusSettings,
     CustomSettings,
@@ -29,10 +29,10 @@ from tertulia.method_settings import (
     MethodSettings,
     PCTDSettings,
 )
+from tertulia.methods.common.settings import Explained, VocabularySettings
 from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import Observer, begin, finish
 from tertulia.runs.results import FederatedTopics
-from tertulia.settings import Explained, VocabularySettings
 
 
 class FTM(Explained, FTMSettings):

@@ -19,8 +19,8 @@ from tertulia.api.federated import chosen_words
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import ConfigError, InputError
+from tertulia.methods.common.settings import Explained, Positive, VocabularySettings
 from tertulia.models import Topics
-from tertulia.settings import Explained, Positive, VocabularySettings
 
 
 class LDA(Explained):

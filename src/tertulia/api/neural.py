@@ -16,9 +16,9 @@ from tertulia.api.federated import chosen_words
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import InputError
-from tertulia.method_settings import NeuralSettings
+from tertulia.methods.common.settings import Explained, Positive
+from tertulia.methods.gfedntm.settings import NeuralSettings
 from tertulia.models import Topics
-from tertulia.settings import Explained, Positive
 
 if TYPE_CHECKING:
     from tertulia.models.neural.network import Kind

@@ -24,8 +24,8 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, InputError
-from tertulia.method_settings import ConsensusSettings, FTMSettings, GFedNTMSettings, LDASettings, Method
-from tertulia.settings import Explained, Positive, Settings, Share
+from tertulia.methods import ConsensusSettings, FTMSettings, GFedNTMSettings, Method
+from tertulia.methods.common.settings import Explained, LDASettings, Positive, Settings, Share
 
 PartyName = Annotated[str, Field(min_length=1)]
 

@@ -17,7 +17,7 @@ from tertulia.federation.codec import decode
 from tertulia.federation.party.host import PartyConfig
 from tertulia.federation.server.handle import Handle, Terms
 from tertulia.federation.server.membership import Dropouts, Membership
-from tertulia.method_settings import ConsensusSettings, CustomSettings
+from tertulia.methods import MODULES, ConsensusSettings, CustomSettings
 from tertulia.methods.common import choosing
 from tertulia.methods.common.result import Trained
 from tertulia.models import Topics
@@ -29,21 +29,12 @@ from tertulia.runs.results import FederatedTopics
 from tertulia.runs.sources import POOLED, pooled, sources_of
 
 Observer = Callable[[str, Mapping[str, Any]], None]  # told of each "round" and each "warning"
-METHODS = {
-    "ftm": "tertulia.methods.ftm",
-    "consensus": "tertulia.methods.consensus",
-    "pctd": "tertulia.methods.pctd",
-    "fedlda": "tertulia.methods.fedlda",
-    "gfedntm": "tertulia.methods.gfedntm",
-    "alone": "tertulia.methods.baselines",
-    "centralised": "tertulia.methods.baselines",
-}
 
 
 def module_of(settings: RunSettings) -> str:
     """The module that holds a method's steps."""
     method = settings.method
-    return method.module if isinstance(method, CustomSettings) else METHODS[method.name]
+    return method.module if isinstance(method, CustomSettings) else MODULES[method.name]
 
 
 def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *, durable: bool = True) -> Run:

@@ -21,7 +21,8 @@ import numpy as np
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import ConfigError
-from tertulia.method_settings import AloneSettings, FTMSettings, GFedNTMSettings, LDASettings
+from tertulia.methods import AloneSettings, FTMSettings, GFedNTMSettings
+from tertulia.methods.common.settings import LDASettings
 from tertulia.metrics.diversity import topic_diversity
 from tertulia.metrics.perplexity import completion, unigram
 from tertulia.models import Topics

@@ -15,7 +15,7 @@ from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import InputError, PolicyRefusal
 from tertulia.federation.party.host import parts_of
 from tertulia.federation.types import Planned
-from tertulia.method_settings import CustomSettings
+from tertulia.methods import CustomSettings
 from tertulia.methods.common.vocabulary import propose_words, words_of_one_document
 from tertulia.models import Topics
 from tertulia.privacy.accounting import spent

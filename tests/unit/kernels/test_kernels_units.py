@@ -6,7 +6,7 @@ import pytest
 from tertulia.corpus import Corpus
 from tertulia.errors import InputError
 from tertulia.kernels.pctd import units
-from tertulia.methods.pctd import maximise
+from tertulia.methods.pctd.method import maximise
 
 TEXTS = ["Sun rain sun wind. Storm hail.", "", "Rain rain. Wind wind wind wind wind", "storm"]
 CORPUS = Corpus.from_texts(TEXTS)

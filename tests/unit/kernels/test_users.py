@@ -7,7 +7,7 @@ from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import InputError
 from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.users import broadcast_phi, resample
-from tertulia.method_settings import FedLDASettings
+from tertulia.methods.fedlda.settings import FedLDASettings
 from tertulia.methods.fedlda.users import arrived, finding, newcomers, present, shard_of
 from tertulia.privacy.perturbation import Perturbation
 

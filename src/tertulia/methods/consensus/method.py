@@ -29,9 +29,9 @@ from tertulia.kernels.lda import together
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
-from tertulia.methods.ftm import DOCUMENTS, Task, train_local
 from tertulia.methods.ftm.local import PrivacyTerms, Training, as_asked, evaluates, planned_reports, reported
 from tertulia.methods.ftm.merging import cluster
+from tertulia.methods.ftm.method import DOCUMENTS, Task, train_local
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 

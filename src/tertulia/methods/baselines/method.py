@@ -14,8 +14,8 @@ from tertulia.corpus import Vocabulary
 from tertulia.federation.types import Federation, PartyId, Planned, message
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
-from tertulia.methods.ftm import DOCUMENTS, SizedModel, Task, train_local
 from tertulia.methods.ftm.local import SIZES, WHAT, TrainingTerms, in_clear
+from tertulia.methods.ftm.method import DOCUMENTS, SizedModel, Task, train_local
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear
 

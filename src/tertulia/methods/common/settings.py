@@ -71,3 +71,46 @@ class VocabularySettings(Settings):
 
             return public(value).words
         return value
+
+
+class LDASettings(Settings):
+    """Settings of every method that samples LDA."""
+
+    topics: Positive = 20
+    sweeps: Positive = 50
+    alpha: float = Field(default=5.0, gt=0)  # the sum of theta's Dirichlet prior over all topics
+    beta: float = Field(default=0.01, gt=0)
+    learn_alpha: bool = False  # not in a federation
+    sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = "auto"
+    model: Literal["lda", "sentence"] = "lda"
+    vocabulary: VocabularySettings = VocabularySettings()
+
+    @field_validator("learn_alpha")
+    @classmethod
+    def _alpha_is_given(cls, value: bool) -> bool:
+        if value:
+            raise ValueError(
+                "each party would learn an alpha of its own, which nobody hears of; give `alpha`, or learn it on one "
+                "machine with tt.LDA(learn_alpha=True)"
+            )
+        return value
+
+
+class PrivateSettings(LDASettings):
+    """Settings of methods that can keep tokens private."""
+
+    mode: Literal["clear", "paper", "sound"] = "clear"
+    channel: Literal["laplace", "krr", "subset"] = "krr"  # of `sound`; `paper` is Laplace
+    epsilon: float | None = Field(default=None, gt=0)  # of one token; for `sound` by substitution
+    tau: float = Field(default=0.2, ge=0, lt=1)  # the threshold of Laplace reports
+    evaluate: bool | None = None  # None: unless the mode is sound, where scores would leave in clear
+
+    @model_validator(mode="after")
+    def _private_modes(self) -> PrivateSettings:
+        if (self.mode == "clear") == (self.epsilon is not None):
+            raise ValueError("an epsilon goes with mode 'paper' or 'sound', and these need one")
+        if self.mode == "sound" and self.vocabulary.mode != "public":
+            raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals tell words")
+        if self.mode == "sound" and self.sampler == "warp" and self.channel != "krr":
+            raise ValueError("sampler 'warp' in mode 'sound' needs reports of one word each: channel = 'krr'")
+        return self

@@ -1,0 +1,1 @@
+"""Each party alone, and all documents in one place."""

@@ -1,0 +1,1 @@
+"""Consensus: merge once, then count together."""

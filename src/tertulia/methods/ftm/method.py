@@ -1,0 +1,223 @@
+"""FTM: Federated Topic Modeling (Jiang, Song, Tong et al., CIKM 2019) and iFTM (Jiang, Tong, Song et al., TIST 2021).
+
+Each party trains LDA on its own documents and pushes the topic-wise normalised model; the server merges similar topics
+into a global model and composes from it a new start for each party. Parties may have different numbers of topics.
+Equation and algorithm numbers are iFTM's; what a party computes, in each privacy mode, is in `local`. Topic-wise
+normalisation hides nothing but the row totals; the papers call it an encryption, which it is not. Topics are merged
+one to one (`alignment`); in mode `paper`, or where `merge` says so, by the papers' union-find (`merging`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from tertulia._arrays import F64, Array
+from tertulia.corpus import Vocabulary
+from tertulia.errors import ConfigError, InputError
+from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
+from tertulia.methods.common.evaluation import SCORE, perplexity, score
+from tertulia.methods.common.result import Trained
+from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
+from tertulia.methods.ftm.alignment import XI, align, warn_of_merge
+from tertulia.methods.ftm.local import SIZES, PrivacyTerms, Training, as_asked, evaluates, planned_reports
+from tertulia.methods.ftm.local import train as train_party
+from tertulia.methods.ftm.merging import Merged, accepted, compose, integrate
+from tertulia.models import Topics
+from tertulia.privacy.mechanisms import Public
+
+DOCUMENTS = Public("number of documents")
+TOP_WORDS = 50  # L of a party that has a xi of its own, but no L
+
+
+class FTMTerms(PrivacyTerms, Protocol):
+    """What a run's settings say about the method."""
+
+    rounds: int  # global iterations
+    merge: Literal["one-to-one", "union-find"] | None  # None: one-to-one, in mode paper union-find
+    min_similarity: float | None  # xi; None: calibrated, of union-find the papers'
+    top_words: int  # L
+    literal_compose: bool | None  # None: in mode paper
+    vocabulary: VocabularyTerms
+
+
+@message
+class Task:
+    """What the server asks of a party in a global iteration."""
+
+    words: tuple[str, ...]
+    training: Training
+    model: Array | None  # [K_p, V] the composed local model; None in a party's first round
+    sizes: bool  # whether topic sizes are wanted, too
+
+
+@message
+class LocalModel:
+    """What a party pushes: M^_p, and how many documents stand behind it."""
+
+    topic_word: Array  # [K_p, V]
+    documents: Array  # scalar
+
+
+@message
+class SizedModel(LocalModel):
+    """The same, and how many tokens stand behind each topic."""
+
+    sizes: Array  # [K_p]
+
+
+@message
+class Chain:
+    """What a party keeps between rounds."""
+
+    z: Array  # topics of tokens, or of sentences
+    topic_word: Array  # [K_p, V] what it pushed
+
+
+@message
+class ComposedModel:
+    """A party's own result."""
+
+    topic_word: Array  # [K_p, V]
+
+
+@message
+class State:
+    """What the server keeps between rounds."""
+
+    round: int
+    words: tuple[str, ...]
+    models: dict[PartyId, LocalModel]  # the last that each party pushed, in order of first arrival
+    composed: dict[PartyId, Array]
+    topic_word: Array | None  # [T, V] the global model M*
+    sizes: Array | None  # [T] tokens behind each global topic, if parties tell
+
+
+@step
+def train_local(party: Party, state: Chain | None, ask: Task) -> tuple[Chain, LocalModel]:
+    """Algorithms 1 and 2: local sweeps, then push the normalised model."""
+    corpus = party.documents(Vocabulary(ask.words))
+    if corpus.n_tokens == 0:
+        raise InputError(
+            f"no word of party '{party.id}' is in the agreed vocabulary: check its language, or use 'union'"
+        )
+    # A party without state is new, whatever the round.
+    start = None if state is None or ask.model is None else _taken_over(party, state, ask.model)
+    local = train_party(party, corpus, start, ask.training)
+    pushed = local.topic_word.astype(np.float32)  # line 24 and topic-wise normalisation
+    model = LocalModel(party.release(pushed, local.way_out), party.release(np.array(corpus.n_documents), DOCUMENTS))
+    if ask.sizes:
+        sizes = party.release(local.sizes, replace(local.way_out, what=SIZES))
+        model = SizedModel(model.topic_word, model.documents, sizes)
+    return Chain(local.z, pushed), model
+
+
+@step
+def keep_composed(party: Party, state: Chain | None, ask: ComposedModel) -> tuple[Chain | None, Nothing]:
+    """Store the composed local model at its party."""
+    party.keep("composed", topic_word=ask.topic_word if state is None else _taken_over(party, state, ask.topic_word))
+    return state, Nothing()
+
+
+def _taken_over(party: Party, own: Chain, composed: Array) -> Array:
+    """The composed model, but for topics that the party's own xi and L, if it has any, do not find similar enough."""
+    xi, top = party.setting("min_similarity", 0.0), party.setting("top_words", TOP_WORDS)
+    return accepted(composed, own.topic_word, xi, top) if xi else composed
+
+
+def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trained:
+    """Algorithm 5: the workflow of global iterations."""
+    if state is None:
+        vocabulary = agree(fed, config.vocabulary)
+        _check_topics(config.topics, len(vocabulary))
+        state = fed.commit(State(0, vocabulary.words, {}, {}, None, None))
+    while state.round < config.rounds:
+        pushed = fed.each(train_local, {party: _task(config, state, party) for party in fed.parties})
+        models = {**state.models, **pushed}  # an absent party's last model takes part
+        merged = _merged(config, models)
+        M, composed = merged.topic_word, _composed(config, merged, models)
+        scores: dict[str, Any] = {"topics": len(M)}
+        if evaluates(config):
+            scores["perplexity"] = perplexity(fed, state.words, M, _alpha(config, len(M)))
+        sizes = _sizes(models, merged.part_of)
+        state = fed.commit(State(state.round + 1, state.words, models, composed, M, sizes), **scores)
+    assert state.topic_word is not None
+    warn_of_merge(len(state.topic_word), [len(model.topic_word) for model in state.models.values()])
+    fed.each(keep_composed, {p: ComposedModel(state.composed[p]) for p in fed.parties if p in state.composed})
+    return _result(config, state)
+
+
+def _chains(config: FTMTerms) -> bool:
+    """Whether to merge as the papers do."""
+    return (config.merge or ("union-find" if config.mode == "paper" else "one-to-one")) == "union-find"
+
+
+def _merged(config: FTMTerms, models: dict[PartyId, LocalModel]) -> Merged:
+    """The global model: topics one to one, or by Algorithm 3."""
+    local = [(model.topic_word, int(model.documents)) for model in models.values()]
+    if _chains(config):
+        return integrate(local, config.min_similarity or XI, config.top_words)
+    return align(local, config.min_similarity, config.top_words)
+
+
+def _composed(config: FTMTerms, merged: Merged, models: dict[PartyId, LocalModel]) -> dict[PartyId, Array]:
+    """Each party's next start: the global topics that its own went into, or those of Algorithm 4."""
+    M, _, part_of = merged
+    if _chains(config):
+        xi, top, literal = config.min_similarity or XI, config.top_words, _literal(config)
+        return {party: compose(M, model.topic_word, xi, top, literal=literal) for party, model in models.items()}
+    ends = np.cumsum([len(model.topic_word) for model in models.values()])
+    return {party: M[place] for party, place in zip(models, np.split(part_of, ends[:-1]), strict=True)}
+
+
+def plan(config: FTMTerms) -> list[Planned]:
+    """Everything that will leave a party, for `tertulia check`."""
+    charge, pushed = planned_reports(config, len(config.vocabulary.words))
+    reports = [Planned(train_local, "reports", charge, 1)] if charge else []
+    sizes = [replace(pushed, what=SIZES)] if _tells_sizes(config) else []
+    models = [Planned(train_local, "each", mechanism, config.rounds) for mechanism in (pushed, DOCUMENTS, *sizes)]
+    scores = [Planned(score, "sum", SCORE, config.rounds)] if evaluates(config) else []
+    return [*plan_vocabulary(config.vocabulary), *reports, *models, *scores]
+
+
+def _task(config: FTMTerms, state: State, party: PartyId) -> Task:
+    return Task(state.words, as_asked(config, config.sweeps), state.composed.get(party), _tells_sizes(config))
+
+
+def _literal(config: FTMTerms) -> bool:
+    return config.mode == "paper" if config.literal_compose is None else config.literal_compose
+
+
+def _tells_sizes(config: FTMTerms) -> bool:
+    """The papers hide row totals, and nothing else: in their mode nobody learns them, and topics have no weights."""
+    return config.mode != "paper"
+
+
+def _sizes(models: dict[PartyId, LocalModel], part_of: Array) -> F64 | None:
+    """A global topic is as large as all local ones that went into it."""
+    sizes = [model.sizes for model in models.values() if isinstance(model, SizedModel)]
+    return np.bincount(part_of, np.concatenate(sizes)).astype(np.float64) if sizes else None
+
+
+def _alpha(config: FTMTerms, topics: int) -> F64:
+    return np.full(topics, config.alpha / topics)
+
+
+def _check_topics(topics: int, words: int) -> None:
+    if topics > words:
+        raise ConfigError(f"topics = {topics}, but the agreed vocabulary has only {words} words: ask for fewer topics")
+
+
+def _result(config: FTMTerms, state: State) -> Trained:
+    assert state.topic_word is not None
+    vocabulary = Vocabulary(state.words)
+
+    def topics(topic_word: Array, sizes: Array | None) -> Topics:
+        known = None if sizes is None or not sizes.any() else sizes  # reports may tell of no token at all
+        return Topics(topic_word, vocabulary, _alpha(config, len(topic_word)), config.beta, known)
+
+    own_sizes = {party: getattr(model, "sizes", None) for party, model in state.models.items()}
+    local = {party: topics(model, own_sizes[party]) for party, model in state.composed.items()}
+    return Trained(topics(state.topic_word, state.sizes), local)

@@ -1,0 +1,234 @@
+"""PC-TD: Federated Topic Discovery, A Semantic Consistent Approach (Shi et al., IEEE Intelligent Systems, 2020).
+
+Documents are semantic units (n-grams, sentences, paragraphs), each of one topic. Every iteration of EM parties find
+their units' topics from noisy word counts (5) and their documents' shares (7), which stay at home; the server adds up
+the expected counts (10), normalises (11), and lets related words pull each other up (13). Equation numbers are the
+paper's. All parties begin with the same topics; the paper lets each draw its own, which would not add up.
+
+The noise covers counts before anything is computed from them, so the guarantee for tokens is real, but far from what is
+claimed: see `privacy.gaussian`. It is drawn by an exact shortcut (`kernels.unit_noise`). (4) may also be read as noise
+on the words that a unit holds, and on no others; that guarantees nothing, but behaves as the paper's figures do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from tertulia._arrays import F64, Array
+from tertulia.corpus import Corpus, Vocabulary
+from tertulia.corpus.units import UnitKind
+from tertulia.errors import ConfigError, InputError
+from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
+from tertulia.kernels.pctd import unit_noise, units
+from tertulia.kernels.pctd.normals import normals
+from tertulia.methods.common.evaluation import SCORE, perplexity, score
+from tertulia.methods.common.result import Trained
+from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
+from tertulia.methods.pctd.consistency import ConsistencyTerms, consistent, known_relations
+from tertulia.models import Topics
+from tertulia.privacy.gaussian import sigma_for
+from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
+from tertulia.privacy.noise import NoiseStream
+from tertulia.privacy.unit_counts import HELD, NoisyUnits, other_levels, paper_claim
+
+STATISTICS = "expected topic-word counts"
+NOISE = "noisy counts of words in units"
+
+
+class PCTDTerms(ConsistencyTerms, Protocol):
+    """What a run's settings say about the method."""
+
+    mode: Literal["clear", "paper"]
+    topics: int
+    rounds: int  # T
+    unit: UnitKind
+    unit_words: int  # n, of n-grams
+    alpha: float  # sum of the prior with which new documents are folded in
+    beta: float  # added to each expected count
+    sigma: float | None
+    epsilon: float | None  # instead of sigma
+    noise_on: Literal["all", "held"]  # words of a unit
+    delta: float
+    evaluate: bool
+    seed: int | None
+    vocabulary: VocabularyTerms
+
+
+@message
+class Noise:
+    """How noisy counts are to be; a party's own epsilon can only make them noisier."""
+
+    sigma: float
+    rounds: int
+    delta: float
+    held: bool  # only on the words that a unit holds
+
+
+@message
+class Task:
+    """What all parties get in a round."""
+
+    words: tuple[str, ...]
+    unit: UnitKind
+    unit_words: int
+    noise: Noise | None
+    topic_word: Array  # [K, V] p(w|z)
+
+
+@message
+class Statistics:
+    """One party's expected counts; the server only learns their sum."""
+
+    counts: Array  # [K, V] M_t(w, z)
+
+
+@message
+class Shares:
+    """What a party keeps: p(z|d)."""
+
+    theta: Array  # [D, K]
+
+
+@message
+class State:
+    """What the server keeps."""
+
+    round: int
+    words: tuple[str, ...]
+    topic_word: Array  # [K, V]
+    weights: Array  # [K] expected tokens of each topic
+
+
+class Expected(NamedTuple):
+    """An E-step's results, and the way out for the statistic."""
+
+    r: F64  # [S, K]
+    statistic: F64  # [V, K]
+    way_out: Mechanism
+
+
+@step
+def expect(party: Party, state: Shares | None, ask: Task) -> tuple[Shares, Statistics]:
+    """Algorithm 1, lines 5-10: responsibilities, the documents' own shares, and the statistic to push."""
+    corpus = party.documents(Vocabulary(ask.words))
+    K, V = ask.topic_word.shape
+    bounds = corpus.units(ask.unit, ask.unit_words)
+    found = units.units(corpus.words, corpus.documents, bounds, V)
+    theta = np.full((corpus.n_documents, K), 1.0 / K) if state is None else state.theta
+    log_phi = np.log(ask.topic_word.T)
+    if ask.noise is None:
+        r, _ = units.responsibilities(found, log_phi, theta, party.setting("threads", 1))  # (3)
+        expected = Expected(r, units.statistics(found, r, V), Clear(STATISTICS))
+    else:
+        expected = _under_noise(party, corpus, found, log_phi, theta, ask.noise)
+    theta = units.shares(found, expected.r)  # (7)
+    return Shares(theta), Statistics(party.release(np.ascontiguousarray(expected.statistic.T), expected.way_out))
+
+
+def _under_noise(
+    party: Party, corpus: Corpus, found: units.Units, log_phi: F64, theta: Array, noise: Noise
+) -> Expected:
+    """(4), (5) and (10), with noise of the party's key that belongs to this very question."""
+    charge = _charge(noise, party.setting("epsilon", None), _question(log_phi, theta, found.bounds))
+    randomness = party.randomise(corpus, charge)
+    normal = partial(normals, NoiseStream(randomness.key).words)
+    draw = unit_noise.held if noise.held else unit_noise.covered
+    r, statistic = draw(found, log_phi, theta, charge.sigma, normal)
+    return Expected(r, statistic, Derived(STATISTICS, parents=(randomness.release_id,)))
+
+
+def _question(*arrays: Array) -> str:
+    """A name for all that the shortcut's draws depend on: the same numbers may never serve two questions."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _charge(noise: Noise, own_epsilon: float | None, question: str = "") -> NoisyUnits:
+    rounds, delta = noise.rounds, noise.delta
+    if noise.held:
+        if own_epsilon is not None:
+            raise ConfigError(f"this party's epsilon = {own_epsilon} cannot be kept: noise_on = 'held' keeps none")
+        claim = paper_claim(noise.sigma, rounds, delta)
+        return NoisyUnits(NOISE, sigma=noise.sigma, held=True, question=question, claimed=claim, assumptions=(HELD,))
+    sigma = noise.sigma if own_epsilon is None else max(noise.sigma, sigma_for(own_epsilon, delta, rounds))
+    claim, levels = paper_claim(sigma, rounds, delta), other_levels(sigma, rounds, delta)
+    return NoisyUnits(NOISE, sigma=sigma, question=question, claimed=claim, assumptions=(levels,))
+
+
+@step
+def keep_shares(party: Party, state: Shares | None, ask: Nothing) -> tuple[Shares | None, Nothing]:
+    """Store the documents' shares at their party."""
+    if state is not None:
+        party.keep("shares", theta=state.theta)
+    return state, Nothing()
+
+
+def train(fed: Federation, config: PCTDTerms, state: State | None = None) -> Trained:
+    """Algorithm 1."""
+    if state is None:
+        words = agree(fed, config.vocabulary).words
+        phi = _start(config.topics, len(words), config.seed or 0)
+        state = fed.commit(State(0, words, phi, np.ones(config.topics)))
+    known = known_relations(config, state.words)
+    while state.round < config.rounds:
+        M = fed.sum(expect, _task(config, state)).counts
+        phi, weights = maximise(M, config.beta)
+        phi = consistent(phi, known, config.tau)
+        scores: dict[str, Any] = {"topics": len(phi)}
+        if config.evaluate:
+            scores["perplexity"] = perplexity(fed, state.words, phi, _alpha(config))
+        state = fed.commit(State(state.round + 1, state.words, phi, weights), **scores)
+    fed.each(keep_shares, Nothing())
+    topics = Topics(state.topic_word, Vocabulary(state.words), _alpha(config), config.beta, state.weights)
+    return Trained(topics, {})
+
+
+def maximise(M: F64, beta: float) -> tuple[F64, F64]:
+    """p(w|z) [K, V], (11), and the topics' expected tokens [K], from the summed statistic.
+
+    Noise makes some sums negative: they count as 0, and `beta` keeps every logarithm finite.
+    """
+    if not M.any():
+        raise InputError("no party holds a word of the agreed vocabulary: check the word list and the language")
+    counts = np.maximum(M, 0.0) + beta
+    weights = counts.sum(axis=1)
+    return counts / weights[:, None], weights
+
+
+def plan(config: PCTDTerms) -> list[Planned]:
+    """Everything that will leave a party, for `tertulia check`."""
+    noise = _noise(config)
+    charges = [] if noise is None else [Planned(expect, "reports", _charge(noise, None), config.rounds)]
+    way_out = Clear(STATISTICS) if noise is None else Derived(STATISTICS, parents=("reports",))
+    scores = [Planned(score, "sum", SCORE, config.rounds)] if config.evaluate else []
+    pushed = Planned(expect, "sum", way_out, config.rounds)
+    return [*plan_vocabulary(config.vocabulary), *charges, pushed, *scores]
+
+
+def _noise(config: PCTDTerms) -> Noise | None:
+    if config.mode == "clear":
+        return None
+    if config.epsilon is not None:
+        sigma = sigma_for(config.epsilon, config.delta, config.rounds)
+    else:
+        sigma = 0.25 if config.sigma is None else config.sigma
+    return Noise(sigma, config.rounds, config.delta, config.noise_on == "held")
+
+
+def _task(config: PCTDTerms, state: State) -> Task:
+    return Task(state.words, config.unit, config.unit_words, _noise(config), state.topic_word)
+
+
+def _start(K: int, V: int, seed: int) -> F64:
+    """Topics drawn uniformly from all distributions over words."""
+    return np.random.default_rng([seed, K, V]).dirichlet(np.ones(V), K)
+
+
+def _alpha(config: PCTDTerms) -> F64:
+    return np.full(config.topics, config.alpha / config.topics)
