@@ -22,11 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import precision_recall_fscore_support, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from benchmarks.common import OUT, data, say
 from tertulia import LDA, Corpus, FedLDA, TextOptions, Topics, Vocabulary
 from tertulia._arrays import F64
-from tertulia.applications import classification
 from tertulia.corpus import propose
 from tertulia.corpus.splits import is_heldout
 from tertulia.methods.fedlda.users import shard_of
@@ -190,5 +193,8 @@ def classify(name: str, model: Topics) -> dict[str, float]:
     if positive is None:
         return {}
     train, test = (features_of(model, corpus) for corpus in (parts.train, parts.test))
-    told, asked = (corpus.table["label"].to_numpy() == positive for corpus in (parts.train, parts.test))
-    return classification.fit(train, told, iterations=100).scores(test, asked).to_dict()
+    known, asked = (corpus.table["label"].to_numpy() == positive for corpus in (parts.train, parts.test))
+    probability = make_pipeline(StandardScaler(), LogisticRegression()).fit(train, known).predict_proba(test)[:, 1]
+    precision, recall, f1, _ = precision_recall_fscore_support(asked, probability > 0.5, average="binary")
+    auc = roc_auc_score(asked, probability)
+    return {"precision": float(precision), "recall": float(recall), "f1": float(f1), "auc": float(auc)}
