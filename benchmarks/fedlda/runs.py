@@ -30,8 +30,8 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.common import OUT, data, say
 from tertulia import LDA, Corpus, FedLDA, TextOptions, Topics, Vocabulary
 from tertulia._arrays import F64
-from tertulia.corpus import propose
 from tertulia.corpus.splits import is_heldout
+from tertulia.corpus.vocabulary import propose
 from tertulia.methods.fedlda.users import shard_of
 from tertulia.metrics import completion, perplexity_plugin, unigram
 from tertulia.models.topics import UnknownWordsWarning
