@@ -70,7 +70,7 @@ def test_each_party_keeps_its_composed_model(worded, tmp_path):
 
 def test_a_public_vocabulary_sends_nothing_about_the_data(worded, tmp_path):
     from tertulia.runs.layout import Run
-    from tertulia.view.reports import disclosure_rows
+    from tertulia.view.tables import disclosure_rows
 
     words = ("winter", "letter", "bridge", "market")
     method = tt.FTM(**SMALL, vocabulary={"mode": "public", "words": words}, evaluate=False)
