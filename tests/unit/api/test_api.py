@@ -16,11 +16,11 @@ SMALL = {"topics": 2, "rounds": 1, "sweeps": 3}
 
 def test_the_public_names_are_these_and_no_others():
     assert tt.__all__ == [
-        "FTM", "LDA", "PCTD", "Centralised", "CombinedTM", "Consensus", "Corpus", "FedLDA", "FederatedTopics",
-        "GFedNTM", "NonCollaborative", "ProdLDA",
-        "TertuliaError", "TextOptions", "Topics", "Vocabulary", "ZeroShotTM", "__version__", "best_for", "federate",
-        "read",
+        "Centralised", "CombinedTM", "Consensus", "Corpus", "FTM", "FedLDA", "FederatedTopics", "GFedNTM", "LDA",
+        "NonCollaborative", "PCTD", "ProdLDA", "TertuliaError", "TextOptions", "Topics", "Vocabulary", "ZeroShotTM",
+        "best_for", "federate", "read",
     ]  # fmt: skip
+    assert dir(tt) == tt.__all__
     assert all(getattr(tt, name) is not None for name in tt.__all__)
     with pytest.raises(AttributeError, match="no attribute 'LSA'"):
         _ = tt.LSA
