@@ -20,7 +20,7 @@ class Setting(NamedTuple):
     topics: int = 50
     shared: int = 10  # K'
     eta: float = 0.01
-    training: int = 10_000  # documents a node
+    training: int = 10_000  # documents per node
     validation: int = 1_000
 
 
