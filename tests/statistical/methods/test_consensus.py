@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from test_ftm import BAR, K, federation, party, recovered
 
 import tertulia as tt
+from statistical.methods.test_ftm import BAR, K, federation, party, recovered
 from tertulia.corpus import Corpus
 from tertulia.kernels.lda import together
 from tertulia.methods.ftm.merging import cluster
