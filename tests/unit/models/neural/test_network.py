@@ -183,7 +183,7 @@ def test_without_torch_the_extra_is_named():
     code = (
         "import sys; sys.modules['torch'] = None\n"
         "from tertulia.errors import InputError\n"
-        "try:\n    import tertulia.methods.gfedntm\n"
+        "try:\n    import tertulia.methods.gfedntm.method\n"
         "except InputError as error:\n    print(error)"
     )
     said = subprocess.check_output([sys.executable, "-c", code], text=True)
