@@ -18,7 +18,8 @@ import numpy as np
 import polars as pl
 
 from tertulia._arrays import Bool
-from tertulia.corpus import Corpus, Vocabulary, propose, read
+from tertulia.corpus import Corpus, Vocabulary, read
+from tertulia.corpus.vocabulary import propose
 
 _T = TypeVar("_T")
 OUT = Path(__file__).parent / "out"  # where plots, tables and kept scores go

@@ -22,13 +22,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import precision_recall_fscore_support, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from benchmarks.common import OUT, data, say
 from tertulia import LDA, Corpus, FedLDA, TextOptions, Topics, Vocabulary
 from tertulia._arrays import F64
-from tertulia.applications import classification
-from tertulia.corpus import propose
 from tertulia.corpus.splits import is_heldout
+from tertulia.corpus.vocabulary import propose
 from tertulia.methods.fedlda.users import shard_of
 from tertulia.metrics import completion, perplexity_plugin, unigram
 from tertulia.models.topics import UnknownWordsWarning
@@ -191,4 +194,7 @@ def classify(name: str, model: Topics) -> dict[str, float]:
         return {}
     train, test = (features_of(model, corpus) for corpus in (parts.train, parts.test))
     known, asked = (corpus.table["label"].to_numpy() == positive for corpus in (parts.train, parts.test))
-    return classification.fit(train, known, iterations=100).scores(test, asked).to_dict()
+    probability = make_pipeline(StandardScaler(), LogisticRegression()).fit(train, known).predict_proba(test)[:, 1]
+    precision, recall, f1, _ = precision_recall_fscore_support(asked, probability > 0.5, average="binary")
+    auc = roc_auc_score(asked, probability)
+    return {"precision": float(precision), "recall": float(recall), "f1": float(f1), "auc": float(auc)}

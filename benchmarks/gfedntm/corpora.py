@@ -8,8 +8,8 @@ import numpy as np
 
 from tertulia._arrays import F64
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.corpus.offsets import offsets_of
 from tertulia.corpus.report import ReadReport
-from tertulia.corpus.units import offsets_of
 
 
 class Setting(NamedTuple):

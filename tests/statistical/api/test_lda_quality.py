@@ -11,8 +11,8 @@ of several modes, collapsed Gibbs too: the ratio then has a standard deviation o
 
 import numpy as np
 import pytest
-from test_kernels_recovery import completion, planted
 
+from statistical.kernels.test_lda_recovery import completion, planted
 from tertulia.kernels import lda
 
 BETA, HELDOUT = 0.05, 500

@@ -4,7 +4,7 @@ import time
 import numpy as np
 import pytest
 
-import toys
+from helpers import toys
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, PartyFailure, PolicyRefusal, QuorumError
 from tertulia.federation.codec import decode
@@ -22,7 +22,7 @@ def make_run(directory, worded, sizes=(3, 5, 7), **rules):
     run = Run("unused", "run", parties, {}) if directory is None else Run(directory, "run", parties, {})
     for i, (party, size) in enumerate(zip(parties, sizes, strict=True)):
         home = run.party_directory(party)
-        PartyConfig(id=party, run="run", seed=5, methods=("toys",), noise_key=KEY, **rules).save(home)
+        PartyConfig(id=party, run="run", seed=5, methods=("helpers.toys",), noise_key=KEY, **rules).save(home)
         Corpus.from_texts(worded(i, size)).save(home / "corpus")
     run.save()
     return run

@@ -5,9 +5,20 @@ test of its own ties it to `aware.run`. A sampler that takes every report for tr
 """
 
 import numpy as np
-from test_aware_exact import ALPHA, BETA, DOCUMENTS, OPTIONS, REPORTS, WORDS, V, distance, posterior, start
-from test_kernels_warp_exact import scales
 
+from statistical.kernels.test_noise_aware_exact import (
+    ALPHA,
+    BETA,
+    DOCUMENTS,
+    OPTIONS,
+    REPORTS,
+    WORDS,
+    V,
+    distance,
+    posterior,
+    start,
+)
+from statistical.kernels.test_warp_exact import scales
 from tertulia.kernels import noise_aware
 from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.ladder import ladder
