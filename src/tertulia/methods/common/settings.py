@@ -262,8 +262,8 @@ class Privacy(Settings):
         return self
 
 
-class Evaluated(Privacy):
-    """Whatever can score its model in each round."""
+class Evaluated(Rounds, Privacy, TopicPriors):
+    """Whatever trains topics in rounds, and can score them in each."""
 
     evaluate: bool | None = Field(
         None,
@@ -309,7 +309,7 @@ class LDASettings(OverWords, UnitModel, Sampling, MethodSettings):
         return value
 
 
-class PrivateSettings(Evaluated, Rounds, TokenNoise, LDASettings):
+class PrivateSettings(Evaluated, TokenNoise, LDASettings):
     """Settings of methods that can keep tokens private."""
 
     @model_validator(mode="after")

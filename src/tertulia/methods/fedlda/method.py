@@ -33,10 +33,9 @@ from tertulia.kernels.reports.channel import Channel
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.settings import VocabularySettings
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary
 from tertulia.methods.fedlda.users import TUPLES, Telling, Users, UserTerms, arrived, newcomers, present, shard_of
 from tertulia.methods.ftm.local import REPORTS
-from tertulia.methods.ftm.method import DOCUMENTS
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Unit
 from tertulia.privacy.perturbation import HM_UNIT

@@ -16,7 +16,6 @@ from tertulia.methods.common.settings import (
     Rounds,
     Seeded,
     Settings,
-    TopicPriors,
 )
 
 
@@ -40,7 +39,7 @@ class Units(Settings):
 
 
 @message
-class UnitNoise(Privacy, Rounds):
+class UnitNoise(Rounds, Privacy):
     """How noisy the counts of words in units are."""
 
     mode: Literal["clear", "paper"] = Field("clear", description="`clear`: no noise. `paper`: as published")
@@ -76,7 +75,7 @@ class UnitNoise(Privacy, Rounds):
         return self
 
 
-class PCTDSettings(OverWords, Seeded, UnitNoise, Evaluated, Units, TopicPriors, MethodSettings):
+class PCTDSettings(OverWords, Seeded, UnitNoise, Evaluated, Units, MethodSettings):
     """Private and consistent topic discovery."""
 
     name: Literal["pctd"] = "pctd"
