@@ -20,7 +20,9 @@ from tertulia.methods.common.describe import document
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
-PARTY: dict[str, Any] = {"party": True}  # marks what a party may choose for itself: `json_schema_extra=PARTY`
+PARTY: dict[str, Any] = {
+    "party": ""
+}  # marks what a party may choose for itself; the text says what else it means there
 _S = TypeVar("_S", bound="Settings")
 
 
@@ -67,7 +69,7 @@ class Settings(BaseModel):
 def own_choices(kind: type[Settings]) -> dict[str, FieldInfo]:
     """The fields of a class that a party may choose for itself."""
     fields = kind.model_fields.items()
-    return {name: field for name, field in fields if field.json_schema_extra is PARTY}
+    return {name: field for name, field in fields if "party" in (field.json_schema_extra or ())}
 
 
 class Explained(Settings):
@@ -155,7 +157,8 @@ class VocabularySettings(Settings):
     mode: Literal["union", "min_parties", "public"] = Field(
         "union",
         description="`union`: every word that a party proposes. `min_parties`: words of at least so many parties. "
-        "`public`: a given word list, so that nothing about the data is sent",
+        "`public`: a given word list, and nothing about the data is sent; else every party sends all its words with "
+        "document counts",
     )
     min_parties: Positive = Field(2, description="parties that must have a word, in mode `min_parties`")
     min_documents: Positive = Field(2, description="documents that must hold a word, in all parties together")
@@ -229,9 +232,14 @@ class Sampling(TopicPriors):
         50, description="passes over the documents; in a federation, those of a round", json_schema_extra=PARTY
     )
     sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = Field(
-        "auto", description="`auto`: the one that was measured to be fastest for the size of the problem"
+        "auto",
+        description="`auto`: the one that was measured to be fastest for the size of the problem. Mode `sound` knows "
+        "`dense`, for LDA also `gibbs` and, with `krr`, `warp`",
     )
-    learn_alpha: bool = Field(False, description="learn an asymmetric alpha from the documents")
+    learn_alpha: bool = Field(
+        False,
+        description="learn alpha, of each topic, from the documents; not in a federation, where each party would learn its own",
+    )
 
 
 class UnitModel(Settings):
@@ -246,13 +254,16 @@ class Privacy(Settings):
     """How private the parties' documents are kept."""
 
     mode: Literal["clear", "paper", "sound"] = Field(
-        "clear", description="`clear`: no noise. `paper`: as published, which keeps less than it claims. `sound`: kept"
+        "clear",
+        description="`clear`: no noise. `paper`: the noise of the paper, which keeps less than it claims. `sound`: all that "
+        "leaves is computed from private reports",
     )
     epsilon: float | None = Field(
         None,
         gt=0,
-        description="the privacy parameter of one token, for modes `paper` and `sound`; in `sound` by substitution",
-        json_schema_extra=PARTY,
+        description="the privacy parameter of one token, for modes `paper` and `sound`: in `sound` for another word in "
+        "its place, whatever the channel; in `paper` the paper's",
+        json_schema_extra={"party": "its own epsilon, if smaller than the method's; a larger one is ignored"},
     )
 
     @model_validator(mode="after")
@@ -281,7 +292,9 @@ class TokenNoise(Privacy):
     """How tokens are reported under noise."""
 
     channel: Literal["laplace", "krr", "subset"] = Field(
-        "krr", description="how mode `sound` reports a token; mode `paper` is always Laplace"
+        "krr",
+        description="how mode `sound` reports tokens: `krr`, `subset` (for epsilon below ln V) or `laplace` (for up to "
+        "3,000 words); mode `paper` is always Laplace",
     )
     tau: float = Field(
         0.2, ge=0, lt=1, description="the threshold of Laplace reports: smaller values are 0", json_schema_extra=PARTY

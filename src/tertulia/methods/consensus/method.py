@@ -109,11 +109,8 @@ class _Sweep(NamedTuple):
 
 
 def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Iterator[_Sweep]:
-    alpha, beta, threads = (
-        symmetric(ask.training.alpha, len(ask.counts)),
-        ask.training.beta,
-        party.setting("threads", 1),
-    )
+    alpha, beta = symmetric(ask.training.alpha, len(ask.counts)), ask.training.beta
+    threads = party.setting("threads", 1)
     if before is None:
         topics = _smooth(ask.counts, beta)
         z = lda.init_from_topics(corpus.words, corpus.documents, topics, alpha, beta, party.seed).z
@@ -128,11 +125,8 @@ def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I
 def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Iterator[_Sweep]:
     tokens = report_tokens(party, corpus, ask.training)
     reports = tokens.condense(corpus.n_tokens)
-    alpha, beta, threads = (
-        symmetric(ask.training.alpha, len(ask.counts)),
-        ask.training.beta,
-        party.setting("threads", 1),
-    )
+    alpha, beta = symmetric(ask.training.alpha, len(ask.counts)), ask.training.beta
+    threads = party.setting("threads", 1)
     if before is None:
         topics = _smooth(ask.counts, beta)
         state = noise_aware.init_from_topics(reports, corpus.documents, topics, alpha, beta, party.seed)

@@ -36,7 +36,7 @@ class FTMSettings(PrivateSettings):
         le=1,
         description="topics merge that are at least so similar (xi); None: found from the parties' topics, with "
         "`union-find` 0.3",
-        json_schema_extra=PARTY,
+        json_schema_extra={"party": "its own xi: it takes over only topics at least so similar to its own (`ftm`)"},
     )
     top_words: Positive = Field(
         50, description="words of a topic that count for its similarity (L)", json_schema_extra=PARTY
