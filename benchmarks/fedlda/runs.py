@@ -29,7 +29,7 @@ from tertulia._arrays import F64
 from tertulia.applications import classification
 from tertulia.corpus import propose
 from tertulia.corpus.splits import is_heldout
-from tertulia.methods.fedlda.users import shard_of
+from tertulia.methods.fedlda.shard import shard_of
 from tertulia.metrics import completion, perplexity_plugin, unigram
 from tertulia.models.topics import UnknownWordsWarning
 

@@ -1,7 +1,7 @@
 """A million users on one machine: the seconds and the memory of FedLDA's rounds, and the bytes of a user's tuples.
 
 `python -m benchmarks.fedlda.scale USERS` measures one size in a process of its own, as the peak of memory cannot be
-told apart otherwise. Users hold 50 generated tokens over V = 10,000 words, in two shards that work at the same time.
+measured otherwise. Users hold 50 generated tokens over V = 10,000 words, in two shards that work at the same time.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import numpy as np
 import polars as pl
 
 from benchmarks.common import peak_mb, reset_peak, say
+from benchmarks.fedlda.packing import pack, packed_bytes, ranks, unpack
 from benchmarks.generated import table_of_topics
 from tertulia import Corpus, FedLDA, TextOptions, Vocabulary
 from tertulia._arrays import I32, Array
 from tertulia.kernels.fedlda import tuples
-from tertulia.kernels.fedlda.packing import packed_bytes, ranks
-from tertulia.kernels.fedlda.users import broadcast_phi, resample
+from tertulia.kernels.fedlda.sampling import I16, broadcast_phi, resample
 
 TOKENS, V, K, ROUNDS = 50, 10_000, 50, 3
 M = 50  # so that l is 35
@@ -59,7 +59,7 @@ def _words(users: int, seed: int) -> I32:
 
 
 def measure(users: int) -> dict[str, float]:
-    """Run a few rounds with RRP and give the seconds of the median one, the memory, and the bytes of a user."""
+    """Run a few rounds with RRP and give the seconds of the median one, and the memory."""
     parties = shards(users)
     words = parties["a"].vocabulary.words
     method = FedLDA(
@@ -78,7 +78,6 @@ def measure(users: int) -> dict[str, float]:
         "seconds": statistics.median(facts["seconds"] for facts in rounds),
         "cpu_seconds": statistics.median(np.diff(cpu)[1:]),  # of both cores together
         "rss_mb": peak_mb(),
-        "bytes_per_user": float(np.mean([facts["bytes_per_user"] for facts in rounds])),
     }
 
 
@@ -96,19 +95,20 @@ def coding(corpus: Corpus, topics: int, sampled: int, M: int, rounds: int = 20) 
     """Real tuples without noise: bytes as encoded, beside the dense vectors and the entropy of the stream."""
     V, documents = len(corpus.vocabulary), corpus.documents
     everyone, alpha = np.ones(corpus.n_documents, dtype=np.bool_), np.full(topics, 5.0 / topics)
-    z = told = np.full(corpus.n_tokens, -1, dtype=np.int16)
+    z = reported = np.full(corpus.n_tokens, -1, dtype=np.int16)
     counts = np.zeros((topics, V))
     sizes, bounds, sent = [], [], 0
     for r in range(rounds):
         phi = broadcast_phi(counts, 0.1)
         z = resample(corpus.words, documents, z, everyone, phi, alpha, r)
-        chosen = tuples.choose(corpus.words, documents, z, told, everyone, M, sampled, r + 1000)
+        chosen = tuples.choose(corpus.words, documents, z, reported, everyone, M, sampled, r + 1000)
         moves = (chosen.word, chosen.origin, chosen.target)
-        _, rank = ranks(phi[:, :topics])
+        topic_at, rank = ranks(phi[:, :topics])
+        check_message(chosen, topic_at, rank, sampled)
         sizes.append(packed_bytes(chosen.user, *moves, rank, sampled, corpus.n_documents) / corpus.n_documents)
         bounds.append(entropy_bits(*moves) * len(chosen.token) / 8 / corpus.n_documents)
-        told = told.copy()
-        told[chosen.token] = chosen.target
+        reported = reported.copy()
+        reported[chosen.token] = chosen.target
         counts = counts + tuples.add_up(*moves, topics, V)
         sent += len(chosen.token)
     tuple_bytes = 3 * 4 * sampled  # the paper's dense representation: three numbers a tuple, dummies included
@@ -121,6 +121,15 @@ def coding(corpus: Corpus, topics: int, sampled: int, M: int, rounds: int = 20) 
         "over_entropy_by_round": [round(size / bound, 2) for size, bound in zip(sizes, bounds, strict=True)],
         "tuples_per_user_round": round(sent / rounds / corpus.n_documents, 1),
     }
+
+
+def check_message(chosen: tuples.Sent, topic_at: I16, rank: I16, sampled: int) -> None:
+    """Stop unless the server can read what the first user with tuples has sent."""
+    mine = chosen.user == chosen.user[:1]
+    sent = [column[mine] for column in (chosen.word, chosen.origin, chosen.target)]
+    read = unpack(pack(*sent, rank, sampled), topic_at, sampled)
+    if sorted(zip(*sent, strict=True)) != sorted(zip(*read, strict=True)):
+        raise RuntimeError("a user's message does not come out as it went in: the coder is wrong")
 
 
 def entropy_bits(word: Array, origin: Array, target: Array) -> float:

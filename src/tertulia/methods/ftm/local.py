@@ -30,8 +30,8 @@ from tertulia.kernels.noise_aware import sentence as aware_sentence
 from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel, Kind
 from tertulia.kernels.reports.condensed import condensed
-from tertulia.privacy.channels import TokenReports, paper_claim
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
+from tertulia.privacy.mechanisms.token_reports import TokenReports, ftm_claim
 
 Mode = Literal["clear", "paper", "sound"]
 Model = Literal["lda", "sentence"]
@@ -115,7 +115,7 @@ def planned_reports(terms: PrivacyTerms, words: int) -> tuple[Mechanism | None, 
     if terms.mode == "clear" or terms.epsilon is None:
         return None, Clear(WHAT)
     channel = _channel(terms.mode, terms.channel, terms.epsilon, max(2, words), terms.tau)
-    claim = paper_claim(channel) if terms.mode == "paper" else None
+    claim = ftm_claim(channel) if terms.mode == "paper" else None
     charge = TokenReports(REPORTS, channel=channel, claimed=claim)
     return charge, Clear(WHAT, claimed=claim) if claim else Derived(WHAT, parents=("reports",))
 
@@ -160,7 +160,7 @@ def trained(party: Party, corpus: Corpus, start: Array | None, training: Trainin
     tokens = reported(party, corpus, training)
     if training.mode == "paper":
         state = _literal_lda(chain, tokens.source) if training.model == "lda" else _sentences(chain, tokens.source)
-        return Local(state.z, lda.topic_word(state), state.ck, Clear(WHAT, claimed=paper_claim(tokens.channel)))
+        return Local(state.z, lda.topic_word(state), state.ck, Clear(WHAT, claimed=ftm_claim(tokens.channel)))
     z, topic_word, sizes = _noise_aware(chain, tokens.told(corpus.n_tokens))
     return Local(z, topic_word, sizes, Derived(WHAT, parents=(tokens.release_id,)))
 
@@ -172,7 +172,7 @@ def reported(party: Party, corpus: Corpus, training: Training) -> Reported:
     # A party's own epsilon can only be stricter than what the server asks.
     epsilon = min(training.epsilon, party.setting("epsilon", training.epsilon))
     channel = _channel(training.mode, training.channel, epsilon, len(corpus.vocabulary), training.tau)
-    claim = paper_claim(channel) if training.mode == "paper" else None
+    claim = ftm_claim(channel) if training.mode == "paper" else None
     randomness = party.randomise(corpus, TokenReports(REPORTS, channel=channel, claimed=claim))
     source = partial(reports, corpus.words, channel, randomness.key, randomness.corpus)
     return Reported(source, channel, randomness.release_id)
