@@ -81,12 +81,12 @@ def measure(users: int) -> dict[str, float]:
     }
 
 
-def apart(users: int) -> dict[str, float]:
+def measure_apart(users: int) -> dict[str, float]:
     """The same in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.fedlda.scale", str(users)]
     said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=1800).stdout
     found: dict[str, float] = json.loads(said.splitlines()[-1])
-    seconds = f"{found['seconds']:.1f} s a round, {found['cpu_seconds']:.1f} s of CPU"
+    seconds = f"{found['seconds']:.1f} s per round, {found['cpu_seconds']:.1f} s of CPU"
     say(f"{users:>9,} users: {seconds}, {found['rss_mb']:.0f} MB")
     return found
 
