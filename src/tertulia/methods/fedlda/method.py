@@ -32,7 +32,8 @@ from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
+from tertulia.methods.common.settings import VocabularySettings
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary
 from tertulia.methods.fedlda.reporting import TUPLES, Answers, charge_of, report_perturbed, report_truth, users_after
 from tertulia.methods.fedlda.shard import Users, count_arrived, draw_participants, initial_users, shard_of
 from tertulia.methods.fedlda.terms import UserSettings
@@ -53,7 +54,7 @@ class FedLDATerms(Protocol):
     topics: int
     rounds: int
     evaluate: bool | None
-    vocabulary: VocabularyTerms
+    vocabulary: VocabularySettings
 
     def users(self) -> dict[str, Any]:
         """The fields of `UserSettings`."""
