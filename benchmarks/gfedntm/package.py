@@ -1,4 +1,4 @@
-"""Seconds an epoch against the package contextualized-topic-models 2.6.1, on the same data with the same batch size.
+"""Seconds per epoch against the package contextualized-topic-models 2.6.1, on the same data with the same batch size.
 
 The package has no ProdLDA of its own; its ZeroShotTM with the bag of words in the embedding's place is one. It trains
 in its own `fit`, and after each of its epochs we train one: trainers take turns in one process, so a machine that slows
@@ -23,11 +23,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.common import newsgroups, say
+from benchmarks.neural.autograd import divergence, encode
 from tertulia._arrays import F32, I64
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.models.neural.bags import Bags, Noise, Schedule
 from tertulia.models.neural.network import Kind, Network
-from tertulia.models.neural.prodlda import EPS, Sizes, divergence, prior_of
+from tertulia.models.neural.norms import EPS
+from tertulia.models.neural.prodlda import Sizes, prior_of
 from tertulia.models.neural.training import Progress, train
 
 WORDS, TOPICS, BATCH, WIDTH = 5000, 50, 64, 384
@@ -57,7 +59,7 @@ def speedups(quick: bool) -> dict[str, Any] | None:
     corpus = documents(3200 if quick else 18_000)
     vectors = np.random.default_rng(0).normal(size=(corpus.n_documents, WIDTH)).astype(np.float32) / WIDTH**0.5
     rivals: list[tuple[Kind, Any]] = [("prodlda", ctm.ZeroShotTM), ("combinedtm", ctm.CombinedTM)]
-    return {kind: compared(kind, rival, corpus, vectors, 12 if quick else 5) for kind, rival in rivals}
+    return {kind: compare(kind, rival, corpus, vectors, 12 if quick else 5) for kind, rival in rivals}
 
 
 def documents(limit: int) -> Corpus:
@@ -69,7 +71,7 @@ def documents(limit: int) -> Corpus:
     return corpus.select(np.random.default_rng(0).permutation(full)[:limit])
 
 
-def compared(kind: Kind, rival: Any, corpus: Corpus, vectors: F32, epochs: int) -> dict[str, float]:
+def compare(kind: Kind, rival: Any, corpus: Corpus, vectors: F32, epochs: int) -> dict[str, float]:
     """Both trainers on one thread, and again on all cores."""
     before = torch.get_num_threads()
     try:
@@ -142,7 +144,7 @@ class Race:
         """What our model makes of some documents."""
         network, weights = self.network, self.network.tensors(self.ours.weights)
         inputs = network.inputs(self.bags.select(chosen), Noise(1, int(chosen[0])))
-        raw = network.encode(weights, inputs)
+        raw = encode(weights, inputs)
         mean, log_variance = functional.batch_norm(raw, None, None, training=True, eps=EPS).chunk(2, dim=1)
         return Posterior(mean, log_variance, *prior_of(weights, network.sizes, mean), weights["beta"])
 

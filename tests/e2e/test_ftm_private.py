@@ -19,7 +19,7 @@ from tertulia.privacy.mechanisms import Adjacency
 from tertulia.runs.config import load
 from tertulia.runs.driver import begin, finish, ledger_of
 from tertulia.runs.layout import Run
-from tertulia.view.reports import disclosure_rows, privacy_rows, privacy_totals
+from tertulia.view.tables import disclosure_rows, privacy_rows, privacy_totals
 
 pytestmark = pytest.mark.filterwarnings("ignore:merging left")  # the papers' chains end so on a few sweeps of ten words
 STEMS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
@@ -69,7 +69,7 @@ def test_epsilon_s_meaning_is_planned_as_it_is_charged(mode):
 def test_paper_mode_composes_as_the_paper_prints_it(chosen, literal, monkeypatch):
     asked = []
     monkeypatch.setattr(ftm, "compose", lambda *args, **how: asked.append(how["literal"]) or compose(*args, **how))
-    method("paper", literal_compose=chosen, rounds=1, sweeps=1, evaluate=False).fit(PARTIES)
+    method("paper", paper={"literal_compose": chosen}, rounds=1, sweeps=1, evaluate=False).fit(PARTIES)
     assert asked == [literal] * 2
 
 
@@ -210,14 +210,14 @@ def test_consensus_counts_reports_and_pays_once(tmp_path):
 
 def test_a_dry_run_names_reports_and_what_is_derived_from_them(tmp_path):
     from tertulia.runs.config import RunSettings
-    from tertulia.view.reports import check_report
+    from tertulia.view.dry_run import dry_run
 
     (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts(1)))
     settings = RunSettings(
         method={"name": "ftm", "mode": "sound", "epsilon": 8.0, "vocabulary": PUBLIC},
         parties={"north": {"path": str(tmp_path / "north.jsonl")}},
     )
-    report = check_report(settings)
+    report = dry_run(settings)
     rows = {row["what"]: row for row in report["disclosed"]}
     assert [row["real epsilon"] for row in report["totals"]] == ["8", "136", "136"]  # of 17 words each
     assert rows["reports of tokens"]["mechanism"] == "token-reports"
@@ -243,7 +243,7 @@ BUDGET = 'allow_clear = false\n[[budget]]\nunit = "token"\nadjacency = "substitu
 def test_a_budget_without_a_home_is_an_error(tmp_path):
     """Every run would have a new ledger and a new key: three of them would spend the budget three times."""
     from tertulia.runs.config import RunSettings
-    from tertulia.view.reports import check_report
+    from tertulia.view.dry_run import dry_run
 
     (tmp_path / "policy.toml").write_text(BUDGET)
     (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts(1)))
@@ -257,7 +257,7 @@ def test_a_budget_without_a_home_is_an_error(tmp_path):
         parties={"north": {"path": str(tmp_path / "north.jsonl"), **policy}},
     )
     with pytest.raises(ConfigError, match=says):
-        check_report(settings)
+        dry_run(settings)
 
 
 def test_a_budget_that_is_put_into_the_party_s_directory_needs_a_home_too(tmp_path):

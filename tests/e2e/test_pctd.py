@@ -16,7 +16,8 @@ from tertulia.privacy.gaussian import real_levels
 from tertulia.runs.config import RunSettings, load
 from tertulia.runs.driver import begin, finish
 from tertulia.runs.layout import Run
-from tertulia.view.reports import check_report, disclosure_rows, privacy_rows
+from tertulia.view.dry_run import dry_run
+from tertulia.view.tables import disclosure_rows, privacy_rows
 
 STEMS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
 PUBLIC = {"mode": "public", "words": STEMS}
@@ -174,7 +175,7 @@ def test_the_ledger_tells_the_claim_beside_the_real_value(tmp_path):
 
 
 def test_noise_on_held_words_alone_guarantees_nothing_and_says_so(tmp_path):
-    method = tt.PCTD(**SMALL, mode="paper", noise_on="held", evaluate=False)
+    method = tt.PCTD(**SMALL, mode="paper", paper={"noise_on": "held"}, evaluate=False)
     method.fit({"north": PARTIES["north"]}, directory=tmp_path / "run")
     rows = {row["what"]: row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)}
     noise = rows["noisy counts of words in units"]
@@ -194,7 +195,9 @@ def test_a_word_that_nobody_holds_gets_no_noise_where_only_held_words_do():
     words = {"mode": "public", "words": [*STEMS, "zeppelin"]}
     least = {}
     for noise_on in ("held", "all"):
-        method = tt.PCTD(**{**SMALL, "vocabulary": words}, mode="paper", sigma=0.25, noise_on=noise_on, evaluate=False)
+        method = tt.PCTD(
+            **{**SMALL, "vocabulary": words}, mode="paper", sigma=0.25, paper={"noise_on": noise_on}, evaluate=False
+        )
         model = method.fit(PARTIES, seed=1)
         counts = model.topic_word * model.weights[:, None]  # up to a factor: beta and nothing else
         least[noise_on] = np.ptp(counts[:, -1]) / counts.max()
@@ -251,7 +254,7 @@ def test_a_run_from_a_file_and_its_dry_run(tmp_path):
     )
     settings = load(tmp_path / "run.toml")
     assert settings.method.seed == 7
-    rows = {row["what"]: row for row in check_report(settings)["disclosed"]}
+    rows = {row["what"]: row for row in dry_run(settings)["disclosed"]}
     noise = rows["noisy counts of words in units"]
     assert noise["claimed epsilon"] == "51.5032 (PC-TD theorem 1)"
     assert float(noise["real epsilon"]) == pytest.approx(real_levels(0.25, 3, 1e-6, tokens=1).token, rel=1e-3)
@@ -270,8 +273,8 @@ def test_a_run_from_a_file_and_its_dry_run(tmp_path):
         ({"sigma": 0.25}, "go with mode 'paper'"),
         ({"mode": "paper", "sigma": 0.25, "epsilon": 8}, "give one of them"),
         ({"mode": "paper", "sigma": 0}, "sigma = 0"),
-        ({"mode": "paper", "noise_on": "held", "epsilon": 8}, "keeps no epsilon"),
-        ({"noise_on": "held"}, "goes with mode 'paper'"),
+        ({"mode": "paper", "paper": {"noise_on": "held"}, "epsilon": 8}, "keeps no epsilon"),
+        ({"paper": {"noise_on": "held"}}, "goes with mode 'paper'"),
         ({"vectors": "a", "relations": "b"}, "give one of them"),
         ({"unit": "chapter"}, "unit = 'chapter'"),
         ({"rounds": 0}, "rounds = 0"),

@@ -43,6 +43,7 @@ class Nursery:
         self.directory, self.children = Path(directory), 0
         command = [sys.executable, "-m", "helpers.processes"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "ready\n"
 
     def ask(self, question):
         self.process.stdin.write(json.dumps(question) + "\n")
@@ -97,6 +98,7 @@ def _serve() -> None:
     import tertulia.methods.pctd.method
     import tertulia.runs.driver  # noqa: F401 - so that no child need import it
 
+    print("ready", flush=True)
     for line in sys.stdin:
         question = json.loads(line)
         if "wait" in question:

@@ -42,7 +42,7 @@ def test_dropouts_and_late_joiners_count_once():
 
 def test_the_method_sees_only_sums_of_counts(tmp_path):
     from tertulia.runs.layout import Run
-    from tertulia.view.reports import disclosure_rows
+    from tertulia.view.tables import disclosure_rows
 
     tt.Consensus(**SETTINGS, rounds=2).fit(three_parties(0), directory=tmp_path / "run")
     rows = disclosure_rows(Run.open(tmp_path / "run"))

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertulia.corpus import Builder, Corpus, TextOptions, Vocabulary
+from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.corpus.builder import Builder
 from tertulia.corpus.splits import is_heldout
 from tertulia.errors import FormatError, InputError
 

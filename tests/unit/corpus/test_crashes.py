@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from tertulia.corpus import Builder, Corpus, TextOptions, storage
+from tertulia.corpus import Corpus, TextOptions, storage
+from tertulia.corpus.builder import Builder
 
 PLAIN = TextOptions(stop_words="none", min_length=1)
 TEXTS = ["Oak elm. Fir oak!\n\nAsh.", "", "Elm elm elm elm. Fir."]
@@ -38,7 +39,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import tertulia.corpus.storage as storage
-from tertulia.corpus import Builder
+from tertulia.corpus.builder import Builder
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)

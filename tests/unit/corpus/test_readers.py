@@ -4,7 +4,10 @@ import json
 import polars as pl
 import pytest
 
-from tertulia.corpus import Corpus, Source, TextOptions, at_random, by_column, by_file, dirichlet, read, read_parties
+from tertulia.corpus import Corpus, TextOptions, read
+from tertulia.corpus.readers import Source
+from tertulia.corpus.report import ReadReport
+from tertulia.corpus.splits import at_random, by_column, by_file, dirichlet
 from tertulia.errors import InputError
 
 PLAIN = TextOptions(stop_words="none", min_length=1)
@@ -91,8 +94,8 @@ def test_a_folder_of_texts(tmp_path):
     assert corpus.table["label"].to_list() == ["deep", "a", "b"]
     assert corpus.report.dropped == {"empty text": 1}
     assert corpus.report.examples == {"empty text": "zero.txt"}
-    parties = read_parties(Source(tmp_path), by_file(), PLAIN)
-    assert {party: tokens(corpus) for party, corpus in parties.items()} == {"a": [["fir"], ["oak"]], "b": [["elm"]]}
+    parties = {party: tokens(read(tmp_path, options=PLAIN, parties=by_file(), party=party)) for party in "ab"}
+    assert parties == {"a": [["fir"], ["oak"]], "b": [["elm"]]}
 
 
 def test_patterns_and_lists_of_files(tmp_path):
@@ -100,8 +103,8 @@ def test_patterns_and_lists_of_files(tmp_path):
     by_pattern = read(f"{tmp_path}/?.*", **COLUMNS)
     same(by_pattern, read([first, str(second)], **COLUMNS))
     assert by_pattern.table["id"].to_list() == ["n1", "n2", "n3"]
-    parties = read_parties(Source(f"{tmp_path}/?.*", "body"), by_file())
-    assert {party: corpus.n_documents for party, corpus in parties.items()} == {"a": 1, "b": 2}
+    parties = {p: read(f"{tmp_path}/?.*", text="body", parties=by_file(), party=p).n_documents for p in "ab"}
+    assert parties == {"a": 1, "b": 2}
 
 
 def test_where_keeps_matching_rows_and_counts_the_others(tmp_path):
@@ -132,16 +135,17 @@ def test_reading_onto_disk_equals_reading_into_memory(tmp_path):
 @pytest.mark.parametrize(
     "rule", [by_column("ward"), by_file(), at_random({"x": 1, "y": 2}, seed=4), dirichlet(["x", "y"], 1.0, seed=2)]
 )
-def test_one_reading_for_all_equals_one_for_each(tmp_path, rule):
+def test_parties_share_out_the_rows(tmp_path, rule):
     rows = [{"note": f"n{i}", "body": f"Oak word{i}.", "ward": "abc"[i % 3]} for i in range(60)]
     path = write_table(tmp_path / "rows.csv", rows)
     path.write_text(path.read_text() + "n60\nn61,,a\n")
-    parties = read_parties(Source(path, "body", id="note", label="ward"), rule, directory=tmp_path / "parties")
-    assert sum(corpus.n_documents for corpus in parties.values()) == 60
-    for party, corpus in parties.items():
+    source = Source(path, "body", id="note", label="ward")
+    owners = {row.id: rule(row) for _, row in source.rows(ReadReport(), rule.columns)}
+    assert len(owners) == 60
+    for party in set(owners.values()):
+        corpus = read(path, text="body", id="note", label="ward", parties=rule, party=party)
         assert corpus.report.rows == 62
-        alone = read(path, text="body", id="note", label="ward", parties=rule, party=party)
-        same(corpus, alone)
+        assert corpus.table["id"].to_list() == [note for note, owner in owners.items() if owner == party]
 
 
 def test_party_questions_that_make_no_sense(tmp_path):
@@ -154,8 +158,6 @@ def test_party_questions_that_make_no_sense(tmp_path):
         read(path, text="body", parties=by_column("ward"), party="west")
     with pytest.raises(InputError, match=r"goes by label: name the column with label=\.\.\."):
         read(path, text="body", parties=dirichlet(["x", "y"], 1.0), party="x")
-    with pytest.raises(InputError, match=r"falls to .*: use fewer parties"):
-        read_parties(Source(path, "body"), at_random(dict.fromkeys("abcdefgh", 1.0)))
 
 
 # Bad input
@@ -198,7 +200,7 @@ def test_a_missing_column_lists_those_there_are(tmp_path, name):
 
 def test_a_csv_with_another_separator(tmp_path):
     (tmp_path / "s.csv").write_text("id;text\n1;oak\n")
-    with pytest.raises(InputError, match=r"columns are: id;text\. If fields are not parted by commas, pass separator="):
+    with pytest.raises(InputError, match=r"are: id;text\. If fields are not separated by commas, pass separator="):
         read(tmp_path / "s.csv")
     assert read(tmp_path / "s.csv", separator=";").n_documents == 1
 
@@ -228,7 +230,7 @@ def test_a_quote_that_is_never_closed_in_a_long_csv(tmp_path, monkeypatch):
     import csv
 
     before = csv.field_size_limit(1000)
-    monkeypatch.setattr("tertulia.corpus.formats._FIELD_LIMIT", 1000)
+    monkeypatch.setattr("tertulia.corpus.formats.csv._FIELD_LIMIT", 1000)
     try:
         (tmp_path / "q.csv").write_text('id,text\n0,"oak\n' + "".join(f"{i},elm\n" for i in range(1, 1000)))
         corpus = read(tmp_path / "q.csv", id="id", options=PLAIN)
@@ -265,7 +267,7 @@ def test_broken_json_lines_are_counted_with_their_place(tmp_path):
     assert tokens(corpus) == [["oak"]]
     assert corpus.report.dropped == {
         "broken JSON": 2,
-        "not a JSON object (expected one {...} a line)": 1,
+        "not a JSON object (expected one {...} per line)": 1,
         "empty text": 2,
         "text is a list or an object": 1,
     }

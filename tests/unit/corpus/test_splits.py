@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tertulia.corpus import Row, at_random, by_column, by_file, dirichlet
-from tertulia.corpus.splits import dirichlet_shares, unit_interval
+from tertulia.corpus.splits import Row, at_random, by_column, by_file, dirichlet, dirichlet_shares, unit_interval
 from tertulia.errors import InputError
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.corpus import TextOptions, sentences, tokenize
+from tertulia.corpus import TextOptions
 from tertulia.corpus.segment import segment
-from tertulia.corpus.tokens import splitter, stop_words
+from tertulia.corpus.tokens import sentences, splitter, stop_words, tokenize
 from tertulia.errors import InputError
 
 PLAIN = TextOptions(stop_words="none", min_length=1)

@@ -3,18 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertulia.corpus import (
-    Corpus,
-    Proposal,
-    TextOptions,
-    Vocabulary,
-    disjoint_parties,
-    merge,
-    pack_words,
-    propose,
-    public,
-    unpack_words,
-)
+from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.corpus.vocabulary import Proposal, disjoint_parties, merge, pack_words, propose, public, unpack_words
 from tertulia.errors import FormatError, InputError
 
 PLAIN = TextOptions(stop_words="none")

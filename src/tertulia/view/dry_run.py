@@ -1,100 +1,37 @@
-"""What the commands `check`, `disclosures`, `privacy` and `evaluate` say, as rows of plain data."""
+"""What a run would read, train and disclose, before anything is read by a party or leaves it: `tertulia check`."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tertulia import metrics
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.recipes import read_recipe
-from tertulia.errors import InputError, PolicyRefusal
+from tertulia.errors import PolicyRefusal
 from tertulia.federation.party.host import parts_of
 from tertulia.federation.types import Planned
 from tertulia.methods import CustomSettings
 from tertulia.methods.common.vocabulary import propose_words, words_of_one_document
-from tertulia.models import Topics
 from tertulia.privacy.accounting import spent
 from tertulia.privacy.adjacency import larger
 from tertulia.privacy.ledger import Ledger, Release, decisive
-from tertulia.privacy.mechanisms import Claim, Derived
+from tertulia.privacy.mechanisms import Derived
 from tertulia.privacy.policy import Policy, example
 from tertulia.runs.config import RunSettings
-from tertulia.runs.driver import ledger_of, module_of, policy_of
-from tertulia.runs.layout import Run
+from tertulia.runs.driver import module_of, policy_of
 from tertulia.runs.sources import POOLED, sources_of
-from tertulia.view.totals import Lengths, epsilon, totals_of_plan, totals_of_run
+from tertulia.view.tables import SEEN, claimed_epsilon
+from tertulia.view.totals import Lengths, Rows, epsilon, totals_of_plan
 
-if TYPE_CHECKING:
-    import polars as pl
-
-Rows = list[dict[str, Any]]
-_DELTA = 1e-6  # at which a plan's epsilon is told
-_SEEN = {  # until replies are added up under masks, nothing keeps the server's machine from reading each of them
-    "each": "singly by the server",
-    "sum": "singly by the server's machine, as a sum by the method",
-    "mean": "singly by the server's machine, as a mean by the method",
-    "reports": "nobody: noise for what follows",
-}
+_DELTA = 1e-6  # at which a plan's epsilon is computed
 
 
-def disclosure_rows(run: Run) -> Rows:
-    """What left each party, in order."""
-    return [
-        {
-            "party": party,
-            "round": release.round,
-            "what": release.what,
-            "shape": "x".join(map(str, release.shape)) or "1",
-            "bytes": release.nbytes,
-            "seen": _SEEN.get(release.verb, "singly by the server"),
-            "mechanism": release.name,
-            "step": release.step.split(":")[-1],
-        }
-        for party in run.parties
-        for release in ledger_of(run, party).releases()
-        if release.run in ("", run.id)  # reports of tokens are charged once for all runs
-    ]
-
-
-def privacy_totals(run: Run, delta: float) -> Rows:
-    """The real epsilon of everything that left each party, for a word, a document, a user."""
-    return [row for party in run.parties for row in totals_of_run(run, party, ledger_of(run, party), delta)]
-
-
-def privacy_rows(run: Run, delta: float) -> Rows:
-    """Claimed beside real epsilon, thing by thing; what is derived has the cost of its sources, and adds none."""
-    return [
-        {
-            "party": party,
-            "what": row.what,
-            "mechanism": row.mechanism,
-            "unit": row.unit.value,
-            "adjacency": row.adjacency.value,
-            "releases": row.releases,
-            "claimed epsilon": _claimed(row.claimed),
-            "real epsilon": epsilon(row.real.epsilon),
-            "remarks": "; ".join(filter(None, (_as(row.sources), *row.real.assumptions, row.vacuous, row.finding))),
-        }
-        for party in run.parties
-        for row in ledger_of(run, party).table(delta)
-    ]
-
-
-def _as(sources: Sequence[str]) -> str:
-    return f"as its source: {', '.join(sources)}" if sources else ""
-
-
-def _claimed(claim: Claim | None) -> str:
-    return f"{claim.epsilon:g} ({claim.source})" if claim else "none"
-
-
-def check_report(settings: RunSettings) -> dict[str, Any]:
-    """What a run would read, train and disclose."""
+def dry_run(settings: RunSettings) -> dict[str, Any]:
+    """What a run would read, train and disclose, and what its parties' policies say to that."""
     corpora = {party: read_recipe(source) for party, source in sources_of(settings).items()}
     method = settings.method
     module = importlib.import_module(module_of(settings))
@@ -144,7 +81,7 @@ def _cost(one: Planned, planned: list[Planned]) -> dict[str, str]:
     charged = [release for p in sources for release in [_planned_release(p, "any")] * p.times]
     unit, adjacency = larger((release.unit, release.adjacency) for release in decisive(charged))
     return {
-        "claimed epsilon": _claimed(one.mechanism.claimed),
+        "claimed epsilon": claimed_epsilon(one.mechanism.claimed),
         "real epsilon": epsilon(spent(charged, unit, adjacency, _DELTA).epsilon),
     }
 
@@ -177,43 +114,8 @@ def _planned_rows(settings: RunSettings, party: str, planned: list[Planned], cos
         except PolicyRefusal as refusal:
             verdict = str(refusal)
         rows.append(
-            {"party": party, "what": mechanism.what, "times": times, "seen": _SEEN.get(verb, verb),
+            {"party": party, "what": mechanism.what, "times": times, "seen": SEEN.get(verb, verb),
              "mechanism": mechanism.name, **cost, "policy": own.policy if own and own.policy else "default",
              "verdict": verdict}
         )  # fmt: skip
     return rows
-
-
-def evaluation(model: Topics, documents: Corpus) -> dict[str, float]:
-    """Every score of a model on documents."""
-    corpus = model.encode(documents)
-    found = metrics.completion(model.topic_word, model.alpha, corpus)
-    return {
-        "perplexity": found.perplexity,
-        "log_likelihood": found.log_likelihood,
-        "tokens": found.tokens,
-        "documents": found.documents,
-        "unigram_perplexity": metrics.completion(metrics.unigram(corpus), 1.0, corpus).perplexity,
-        **{name: metrics.topic_coherence(model, corpus, name).mean for name in ("npmi", "c_v", "umass")},
-        "diversity": metrics.topic_diversity(model),
-    }
-
-
-def theta_table(model: Topics, corpus: Corpus) -> pl.DataFrame:
-    """A row a document: its id, and the share of each topic."""
-    import polars as pl
-
-    shares = pl.DataFrame(model.transform(corpus), schema=list(model.get_feature_names_out()))
-    return corpus.table.select("id").hstack(shares)
-
-
-def write_table(table: pl.DataFrame, path: Path) -> None:
-    """Write Parquet, CSV or JSONL, by the file's name."""
-    if path.suffix == ".parquet":
-        table.write_parquet(path)
-    elif path.suffix == ".csv":
-        table.write_csv(path)
-    elif path.suffix == ".jsonl":
-        table.write_ndjson(path)
-    else:
-        raise InputError(f"{path}: name the output .parquet, .csv or .jsonl")

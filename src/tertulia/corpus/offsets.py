@@ -34,7 +34,7 @@ def narrow(offsets: Array) -> I32 | I64:
     return offsets.astype(np.int32) if offsets[-1] < 2**31 else offsets.astype(np.int64)
 
 
-def without_empty(offsets: Array) -> Array:
+def drop_empty(offsets: Array) -> Array:
     """Keep the stretches that hold at least one token."""
     return offsets[np.concatenate(([True], np.diff(offsets) > 0))]
 

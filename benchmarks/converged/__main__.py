@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import cpu_timed, data, finish, parser, parted, say
-from benchmarks.sampler.trainers import aligned, tokens
+from benchmarks.common import data, finish, parser, say, split_heldout, time_cpu
+from benchmarks.sampler.trainers import align, tokens
 from tertulia._arrays import F64, Array
 from tertulia.api.lda import LDA
 from tertulia.corpus import Corpus, read
@@ -46,7 +46,7 @@ def tomotopy(corpus: Corpus, K: int, seed: int, iterations: int) -> Model:
         model.add_doc(document)
     model.train(iterations, workers=1)
     found = np.array([model.get_topic_word_dist(k) for k in range(K)])
-    return aligned(found, list(model.used_vocabs), corpus), np.asarray(model.alpha, np.float64)
+    return align(found, list(model.used_vocabs), corpus), np.asarray(model.alpha, np.float64)
 
 
 def at_random(corpus: Corpus, K: int, seed: int) -> Model:
@@ -70,11 +70,11 @@ def trainers(iterations: int) -> dict[str, Train]:
     }
 
 
-def measured(train: Train, parts: tuple[Corpus, Corpus], K: int, seeds: int) -> dict[str, Any]:
+def measure(train: Train, parts: tuple[Corpus, Corpus], K: int, seeds: int) -> dict[str, Any]:
     """Perplexity of held-out documents, each seed's beside the mean, and CPU seconds."""
     found = []
     for seed in range(seeds):
-        seconds, (phi, alpha) = cpu_timed(partial(train, parts[0], K, seed))
+        seconds, (phi, alpha) = time_cpu(partial(train, parts[0], K, seed))
         found.append((completion(phi, alpha, parts[1]).perplexity, seconds))
     perplexity, cpu = np.array(found).T
     return {
@@ -98,12 +98,12 @@ def main() -> None:
     chosen = options()
     seeds, iterations = (1, 200) if chosen.quick else (chosen.seeds, chosen.iterations)
     corpus = read(data(FILE))
-    parts = parted(corpus, np.array([is_heldout(name, HELDOUT) for name in corpus.table["id"]]), 5)
+    parts = split_heldout(corpus, np.array([is_heldout(name, HELDOUT) for name in corpus.table["id"]]), 5)
     say(f"{parts[0]}, {parts[1].n_documents} documents held out")
     ours(parts[0].select(np.arange(50)), 5, 0, sweeps=2, learn_alpha=True)  # loads the kernels
     rows: dict[str, dict[str, Any]] = {}
     for name, train in trainers(iterations).items():
-        rows[name] = measured(train, parts, chosen.topics, seeds)
+        rows[name] = measure(train, parts, chosen.topics, seeds)
         say(f"{name}: {rows[name]}")
     control = completion(unigram(parts[0]), 1.0, parts[1]).perplexity
     finish(

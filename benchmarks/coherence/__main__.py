@@ -19,7 +19,7 @@ from gensim.corpora import Dictionary
 from gensim.models import CoherenceModel
 from gensim.topic_coherence.text_analysis import WordOccurrenceAccumulator
 
-from benchmarks.common import arguments, cpu_timed, finish, newsgroups, say
+from benchmarks.common import arguments, finish, newsgroups, say, time_cpu
 from tertulia._arrays import F64
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda
@@ -61,7 +61,7 @@ def train(corpus: Corpus, K: int) -> Topics:
 
 
 @contextmanager
-def repaired() -> Iterator[None]:
+def repair_gensim() -> Iterator[None]:
     """Let gensim's window hold exactly the words that are in it."""
 
     def slide(self: Any, window: Any, _: object) -> None:
@@ -78,10 +78,10 @@ def race(topics: list[list[str]], corpus: Corpus, gensim: Peer, name: str) -> di
     found = measure(topics, corpus).per_topic  # compiles, too
     mine, other = [], []
     for _ in range(ROUNDS[name]):
-        mine += [cpu_timed(lambda: measure(topics, corpus))[0] for _ in range(9)]
-        taken, shipped = cpu_timed(lambda: gensim.score(topics, gensim_name))
+        mine += [time_cpu(lambda: measure(topics, corpus))[0] for _ in range(9)]
+        taken, shipped = time_cpu(lambda: gensim.score(topics, gensim_name))
         other.append(taken)
-    with repaired():
+    with repair_gensim():
         defined = gensim.score(topics, gensim_name)
     return {
         "cpu_seconds": statistics.median(mine),

@@ -21,66 +21,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import finish, newsgroups, parser, say
+from benchmarks.federation.judge import HELDOUT, SMOOTHING, VALIDATION, Judge, flat, side_by_side
+from benchmarks.federation.parties import iid, natural
 from tertulia import FTM, Centralised, Consensus, Corpus, FederatedTopics, Topics
-from tertulia.corpus.splits import Row, at_random
-from tertulia.metrics import Completion, completion
 
-HELDOUT, VALIDATION = 0.15, 0.1
-SMOOTHING = 0.01
 SWEEPS = 50  # in each round
 WORDS = {"min_documents": 10, "max_share": 0.5, "max_words": 8000}
 SPLITS: dict[str, dict[str, Any]] = {"natural": {"topics": 20, "rounds": 3}, "iid": {"topics": 40, "rounds": 4}}
 START, TOGETHER = 20, 10  # Consensus: sweeps before merging, and in each round of counting together
 Figures = dict[str, Any]
-
-
-def natural(corpus: Corpus, seed: int = 0) -> dict[str, Corpus]:
-    """The super-groups as parties, whatever the seed."""
-    labels = corpus.table["label"].to_numpy()
-    return {party: corpus.select(labels == party) for party in sorted(set(labels.tolist()))}
-
-
-def iid(corpus: Corpus, seed: int = 0) -> dict[str, Corpus]:
-    """Six random parties of sizes 1 to 6."""
-    assign = at_random({f"p{i}": i for i in range(1, 7)}, seed)
-    parties = [assign(Row(id_, "")) for id_ in corpus.table["id"]]
-    return {f"p{i}": corpus.select([n for n, p in enumerate(parties) if p == f"p{i}"]) for i in range(1, 7)}
-
-
-class Judge:
-    """Scores models on held-out documents, with one smoothing for all."""
-
-    def __init__(self, parties: Mapping[str, Corpus], model: Topics) -> None:
-        encoded = {party: corpus.encode(model.vocabulary) for party, corpus in parties.items()}
-        self.train = {party: corpus.split(HELDOUT + VALIDATION)[0] for party, corpus in encoded.items()}
-        self.heldout = {party: corpus.split(HELDOUT)[1] for party, corpus in encoded.items()}
-
-    def everyone(self, model: Topics) -> float:
-        """Perplexity over everyone's held-out documents."""
-        first, *rest = [self._score(model, corpus) for corpus in self.heldout.values()]
-        return sum(rest, start=first).perplexity
-
-    def own(self, model: Topics, party: str) -> float:
-        """Perplexity on one party's held-out documents, with the prior that the model has."""
-        return self._score(model, self.heldout[party]).perplexity
-
-    def adapted(self, model: Topics, party: str) -> float:
-        """The same, with a prior that is fitted to the party's training documents."""
-        return self.own(model.adapted(self.train[party]), party)
-
-    @staticmethod
-    def _score(model: Topics, corpus: Corpus) -> Completion:
-        return completion(model.topic_word, model.alpha, corpus, smoothing=SMOOTHING)
-
-
-def flat(topic_word: Any, model: Topics) -> Topics:
-    """Topics with a flat prior of the same sum."""
-    return Topics(topic_word, model.vocabulary, np.full(len(topic_word), model.alpha.sum() / len(topic_word)))
-
-
-def side_by_side(*models: Topics) -> Topics:
-    """All topics of some models, under one flat prior."""
-    return flat(np.concatenate([model.topic_word for model in models]), models[0])
 
 
 def gains(judge: Judge, ftm: FederatedTopics, consensus: FederatedTopics, pooled: Topics) -> Figures:
