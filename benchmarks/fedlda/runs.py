@@ -32,7 +32,7 @@ from tertulia import LDA, Corpus, FedLDA, TextOptions, Topics, Vocabulary
 from tertulia._arrays import F64
 from tertulia.corpus.splits import is_heldout
 from tertulia.corpus.vocabulary import propose
-from tertulia.methods.fedlda.users import shard_of
+from tertulia.methods.fedlda.shard import shard_of
 from tertulia.metrics import completion, perplexity_plugin, unigram
 from tertulia.models.topics import UnknownWordsWarning
 

@@ -13,7 +13,7 @@ from tertulia.federation.server.journal import Journal
 from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
 from tertulia.view.dry_run import dry_run
-from tertulia.view.tables import disclosure_rows, privacy_rows
+from tertulia.view.tables import privacy_rows
 
 WORDS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
 PUBLIC = {"mode": "public", "words": WORDS}
@@ -121,10 +121,10 @@ def test_the_servers_counts_are_those_of_the_words_that_users_keep(mechanism, tm
     counts = np.zeros((2, len(WORDS)))
     for party in PARTIES:
         users = AnswerLog(run.party_directory(party) / "answers").state
-        told = users.told >= 0
-        np.add.at(counts, (users.told[told], users.word[told]), 1)
-        assert told.any()
-        assert not told.all()
+        known = users.reported >= 0
+        np.add.at(counts, (users.reported[known], users.word[known]), 1)
+        assert known.any()
+        assert not known.all()
     assert np.array_equal(commit.state.counts, counts)
 
 
@@ -159,23 +159,20 @@ def test_the_ledger_is_honest_about_every_mechanism(tmp_path):
     tuples = {name: rows["users' tuples"] for name, rows in said.items() if name != "sound"}
     assert {row["unit"] for row in tuples.values()} == {"user"}
     assert all(tuples[name]["real epsilon"].startswith("infinite") for name in ("clear", "rrp", "krr", "tkrr"))
-    assert tuples["rrp"]["claimed epsilon"] == "5 (FedLDA theorem 1, a tuple)"
+    assert tuples["rrp"]["claimed epsilon"] == "5 (FedLDA theorem 1, per tuple)"
     assert "theorem 1 fails for" in tuples["rrp"]["remarks"]
-    assert "dummies can be told from tuples" in tuples["rrp"]["remarks"]
+    assert "dummies can be distinguished from tuples" in tuples["rrp"]["remarks"]
     assert "the word of one token alone, drawn once: epsilon 5" in tuples["krr"]["remarks"]
     assert "the topics of tuples are not perturbed" in tuples["krr"]["remarks"]
     assert tuples["hm"]["real epsilon"] == "20"  # epsilon 5 in each of four rounds
     assert all(row["releases"] == 4 for row in tuples.values())
+    sums = [said[name]["topic-word counts of users' tuples"] for name in ("rrp", "krr", "tkrr", "hm")]
+    assert all(row["mechanism"] == "derived" and row["releases"] == 4 for row in sums)
+    assert sums[-1]["real epsilon"] == "20"  # no more than what it is computed from
     reports = said["sound"]["reports of tokens"]
     assert (reports["unit"], reports["releases"]) == ("user", 1)
     assert 30 < float(reports["real epsilon"]) <= 30 * 4.0  # thirty tokens at most, in any number of rounds
     assert said["sound"]["topic-word counts of reports"]["real epsilon"] == reports["real epsilon"]
-
-
-def test_bytes_of_users_are_counted_and_labelled(tmp_path):
-    model = method(topics=2, rounds=3).fit(PARTIES, directory=tmp_path / "run")
-    assert all(0 < facts["bytes_per_user"] < 60 for facts in model.history[1:])
-    assert any("(simulated)" in row["what"] for row in disclosure_rows(Run.open(tmp_path / "run")))
 
 
 def test_a_budget_for_users_is_kept(tmp_path):
@@ -208,6 +205,7 @@ def test_a_dry_run_names_what_leaves(tmp_path):
         }
     assert said[None]["users' tuples"] == "clear"
     assert said["rrp"]["users' tuples"] == "user-tuples"
+    assert said["rrp"]["topic-word counts of users' tuples"] == "derived"
     assert said["sound"]["reports of tokens"] == "user-reports"
     assert said["sound"]["topic-word counts of reports"] == "derived"
 

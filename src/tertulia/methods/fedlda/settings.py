@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from tertulia.methods.common.settings import Positive, Settings, Share, VocabularySettings
+from tertulia.methods.common.settings import MethodSettings, OverWords, Positive, Share, TopicPriors
 
 
-class FedLDASettings(Settings):
+class FedLDASettings(OverWords, TopicPriors, MethodSettings):
     """FedLDA: topic models from users who trust nobody."""
 
     name: Literal["fedlda"] = "fedlda"
@@ -19,12 +19,9 @@ class FedLDASettings(Settings):
     epsilon: float | None = Field(default=None, gt=0)  # `paper`: of a tuple (hm: of a round); `sound`: of a token
     delta: float = Field(default=0.1, gt=0, lt=1)  # the mass of a topic's deserted tail
     gamma: float | None = Field(default=None, ge=1)  # theorem 1's; None: infinite
-    topics: Positive = 20
     rounds: Positive = 50
     sweeps: Positive = 1  # in each round
     sampler: Literal["gibbs", "mh"] = "gibbs"
-    alpha: float = Field(default=5.0, gt=0)  # the sum of theta's Dirichlet prior over all topics
-    beta: float = Field(default=0.01, gt=0)
     max_words: Positive = 150  # M: a user's words beyond are left out
     sample_ratio: Share = 0.7  # l / M; one tuple is sent at least
     bookkeeping: Literal["converging", "paper"] = "converging"  # a token's word drawn once; `paper`: anew each time
@@ -32,7 +29,6 @@ class FedLDASettings(Settings):
     user_dropout: Share = 0.0  # share of those whose answer never comes
     arrival_rounds: int = Field(default=0, ge=0)  # users arrive over so many rounds; 0: all are there
     evaluate: bool | None = None  # None: unless the mode is sound, where scores would leave in clear
-    vocabulary: VocabularySettings = VocabularySettings()
 
     @model_validator(mode="after")
     def _private_modes(self) -> FedLDASettings:
@@ -48,3 +44,8 @@ class FedLDASettings(Settings):
         """What users are told of these settings."""
         own = {"name", "topics", "rounds", "sample_ratio", "evaluate", "vocabulary"}
         return {**self.model_dump(exclude=own), "sampled": max(1, round(self.sample_ratio * self.max_words))}
+
+    @property
+    def passes(self) -> int:
+        """All rounds' sweeps."""
+        return self.sweeps * self.rounds

@@ -6,12 +6,10 @@ import pytest
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import InputError
 from tertulia.kernels.fedlda import tuples
-from tertulia.kernels.fedlda.users import broadcast_phi, resample
+from tertulia.kernels.fedlda.sampling import broadcast_phi, resample
 from tertulia.methods.fedlda.settings import FedLDASettings
-from tertulia.methods.fedlda.users import arrived, finding, newcomers, present, shard_of
-from tertulia.privacy.perturbation import Perturbation
-
-from tertulia.methods.fedlda.users import UserTerms  # isort: skip
+from tertulia.methods.fedlda.shard import count_arrived, draw_participants, initial_users, shard_of
+from tertulia.methods.fedlda.terms import UserSettings
 
 K, V = 3, 8
 PHI = broadcast_phi(np.random.default_rng(0).gamma(0.5, size=(K, V)) * 30, 0.1)
@@ -27,8 +25,8 @@ def unset(n):
     return np.full(n, -1, dtype=np.int16)
 
 
-def terms(**changes):
-    return UserTerms(**FedLDASettings(**changes).users())
+def user_settings(**changes):
+    return UserSettings(**FedLDASettings(**changes).users())
 
 
 @pytest.mark.parametrize("sampler", ["gibbs", "mh"])
@@ -45,15 +43,15 @@ def test_topics_do_not_depend_on_threads_and_only_move_for_who_is_asked(sampler)
 
 def test_no_more_than_l_of_m_are_sent_and_only_changes():
     words, documents = shard(0, 3, 40)
-    z, told = np.zeros(43, dtype=np.int16), unset(43)
-    told[:10] = 0  # user 1 and part of user 2 have nothing new
+    z, reported = np.zeros(43, dtype=np.int16), unset(43)
+    reported[:10] = 0  # user 1 and part of user 2 have nothing new
     everyone = np.ones(3, dtype=bool)
-    sent = tuples.choose(words, documents, z, told, everyone, 40, 40, 5)
+    sent = tuples.choose(words, documents, z, reported, everyone, 40, 40, 5)
     assert sent.token.tolist() == list(range(10, 43))
     assert sent.user.tolist() == [2] * 33
-    few = tuples.choose(words, documents, z, told, everyone, 40, 4, 5)
+    few = tuples.choose(words, documents, z, reported, everyone, 40, 4, 5)
     assert 0 < len(few.token) <= 4
-    assert len(tuples.choose(words, documents, z, told, np.zeros(3, dtype=bool), 40, 40, 5).token) == 0
+    assert len(tuples.choose(words, documents, z, reported, np.zeros(3, dtype=bool), 40, 40, 5).token) == 0
 
 
 def test_each_tuple_is_sent_with_probability_l_over_m():
@@ -85,28 +83,16 @@ def test_the_first_m_words_of_a_user_count():
 
 
 def test_users_arrive_are_asked_and_drop():
-    late = terms(arrival_rounds=4)
-    assert [arrived(10, r, late) for r in (0, 1, 3, 9)] == [3, 5, 10, 10]
-    assert arrived(10, 0, terms()) == 10
-    asked, answering = present(20_000, 1, terms(users_per_round=0.3, user_dropout=0.25, arrival_rounds=4), key=9)
+    late = user_settings(arrival_rounds=4)
+    assert [count_arrived(10, r, late) for r in (0, 1, 3, 9)] == [3, 5, 10, 10]
+    assert count_arrived(10, 0, user_settings()) == 10
+    asked, answering = draw_participants(
+        20_000, 1, user_settings(users_per_round=0.3, user_dropout=0.25, arrival_rounds=4), key=9
+    )
     assert not asked[10_000:].any()
     assert asked.sum() == pytest.approx(3000, abs=250)
     assert answering.sum() == pytest.approx(2250, abs=250)
     assert not (answering & ~asked).any()
-
-
-def test_findings_say_what_holds_for_a_word():
-    phi = np.array([[0.6, 0.35, 0.04, 0.01]])
-
-    def says(kind, once):
-        return finding(Perturbation(kind, 7.5), phi, np.ones(1), once)
-
-    assert says("rrp", True).startswith("theorem 1 fails for 2 of 4 words, 2 are in no topic's head")
-    assert "no epsilon at delta 0, delta 0.950 at the claimed epsilon" in says("rrp", True)
-    assert "told are 2 of 4 words" in says("tkrr", True)
-    assert says("krr", True) == "the word of one token alone, drawn once: epsilon 7.5"
-    assert says("krr", False) == "the word of one tuple alone, drawn anew each time: epsilon 7.5"
-    assert "in each round" in says("hm", False)
 
 
 @pytest.mark.parametrize(
@@ -120,19 +106,19 @@ def test_findings_say_what_holds_for_a_word():
     ],
 )
 def test_users_keep_a_word_for_each_token_only_where_it_is_drawn_once(settings, once):
-    asked = terms(mode="paper", epsilon=5.0, **settings)
+    asked = user_settings(mode="paper", epsilon=5.0, **settings)
     assert asked.drawn_once == once
-    assert newcomers(asked, 9, V).word.tolist() == [-1] * 9 * once
-    assert newcomers(terms(), 9, V).word.size == 0  # without noise the word is the true one
-    assert [newcomers(asked, 1, n).word.dtype.itemsize for n in (100, 32_768, 32_769)] == [1, 2, 4]
+    assert initial_users(asked, 9, V).word.tolist() == [-1] * 9 * once
+    assert initial_users(user_settings(), 9, V).word.size == 0  # without noise the word is the true one
+    assert [initial_users(asked, 1, n).word.dtype.itemsize for n in (100, 32_768, 32_769)] == [1, 2, 4]
 
 
 def test_a_shards_own_epsilon_can_only_be_stricter():
-    asked = terms(mode="paper", epsilon=5.0)
+    asked = user_settings(mode="paper", epsilon=5.0)
     assert asked.no_laxer(3.0).epsilon == 3.0
     assert asked.no_laxer(7.0) is asked
     assert asked.no_laxer(None) is asked
-    assert terms().no_laxer(3.0).epsilon is None
+    assert user_settings().no_laxer(3.0).epsilon is None
 
 
 def test_wrong_input_is_refused_before_compiled_code_sees_it():

@@ -14,7 +14,7 @@ import numpy as np
 from tertulia._arrays import I32, I64, U8, Array
 from tertulia.errors import FormatError
 from tertulia.kernels.core.jit import frozen, kernel
-from tertulia.kernels.fedlda.users import I16
+from tertulia.kernels.fedlda.sampling import I16
 
 _EACH, _NONE, _SOME = 0, 1, 2  # every tuple has a k1, none has, each tells
 _WIDTH = 4  # bits of a Rice parameter
