@@ -18,8 +18,9 @@ from tertulia.api.federated import chosen_words
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import ConfigError, InputError
+from tertulia.methods.common.lda_settings import Sampling
 from tertulia.methods.common.priors import symmetric
-from tertulia.methods.common.settings import Explained, OverWords, Sampling, Threads
+from tertulia.methods.common.settings import Explained, OverWords, Threads
 from tertulia.models import Topics
 
 

@@ -18,8 +18,8 @@ from tertulia.runs.config import DataSettings, FederationSettings, PartySettings
 
 HEAD = """# Reference: every setting
 
-Made by `python -m tertulia.cli.reference` from the settings themselves; [configuration](configuration.md) explains how a
-file of them is written. In Python the same keys are arguments: `tt.FTM(topics=50, vocabulary={"max_words": 5000})`.
+Made by `python -m tertulia.cli.reference` from the settings themselves; [configuration](configuration.md) explains how
+a file of them is written. In Python the same keys are arguments: `tt.FTM(topics=50, vocabulary={"max_words": 5000})`.
 `None` means that the key is left out. Unknown keys are errors.
 """
 
@@ -60,11 +60,9 @@ def _section(title: str, text: str, rows: Iterable[Described]) -> Iterator[str]:
 
 def _default(default: str) -> str:
     """As TOML writes it."""
-    return (
-        default
-        if default in ("required", "None")
-        else f"`{ {'True': 'true', 'False': 'false'}.get(default, default) }`"
-    )
+    if default in ("True", "False"):
+        return f"`{default.lower()}`"
+    return default if default in ("required", "None") else f"`{default}`"
 
 
 def _first_sentence(kind: type[BaseModel]) -> str:

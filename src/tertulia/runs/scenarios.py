@@ -21,7 +21,8 @@ import numpy as np
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import ConfigError
-from tertulia.methods.common.settings import LDASettings, TopicCount, TopicPriors
+from tertulia.methods.common.lda_settings import LDASettings
+from tertulia.methods.common.settings import TopicCount, TopicPriors
 from tertulia.metrics.diversity import topic_diversity
 from tertulia.metrics.perplexity import completion, unigram
 from tertulia.models import Topics

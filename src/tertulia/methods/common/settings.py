@@ -15,7 +15,6 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from tertulia.errors import ConfigError
-from tertulia.federation.types import message
 from tertulia.methods.common.describe import document
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -225,28 +224,11 @@ class TopicPriors(TopicCount):
     beta: float = Field(0.01, gt=0, description="phi's Dirichlet prior, of each word", json_schema_extra=PARTY)
 
 
-class Sampling(TopicPriors):
-    """How LDA is sampled, on one machine or at a party."""
+class Sweeps(Settings):
+    """Whatever passes over its documents several times."""
 
     sweeps: Positive = Field(
         50, description="passes over the documents; in a federation, those of a round", json_schema_extra=PARTY
-    )
-    sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = Field(
-        "auto",
-        description="`auto`: the one that was measured to be fastest for the size of the problem. Mode `sound` knows "
-        "`dense`, for LDA also `gibbs` and, with `krr`, `warp`",
-    )
-    learn_alpha: bool = Field(
-        False,
-        description="learn alpha, of each topic, from the documents; not in a federation, where each party would learn its own",
-    )
-
-
-class UnitModel(Settings):
-    """What has a topic of its own in each document."""
-
-    model: Literal["lda", "sentence"] = Field(
-        "lda", description="`lda`: each token has a topic. `sentence`: each sentence has one", json_schema_extra=PARTY
     )
 
 
@@ -255,8 +237,8 @@ class Privacy(Settings):
 
     mode: Literal["clear", "paper", "sound"] = Field(
         "clear",
-        description="`clear`: no noise. `paper`: the noise of the paper, which keeps less than it claims. `sound`: all that "
-        "leaves is computed from private reports",
+        description="`clear`: no noise. `paper`: the noise of the paper, which keeps less than it claims. `sound`: all "
+        "that leaves is computed from private reports",
     )
     epsilon: float | None = Field(
         None,
@@ -286,49 +268,3 @@ class Evaluated(Rounds, Privacy, TopicPriors):
     def evaluates(self) -> bool:
         """Whether held-out documents are scored in each round."""
         return self.mode != "sound" if self.evaluate is None else self.evaluate
-
-
-class TokenNoise(Privacy):
-    """How tokens are reported under noise."""
-
-    channel: Literal["laplace", "krr", "subset"] = Field(
-        "krr",
-        description="how mode `sound` reports tokens: `krr`, `subset` (for epsilon below ln V) or `laplace` (for up to "
-        "3,000 words); mode `paper` is always Laplace",
-    )
-    tau: float = Field(
-        0.2, ge=0, lt=1, description="the threshold of Laplace reports: smaller values are 0", json_schema_extra=PARTY
-    )
-
-
-@message
-class Training(TokenNoise, UnitModel, Sampling):
-    """All that a party must know to train a model of its own: the part of a method's settings that travels."""
-
-
-class LDASettings(OverWords, UnitModel, Sampling, MethodSettings):
-    """Settings of every method that samples LDA at parties."""
-
-    takes_validation = True
-
-    @field_validator("learn_alpha")
-    @classmethod
-    def _alpha_is_given(cls, value: bool) -> bool:
-        if value:
-            raise ValueError(
-                "each party would learn an alpha of its own, which nobody hears of; give `alpha`, or learn it on one "
-                "machine with tt.LDA(learn_alpha=True)"
-            )
-        return value
-
-
-class PrivateSettings(Evaluated, TokenNoise, LDASettings):
-    """Settings of methods that can keep tokens private."""
-
-    @model_validator(mode="after")
-    def _sound_mode(self) -> Self:
-        if self.mode == "sound" and self.vocabulary.mode != "public":
-            raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals tell words")
-        if self.mode == "sound" and self.sampler == "warp" and self.channel != "krr":
-            raise ValueError("sampler 'warp' in mode 'sound' needs reports of one word each: channel = 'krr'")
-        return self

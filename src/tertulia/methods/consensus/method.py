@@ -28,10 +28,10 @@ from tertulia.kernels import lda, noise_aware
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import together
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation
+from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
-from tertulia.methods.common.settings import Training
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary
 from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.methods.ftm.local import planned_reports, report_tokens

@@ -18,10 +18,10 @@ from tertulia.corpus import Vocabulary
 from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation
+from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.priors import check_topics, symmetric
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
-from tertulia.methods.common.settings import Training
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary
 from tertulia.methods.ftm.alignment import XI, align, warn_of_merge
 from tertulia.methods.ftm.local import SIZES, planned_reports

@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from tertulia.methods.baselines.settings import AloneSettings
-from tertulia.methods.common.settings import PARTY, Positive, PrivateSettings, Settings, SweepsAlone
+from tertulia.methods.common.lda_settings import PrivateSettings
+from tertulia.methods.common.settings import PARTY, Positive, Settings, SweepsAlone
 
 
 class FTMPaper(Settings):

@@ -86,8 +86,8 @@ class PCTDSettings(OverWords, Seeded, UnitNoise, Evaluated, Units, MethodSetting
     name: Literal["pctd"] = "pctd"
     vectors: str | None = Field(
         None,
-        description="a file of word vectors, by which words are related: GloVe or word2vec text, `.bin` (word2vec), `.npz` "
-        "(`words`, `vectors`), also `.gz`",
+        description="a file of word vectors, by which words are related: GloVe or word2vec text, `.bin` (word2vec), "
+        "`.npz` (`words`, `vectors`), also `.gz`",
     )
     relations: str | None = Field(None, description="instead: a file of related words, `word<TAB>word<TAB>strength`")
     neighbours: Positive = Field(10, description="nearest words that a word is related to, with `vectors`")
