@@ -83,11 +83,12 @@ class PartyBase(SourceSettings):
 def _choices() -> dict[str, Any]:
     """Every setting that a party may choose for itself, as it is first declared; None: as the method says."""
     found: dict[str, FieldInfo] = {}
-    for kind in (Threads, *SETTINGS):
+    kinds: tuple[type[Settings], ...] = (Threads, *SETTINGS)
+    for kind in kinds:
         for base in reversed(kind.__mro__):
             found = own_choices(base) | found if issubclass(base, Settings) else found
-    kinds = {name: Annotated[(field.annotation, name, *field.metadata)] | None for name, field in found.items()}
-    return {name: (kinds[name], Field(None, description=_meaning(field))) for name, field in found.items()}
+    types = {name: Annotated[(field.annotation, name, *field.metadata)] | None for name, field in found.items()}
+    return {name: (types[name], Field(None, description=_meaning(field))) for name, field in found.items()}
 
 
 def _meaning(field: FieldInfo) -> str:

@@ -53,7 +53,7 @@ def _rows(bench: _Bench, train: Corpus) -> Iterator[Row]:
     yield bench.row("federated, another seed", method.name, [bench.another_seed()])
     vocabulary = {"mode": "public", "words": federated.vocabulary.words}
     yield from bench.baselines(own_method(settings, vocabulary))
-    if isinstance(method, TopicCount) and federated.n_topics != method.topics:
+    if federated.n_topics != getattr(method, "topics", federated.n_topics):
         as_many = {**own_method(settings, vocabulary), "topics": federated.n_topics}
         yield from bench.baselines(as_many, f", {federated.n_topics} topics")
     if not isinstance(method, LDASettings):
@@ -137,7 +137,7 @@ def own_method(settings: RunSettings, vocabulary: dict[str, Any]) -> dict[str, A
 def pooled_lda(settings: RunSettings, vocabulary: dict[str, Any]) -> dict[str, Any]:
     """LDA for a method that is none: as many topics, and as many passes over the documents where it has a number."""
     method = settings.method
-    shared = TopicPriors if isinstance(method, TopicPriors) else TopicCount  # some methods mean other priors
+    shared = TopicPriors if issubclass(type(method), TopicPriors) else TopicCount  # some methods mean other priors
     sweeps = {} if method.passes is None else {"sweeps": method.passes}
     return {**method.part(shared).model_dump(), **sweeps, "name": "alone", "vocabulary": vocabulary}
 

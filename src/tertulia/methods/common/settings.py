@@ -67,8 +67,11 @@ class Settings(BaseModel):
 
 def own_choices(kind: type[Settings]) -> dict[str, FieldInfo]:
     """The fields of a class that a party may choose for itself."""
-    fields = kind.model_fields.items()
-    return {name: field for name, field in fields if "party" in (field.json_schema_extra or ())}
+
+    def marked(field: FieldInfo) -> bool:
+        return isinstance(field.json_schema_extra, dict) and "party" in field.json_schema_extra
+
+    return {name: field for name, field in kind.model_fields.items() if marked(field)}
 
 
 class Explained(Settings):

@@ -131,7 +131,7 @@ def train(fed: Federation, config: FTMSettings, state: FTMState | None = None) -
         composed, sizes = _compose(config, merged, models), _sizes(models, merged.part_of)
         return FTMState(state.round + 1, state.words, models, composed, merged.topic_word, sizes), {}
 
-    state = run_rounds(fed, config, state, iterate, [Evaluation(config, lambda state: state.topic_word)])
+    state = run_rounds(fed, config, state, iterate, [Evaluation[FTMState](config, lambda state: state.topic_word)])
     warn_of_merge(len(state.topic_word), [len(model.topic_word) for model in state.models.values()])
     fed.each(keep_composed, {p: ComposedModel(state.composed[p]) for p in fed.parties if p in state.composed})
     return _result(config, state)

@@ -155,7 +155,7 @@ def train(fed: Federation, config: PCTDSettings, state: PCTDState | None = None)
         phi, weights = maximise(M, config.beta)
         return PCTDState(state.round + 1, state.words, make_consistent(phi, known, config.tau), weights), {}
 
-    state = run_rounds(fed, config, state, iterate, [Evaluation(config, lambda state: state.topic_word)])
+    state = run_rounds(fed, config, state, iterate, [Evaluation[PCTDState](config, lambda state: state.topic_word)])
     fed.each(keep_shares, Nothing())
     alpha = symmetric(config.alpha, config.topics)
     topics = Topics(state.topic_word, Vocabulary(state.words), alpha, config.beta, state.weights)
