@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tertulia.corpus import Corpus, TextOptions, Vocabulary, read
     from tertulia.errors import TertuliaError
     from tertulia.models import Topics
-    from tertulia.runs.driver import best_for
+    from tertulia.runs.rehearsal import best_for
     from tertulia.runs.results import FederatedTopics
 
 __version__ = "0.1.0"
@@ -34,7 +34,7 @@ _HOME = {
     "TertuliaError": "tertulia.errors",
     "Topics": "tertulia.models",
     "FederatedTopics": "tertulia.runs.results",
-    "best_for": "tertulia.runs.driver",
+    "best_for": "tertulia.runs.rehearsal",
     "LDA": "tertulia.api.lda",
     "CombinedTM": "tertulia.api.neural",
     "ProdLDA": "tertulia.api.neural",

@@ -24,8 +24,8 @@ from tertulia.methods import FTMSettings, GFedNTMSettings
 from tertulia.methods.ftm import method as ftm  # noqa: F401 - likewise
 from tertulia.methods.gfedntm import method as gfedntm  # noqa: F401 - likewise
 from tertulia.runs.config import RunSettings
-from tertulia.runs.driver import begin
 from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import begin
 
 ENGINES = ["local", "processes"]
 POINTS = [

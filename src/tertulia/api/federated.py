@@ -31,7 +31,8 @@ from tertulia.methods import (
 )
 from tertulia.methods.common.settings import Explained, VocabularySettings
 from tertulia.runs.config import RunSettings
-from tertulia.runs.driver import Observer, begin, finish
+from tertulia.runs.driver import Observer
+from tertulia.runs.rehearsal import rehearse
 from tertulia.runs.results import FederatedTopics
 
 
@@ -137,8 +138,7 @@ def federate(
             parties={party: dict(choices) for party, choices in (party_settings or {}).items()},
             federation=dict(federation or {}),
         )
-        run = begin(settings, corpora, durable=directory is not None)
-        return finish(run, corpora, observe)
+        return rehearse(settings, corpora, durable=directory is not None, observe=observe)
 
 
 def chosen_words(corpus: Corpus, terms: VocabularySettings) -> Vocabulary:

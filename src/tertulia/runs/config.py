@@ -20,10 +20,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, InputError
+from tertulia.federation.engines.base import check_engine
 from tertulia.methods import ConsensusSettings, FTMSettings, GFedNTMSettings, Method
 from tertulia.methods.common.settings import Explained, LDASettings, Positive, Settings, Share
 
@@ -101,7 +102,7 @@ class RunSettings(Explained):
 
     seed: int = 0
     directory: str = "runs/run"
-    engine: Literal["local", "processes"] = "local"
+    engine: Annotated[str, AfterValidator(check_engine)] = "local"
     workers: Positive = 1
     heldout: float = Field(default=0.1, ge=0, lt=1)
     validation: float = Field(default=0.0, ge=0, lt=1)  # share of documents by which parties choose a model

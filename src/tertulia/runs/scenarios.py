@@ -27,7 +27,8 @@ from tertulia.metrics.diversity import topic_diversity
 from tertulia.metrics.perplexity import completion, unigram
 from tertulia.models import Topics
 from tertulia.runs.config import PartySettings, RunSettings
-from tertulia.runs.driver import begin, finish
+from tertulia.runs.driver import finish
+from tertulia.runs.rehearsal import begin
 from tertulia.runs.sources import POOLED, sources_of
 
 SMOOTHING = 0.01  # the uniform distribution's share: a party alone has never seen some words

@@ -13,6 +13,7 @@ from tertulia import metrics
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import InputError, PolicyRefusal
+from tertulia.federation.messages import DISCLOSURES
 from tertulia.federation.party.host import parts_of
 from tertulia.federation.types import Planned
 from tertulia.methods import CustomSettings
@@ -24,8 +25,9 @@ from tertulia.privacy.ledger import Ledger, Release, decisive
 from tertulia.privacy.mechanisms import Claim, Derived
 from tertulia.privacy.policy import Policy, example
 from tertulia.runs.config import RunSettings
-from tertulia.runs.driver import ledger_of, module_of, policy_of
+from tertulia.runs.driver import module_of
 from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import ask_parties, open_party, policy_or_none
 from tertulia.runs.sources import POOLED, sources_of
 from tertulia.view.totals import Lengths, epsilon, totals_of_plan, totals_of_run
 
@@ -47,23 +49,27 @@ def disclosure_rows(run: Run) -> Rows:
     return [
         {
             "party": party,
-            "round": release.round,
-            "what": release.what,
-            "shape": "x".join(map(str, release.shape)) or "1",
-            "bytes": release.nbytes,
-            "seen": _SEEN.get(release.verb, "singly by the server"),
-            "mechanism": release.name,
-            "step": release.step.split(":")[-1],
+            "round": release["round"],
+            "what": release["what"],
+            "shape": _shape(release["shape"]),
+            "bytes": release["bytes"],
+            "seen": _SEEN.get(release["verb"], "singly by the server"),
+            "mechanism": release["mechanism"],
+            "step": release["step"].split(":")[-1],
         }
-        for party in run.parties
-        for release in ledger_of(run, party).releases()
-        if release.run in ("", run.id)  # reports of tokens are charged once for all runs
+        for party, releases in ask_parties(run, DISCLOSURES).items()
+        for release in releases
     ]
+
+
+def _shape(shape: tuple[int, ...] | None) -> str:
+    """Of an array that left, 1 for a number; nothing for what did not leave."""
+    return "" if shape is None else "x".join(map(str, shape)) or "1"
 
 
 def privacy_totals(run: Run, delta: float) -> Rows:
     """The real epsilon of everything that left each party, for a word, a document, a user."""
-    return [row for party in run.parties for row in totals_of_run(run, party, ledger_of(run, party), delta)]
+    return [row for party in run.parties for row in totals_of_run(run, party, delta)]
 
 
 def privacy_rows(run: Run, delta: float) -> Rows:
@@ -81,7 +87,7 @@ def privacy_rows(run: Run, delta: float) -> Rows:
             "remarks": "; ".join(filter(None, (_as(row.sources), *row.real.assumptions, row.vacuous, row.finding))),
         }
         for party in run.parties
-        for row in ledger_of(run, party).table(delta)
+        for row in open_party(run, party).ledger.table(delta)
     ]
 
 
@@ -157,7 +163,7 @@ def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus], planne
     for party, corpus in corpora.items():
         releases = [release for p in planned for release in [_planned_release(p, party)] * p.times]
         lengths = Lengths.of(corpus, words, settings.heldout + settings.validation)
-        policy = policy_of(settings, party) or Policy()
+        policy = policy_or_none(settings, party) or Policy()
         rows += [{"party": party, **row} for row in totals_of_plan(releases, lengths, policy, _DELTA)]
     return rows
 
@@ -165,7 +171,7 @@ def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus], planne
 def _planned_rows(settings: RunSettings, party: str, planned: list[Planned], costs: list[dict[str, str]]) -> Rows:
     """Ask the party's policy about each planned release; a party without one is checked against the example."""
     own = settings.parties.get(party)
-    policy = policy_of(settings, party) or Policy.parse(example())
+    policy = policy_or_none(settings, party) or Policy.parse(example())
     home = Path(own.home) if own and own.home else None
     ledger = Ledger(home / "ledger.sqlite") if home and (home / "ledger.sqlite").exists() else Ledger(":memory:")
     rows = []

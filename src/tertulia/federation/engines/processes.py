@@ -20,6 +20,7 @@ from typing import IO
 
 from tertulia._locks import holding
 from tertulia.errors import PartyFailure, TertuliaError
+from tertulia.federation.engines.base import EngineSetup
 from tertulia.federation.types import PartyId
 
 _FRAME = struct.Struct("<QQ")  # length, serial number
@@ -132,6 +133,11 @@ class ProcessTransport:
         """End all processes."""
         for process in self._processes.values():
             process.close()
+
+
+def start(setup: EngineSetup) -> ProcessTransport:
+    """Start a process for every party."""
+    return ProcessTransport(setup.directories)
 
 
 def send(pipe: IO[bytes], serial: int, frame: bytes) -> None:

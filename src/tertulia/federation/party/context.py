@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
 
 
+REPORTS = "reports"  # the verb under which a ledger has what is charged, but does not itself leave
+
+
 class Released(np.ndarray[Any, np.dtype[Any]]):
     """An array that went through `party.release`. Whatever is computed from it is raw again, until released."""
 
@@ -53,7 +56,7 @@ class StepContext:
     @property
     def id(self) -> PartyId:
         """The party's name."""
-        return self._host.rules.id
+        return self._host.config.id
 
     @property
     def seed(self) -> int:
@@ -66,7 +69,7 @@ class StepContext:
 
     def setting(self, name: str, default: Any) -> Any:
         """The party's own choice, else the server's."""
-        return self._host.rules.settings.get(name, default)
+        return self._host.config.settings.get(name, default)
 
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """Check the policy, charge the ledger on disk, and only then let `x` through the mechanism."""
@@ -96,7 +99,7 @@ class StepContext:
         corpus_id = fingerprint(corpus)
         release_id = f"reports/{self.id}/{corpus_id}/{mechanism.name}/{json.dumps(mechanism.params(), sort_keys=True)}"
         release = Release.of(
-            mechanism, id=release_id, party=self.id, round=0, step="reports", verb="reports", message_hash="",
+            mechanism, id=release_id, party=self.id, round=0, step=REPORTS, verb=REPORTS, message_hash="",
             x=corpus.words,
         )  # fmt: skip
         host.ledger.record(release, host.policy)
@@ -112,7 +115,7 @@ class StepContext:
         directory = self._host.directory / "kept"
         directory.mkdir(exist_ok=True)
         path = directory / f"{name}.safetensors"
-        atomic_write(path, with_checksum(encode(arrays)), durable=self._host.rules.durable)
+        atomic_write(path, with_checksum(encode(arrays)), durable=self._host.config.durable)
 
     def kept(self, name: str) -> dict[str, Array]:
         """What `keep` stored."""

@@ -13,7 +13,7 @@ import numpy as np
 from tertulia.corpus import Vocabulary
 from tertulia.federation.types import Federation, PartyId, Planned, message
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary, propose_words
 from tertulia.methods.ftm.local import SIZES, WHAT, TrainingTerms, in_clear
 from tertulia.methods.ftm.method import DOCUMENTS, SizedModel, Task, train_local
 from tertulia.models import Topics
@@ -38,6 +38,9 @@ def plan(config: AloneTerms) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
     pushed = [Planned(train_local, "each", mechanism, 1) for mechanism in (Clear(WHAT), DOCUMENTS, Clear(SIZES))]
     return [*plan_vocabulary(config.vocabulary), *pushed]
+
+
+STEPS = (propose_words, train_local)
 
 
 def train(fed: Federation, config: AloneTerms, state: State | None = None) -> Trained:

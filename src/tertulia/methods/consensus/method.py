@@ -28,7 +28,7 @@ from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import together
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary, propose_words
 from tertulia.methods.ftm.local import PrivacyTerms, Training, as_asked, evaluates, planned_reports, reported
 from tertulia.methods.ftm.merging import cluster
 from tertulia.methods.ftm.method import DOCUMENTS, Task, train_local
@@ -144,6 +144,9 @@ def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others:
 
 def _alpha(ask: Shared) -> F64:
     return np.full(len(ask.counts), ask.training.alpha / len(ask.counts))
+
+
+STEPS = (propose_words, train_local, count_together, score)
 
 
 def train(fed: Federation, config: ConsensusTerms, state: State | None = None) -> Trained:

@@ -32,7 +32,7 @@ from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary, propose_words
 from tertulia.methods.fedlda.users import TUPLES, Telling, Users, UserTerms, arrived, newcomers, present, shard_of
 from tertulia.methods.ftm.local import REPORTS
 from tertulia.methods.ftm.method import DOCUMENTS
@@ -169,6 +169,9 @@ def _channel(terms: UserTerms, V: int) -> Channel:
     if terms.epsilon is None:
         raise ConfigError("mode 'sound' needs an epsilon: set method.epsilon")
     return Channel(terms.channel, terms.epsilon, V)
+
+
+STEPS = (propose_words, local_sampling, count_reports, score)
 
 
 def train(fed: Federation, config: FedLDATerms, state: State | None = None) -> Trained:

@@ -20,7 +20,7 @@ from tertulia.errors import ConfigError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary, propose_words
 from tertulia.methods.ftm.alignment import XI, align, warn_of_merge
 from tertulia.methods.ftm.local import SIZES, PrivacyTerms, Training, as_asked, evaluates, planned_reports
 from tertulia.methods.ftm.local import train as train_party
@@ -125,6 +125,9 @@ def _taken_over(party: Party, own: Chain, composed: Array) -> Array:
     """The composed model, but for topics that the party's own xi and L, if it has any, do not find similar enough."""
     xi, top = party.setting("min_similarity", 0.0), party.setting("top_words", TOP_WORDS)
     return accepted(composed, own.topic_word, xi, top) if xi else composed
+
+
+STEPS = (propose_words, train_local, keep_composed, score)
 
 
 def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trained:

@@ -27,7 +27,7 @@ from tertulia.kernels.pctd import unit_noise, units
 from tertulia.kernels.pctd.normals import normals
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary, propose_words
 from tertulia.methods.pctd.consistency import ConsistencyTerms, consistent, known_relations
 from tertulia.models import Topics
 from tertulia.privacy.gaussian import sigma_for
@@ -167,6 +167,9 @@ def keep_shares(party: Party, state: Shares | None, ask: Nothing) -> tuple[Share
     if state is not None:
         party.keep("shares", theta=state.theta)
     return state, Nothing()
+
+
+STEPS = (propose_words, expect, keep_shares, score)
 
 
 def train(fed: Federation, config: PCTDTerms, state: State | None = None) -> Trained:
