@@ -1,4 +1,4 @@
-"""What all benchmarks share: where the data are, how to talk, how to end."""
+"""What all benchmarks share: command line, data, clocks, and the JSON line at the end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ import numpy as np
 import polars as pl
 
 from tertulia._arrays import Bool
-from tertulia.corpus import Corpus, Vocabulary, propose, read
+from tertulia.corpus import Corpus, Vocabulary, read
+from tertulia.corpus.vocabulary import propose
 
 _T = TypeVar("_T")
 OUT = Path(__file__).parent / "out"  # where plots, tables and kept scores go
@@ -38,12 +39,13 @@ def arguments(description: str) -> argparse.Namespace:
 
 
 def data(name: str) -> Path:
-    """Find a data file in TERTULIA_DATA, by default ../shared/data beside the repository; leave kindly without it."""
+    """Find a data file in TERTULIA_DATA, by default ../shared/data beside the repository; else say what to do."""
     folder = Path(os.environ.get("TERTULIA_DATA", _SHARED))
     path = folder / name
     if not path.is_file():
         say(f"This benchmark needs {name}, which is not in {folder}.")
-        say("Set TERTULIA_DATA to the folder that holds it and run again.")
+        say("benchmarks/README.md says what the file holds and where it comes from.")
+        say("Put it into a folder, set TERTULIA_DATA to that folder, and run again.")
         raise SystemExit(2)
     return path
 
@@ -71,11 +73,11 @@ def imdb(training: int | None = None, heldout: int = 1000, min_documents: int = 
     order = sorted(table["id"], key=lambda name: hashlib.blake2b(name.encode()).digest())
     chosen = pl.DataFrame({"id": order[: training and training + heldout]}).join(table, "id", maintain_order="left")
     corpus = Corpus.from_texts(chosen["text"].to_list(), chosen["id"].to_list())
-    return parted(corpus, np.arange(corpus.n_documents) < heldout, min_documents)
+    return split_heldout(corpus, np.arange(corpus.n_documents) < heldout, min_documents)
 
 
-def parted(corpus: Corpus, heldout: Bool, min_documents: int) -> tuple[Corpus, Corpus]:
-    """Part a corpus in two, both over the words of the training documents."""
+def split_heldout(corpus: Corpus, heldout: Bool, min_documents: int) -> tuple[Corpus, Corpus]:
+    """Split a corpus into training and held-out documents, both over the words of the training documents."""
     train = corpus.select(~heldout)
     train = train.encode(Vocabulary(tuple(propose(train, min_documents, 0.5).words)))
     return train, corpus.select(heldout).encode(train.vocabulary)
@@ -95,7 +97,7 @@ def peak_mb() -> float:
     return int(fields["VmHWM"].split()[0]) / 1024
 
 
-def cpu_timed(function: Callable[[], _T]) -> tuple[float, _T]:
+def time_cpu(function: Callable[[], _T]) -> tuple[float, _T]:
     """Call a function; return the CPU seconds that it took in this process, all threads together, and its value."""
     start = time.process_time()
     value = function()
@@ -112,7 +114,7 @@ def call(module: str, *arguments: str, threads: int = 1) -> dict[str, Any]:
 
 
 def say(text: str) -> None:
-    """Tell a human how it goes, on stderr."""
+    """Print a line of progress to stderr."""
     print(text, file=sys.stderr, flush=True)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from tertulia._arrays import I32, I64
-from tertulia.corpus import Corpus, ReadReport, TextOptions, Vocabulary, storage
+from tertulia.corpus import Corpus, TextOptions, Vocabulary, storage
+from tertulia.corpus.report import ReadReport
 
 TOPICS = 100
 LENGTH = 200  # tokens of a document, on average

@@ -24,10 +24,10 @@ from benchmarks.fedlda.runs import (
     MECHANISMS,
     M,
     parts_of,
-    repeated,
+    repeat,
     unigram_perplexity,
 )
-from benchmarks.fedlda.scale import apart, coding
+from benchmarks.fedlda.scale import coding, measure_apart
 from tertulia.corpus import Corpus
 from tertulia.kernels.reports.channel import Channel
 from tertulia.privacy.channels import guarantee
@@ -47,7 +47,7 @@ PANELS: dict[str, dict[str, Any]] = {  # the setting, its values, and who depend
 Found = dict[str, dict[str, float]]  # by mechanism: mean, deviation and number of seeds of each score
 
 
-def measured(name: str, rounds: int, seeds: Sequence[int]) -> Found:
+def measure(name: str, rounds: int, seeds: Sequence[int]) -> Found:
     """All mechanisms and controls on one data set."""
     found = {}
     runs: dict[str, tuple[str, dict[str, Any]]] = {
@@ -57,9 +57,9 @@ def measured(name: str, rounds: int, seeds: Sequence[int]) -> Found:
         runs |= {f"{mechanism} at 5": (mechanism, {"epsilon": 5.0}) for mechanism in ("rrp", "rrp_paper")}
     for label, (mechanism, changes) in runs.items():
         chosen = seeds[:1] if (name, label) in ONE_SEED else seeds
-        found[label] = _mean(repeated(name, mechanism, rounds, chosen, **changes))
+        found[label] = _mean(repeat(name, mechanism, rounds, chosen, **changes))
     for mechanism in ("none", "rrp", "sound") if name == LONGER else ():
-        found[f"{mechanism}, {3 * rounds} rounds"] = _mean(repeated(name, mechanism, 3 * rounds, seeds[:1]))
+        found[f"{mechanism}, {3 * rounds} rounds"] = _mean(repeat(name, mechanism, 3 * rounds, seeds[:1]))
     return {"unigram": {"test": unigram_perplexity(name), "seeds": 1}, **found}
 
 
@@ -76,7 +76,7 @@ def convergence(name: str, rounds: int) -> dict[str, dict[str, list[float]]]:
     """Perplexity after each round, by sampler and mechanism: of the users who choose, with one seed."""
     who = {"gibbs": MECHANISMS, "mh": [m for m in MECHANISMS if m != "sound"]}
     return {
-        sampler: {m: repeated(name, m, rounds, (0,), **_sampler(sampler))[0]["validation"] for m in mechanisms}
+        sampler: {m: repeat(name, m, rounds, (0,), **_sampler(sampler))[0]["validation"] for m in mechanisms}
         for sampler, mechanisms in who.items()
     }
 
@@ -89,7 +89,7 @@ def panel(name: str, setting: str, rounds: int) -> dict[str, dict[float, float]]
     """Final perplexity against a setting, by mechanism, with one seed."""
     return {
         mechanism: {
-            value: repeated(name, mechanism, rounds, (0,), **{setting: value})[0]["test"]
+            value: repeat(name, mechanism, rounds, (0,), **{setting: value})[0]["test"]
             for value in PANELS[setting]["values"]
         }
         for mechanism in PANELS[setting]["who"]
@@ -108,7 +108,7 @@ def main() -> None:
     options.add_argument("--only", choices=list(DATASETS), nargs="+", help="data sets; leaves out pictures and scale")
     given = options.parse_args()
     rounds, seeds = (20, (0,)) if given.quick else (100, (0, 1, 2))
-    found = {name: measured(name, rounds, seeds) for name in given.only or DATASETS}
+    found = {name: measure(name, rounds, seeds) for name in given.only or DATASETS}
     packed, scale, pictures = {}, {}, []
     if not given.only:
         settings = ("epsilon",) if given.quick else tuple(PANELS)
@@ -117,14 +117,14 @@ def main() -> None:
         OUT.mkdir(exist_ok=True)
         pictures = draw(curves, {"reviews": unigram_perplexity("reviews")}, OUT)
         packed = {name: coding(_short(name), DATASETS[name].topics, SAMPLED, M) for name in DATASETS}
-        scale = {users: apart(users) for users in (10_000, 100_000, 1_000_000)}
+        scale = {users: measure_apart(users) for users in (10_000, 100_000, 1_000_000)}
     text = table(found, {name: real_epsilon(name) for name in found}, packed, scale)
     (OUT / MARKDOWN).write_text(text, encoding="utf-8")
     say(f"{text}\npictures: {list(map(str, pictures))}")
-    finish({"rounds": rounds, "found": _rounded(found), "coding": packed, "scale": scale})
+    finish({"rounds": rounds, "found": _round_scores(found), "coding": packed, "scale": scale})
 
 
-def _rounded(found: dict[str, Found]) -> dict[str, dict[str, dict[str, float]]]:
+def _round_scores(found: dict[str, Found]) -> dict[str, dict[str, dict[str, float]]]:
     return {
         name: {m: {key: round(value, 4) for key, value in scores.items()} for m, scores in mechanisms.items()}
         for name, mechanisms in found.items()

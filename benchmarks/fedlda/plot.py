@@ -20,7 +20,7 @@ LOOKS = {  # label, colour, dashes; dotted: the paper's bookkeeping
     "rrp": ("RRP (claims more than it keeps)", "#c2410c", "-"),
     "krr": ("kRR", "#1d4ed8", "-"),
     "tkrr": ("t-kRR", "#0f766e", "-"),
-    "sound": ("sound: a report a token", "#65a30d", "-"),
+    "sound": ("sound: one report per token", "#65a30d", "-"),
     "none_paper": ("no privacy, counts drift", "#111827", ":"),
     "rrp_paper": ("RRP, counts drift", "#c2410c", ":"),
     "krr_paper": ("kRR, counts drift", "#1d4ed8", ":"),
@@ -42,7 +42,7 @@ PAPERS = {  # table 2: AUC
 
 
 def draw(panels: Mapping[str, Mapping[str, Any]], unigrams: Mapping[str, float], out: Path) -> list[Path]:
-    """A picture a data set: convergence with both samplers, then one panel a setting."""
+    """A picture per data set: convergence with both samplers, then one panel per setting."""
     paths = []
     for name, found in panels.items():
         lines = {SAMPLERS[sampler]: curves for sampler, curves in found["convergence"].items()}
@@ -104,14 +104,14 @@ def table(
             for mechanism, scores in mechanisms.items()
         ]
         lines.append("")
-    lines += _head("users", "seconds a round", "CPU seconds", "peak MB")
+    lines += _head("users", "seconds per round", "CPU seconds", "peak MB")
     lines += [
         _row(f"{n:,}", f"{s['seconds']:.1f}", f"{s['cpu_seconds']:.1f}", f"{s['rss_mb']:.0f}") for n, s in scale.items()
     ]
     coded = ("bytes_per_user_round", "times_below_dense_tuples", "over_entropy")
     lines += [
         "",
-        *_head("tuples of", "bytes a user and round", "times below dense tuples", "over the stream's entropy"),
+        *_head("tuples of", "bytes per user and round", "times below dense tuples", "over the stream's entropy"),
     ]
     lines += [_row(name, *(p[key] for key in coded)) for name, p in packed.items()]
     return "\n".join(lines) + "\n"

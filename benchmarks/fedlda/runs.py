@@ -1,9 +1,9 @@
 """FedLDA's data sets and single runs: users, a model by each mechanism, its scores, and the controls beside them.
 
-Reviews, Emails and Sentiments are samples of 1,000, 5,000 and 3,000 documents, as in the paper, one document a user.
+Reviews, Emails and Sentiments are samples of 1,000, 5,000 and 3,000 documents, as in the paper, one document per user.
 Emails are Enron's (the paper's footnote links another set); V is the paper's where it names one. Others of the same
 corpus, who take no part, choose settings or score. The words are the most frequent of the users who take part: handing
-them to all as a list is a convenience of the experiment, for in a real run such a list would tell of those users.
+them to all as a list is a convenience of the experiment; in a real run such a list would disclose words of users.
 
 Scores are kept in benchmarks/out/fedlda_scores.jsonl, so that a benchmark that was stopped goes on where it was;
 delete the file to measure anew.
@@ -22,13 +22,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import precision_recall_fscore_support, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from benchmarks.common import OUT, data, say
 from tertulia import LDA, Corpus, FedLDA, TextOptions, Topics, Vocabulary
 from tertulia._arrays import F64
-from tertulia.applications import classification
-from tertulia.corpus import propose
 from tertulia.corpus.splits import is_heldout
+from tertulia.corpus.vocabulary import propose
 from tertulia.methods.fedlda.users import shard_of
 from tertulia.metrics import completion, perplexity_plugin, unigram
 from tertulia.models.topics import UnknownWordsWarning
@@ -48,7 +51,7 @@ class Users:
     others: int  # on whom models are scored; half as many choose settings
     topics: int
     words: int | None  # V, the most frequent ones; None: all that occur in two documents
-    positive: str | None = None  # the label to tell from the others
+    positive: str | None = None  # the label to predict
     task: str = ""
 
 
@@ -105,7 +108,7 @@ def scores(name: str, mechanism: str, rounds: int, seed: int = 0, **changes: Any
     """What a model by one mechanism is worth; `changes` are settings, such as beta, epsilon or topics."""
     key = json.dumps([name, mechanism, rounds, seed, changes], sort_keys=True)
     if key not in _kept():
-        found = _scores(name, _trained(name, mechanism, rounds, seed, changes))
+        found = _scores(name, _train(name, mechanism, rounds, seed, changes))
         say(f"  {key}: perplexity {found['test']:.0f}, AUC {found.get('auc', math.nan):.3f}")
         OUT.mkdir(exist_ok=True)
         with KEPT.open("a", encoding="utf-8") as file:
@@ -119,15 +122,15 @@ def _kept() -> dict[str, Scores]:
     return dict(map(json.loads, KEPT.read_text(encoding="utf-8").splitlines())) if KEPT.exists() else {}
 
 
-def tuned(name: str, mechanism: str, rounds: int) -> float:
+def choose_beta(name: str, mechanism: str, rounds: int) -> float:
     """The beta that is best on the users who choose, after as many rounds or fewer, with one seed."""
     rounds = min(rounds, TUNED)
     return min(BETAS, key=lambda beta: scores(name, mechanism, rounds, beta=beta)["validation"][-1])
 
 
-def repeated(name: str, mechanism: str, rounds: int, seeds: Sequence[int], **changes: Any) -> list[Scores]:
+def repeat(name: str, mechanism: str, rounds: int, seeds: Sequence[int], **changes: Any) -> list[Scores]:
     """The scores with several seeds (and noises), at the beta that was chosen for this mechanism."""
-    beta = tuned(name, mechanism, rounds)
+    beta = choose_beta(name, mechanism, rounds)
     return [scores(name, mechanism, rounds, seed, beta=beta, **changes) for seed in seeds]
 
 
@@ -138,7 +141,7 @@ class Model(NamedTuple):
     validation: list[float]
 
 
-def _trained(name: str, mechanism: str, rounds: int, seed: int, changes: dict[str, Any]) -> Model:
+def _train(name: str, mechanism: str, rounds: int, seed: int, changes: dict[str, Any]) -> Model:
     users, parts = DATASETS[name], parts_of(name)
     settings = {"topics": users.topics, "max_words": M, **MECHANISMS.get(mechanism, {}), **changes}
     words = {"mode": "public", "words": parts.train.vocabulary.words}
@@ -190,5 +193,8 @@ def classify(name: str, model: Topics) -> dict[str, float]:
     if positive is None:
         return {}
     train, test = (features_of(model, corpus) for corpus in (parts.train, parts.test))
-    told, asked = (corpus.table["label"].to_numpy() == positive for corpus in (parts.train, parts.test))
-    return classification.fit(train, told, iterations=100).scores(test, asked).to_dict()
+    known, asked = (corpus.table["label"].to_numpy() == positive for corpus in (parts.train, parts.test))
+    probability = make_pipeline(StandardScaler(), LogisticRegression()).fit(train, known).predict_proba(test)[:, 1]
+    precision, recall, f1, _ = precision_recall_fscore_support(asked, probability > 0.5, average="binary")
+    auc = roc_auc_score(asked, probability)
+    return {"precision": float(precision), "recall": float(recall), "f1": float(f1), "auc": float(auc)}

@@ -1,7 +1,7 @@
 """A million users on one machine: the seconds and the memory of FedLDA's rounds, and the bytes of a user's tuples.
 
 `python -m benchmarks.fedlda.scale USERS` measures one size in a process of its own, as the peak of memory cannot be
-told apart otherwise. Users hold 50 generated tokens over V = 10,000 words, in two shards that work at the same time.
+measured otherwise. Users hold 50 generated tokens over V = 10,000 words, in two shards that work at the same time.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ def measure(users: int) -> dict[str, float]:
     }
 
 
-def apart(users: int) -> dict[str, float]:
+def measure_apart(users: int) -> dict[str, float]:
     """The same in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.fedlda.scale", str(users)]
     said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=1800).stdout
     found: dict[str, float] = json.loads(said.splitlines()[-1])
-    seconds = f"{found['seconds']:.1f} s a round, {found['cpu_seconds']:.1f} s of CPU"
+    seconds = f"{found['seconds']:.1f} s per round, {found['cpu_seconds']:.1f} s of CPU"
     say(f"{users:>9,} users: {seconds}, {found['rss_mb']:.0f} MB")
     return found
 
@@ -96,19 +96,19 @@ def coding(corpus: Corpus, topics: int, sampled: int, M: int, rounds: int = 20) 
     """Real tuples without noise: bytes as encoded, beside the dense vectors and the entropy of the stream."""
     V, documents = len(corpus.vocabulary), corpus.documents
     everyone, alpha = np.ones(corpus.n_documents, dtype=np.bool_), np.full(topics, 5.0 / topics)
-    z = told = np.full(corpus.n_tokens, -1, dtype=np.int16)
+    z = reported = np.full(corpus.n_tokens, -1, dtype=np.int16)
     counts = np.zeros((topics, V))
     sizes, bounds, sent = [], [], 0
     for r in range(rounds):
         phi = broadcast_phi(counts, 0.1)
         z = resample(corpus.words, documents, z, everyone, phi, alpha, r)
-        chosen = tuples.choose(corpus.words, documents, z, told, everyone, M, sampled, r + 1000)
+        chosen = tuples.choose(corpus.words, documents, z, reported, everyone, M, sampled, r + 1000)
         moves = (chosen.word, chosen.origin, chosen.target)
         _, rank = ranks(phi[:, :topics])
         sizes.append(packed_bytes(chosen.user, *moves, rank, sampled, corpus.n_documents) / corpus.n_documents)
         bounds.append(entropy_bits(*moves) * len(chosen.token) / 8 / corpus.n_documents)
-        told = told.copy()
-        told[chosen.token] = chosen.target
+        reported = reported.copy()
+        reported[chosen.token] = chosen.target
         counts = counts + tuples.add_up(*moves, topics, V)
         sent += len(chosen.token)
     tuple_bytes = 3 * 4 * sampled  # the paper's dense representation: three numbers a tuple, dummies included

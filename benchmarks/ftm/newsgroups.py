@@ -46,7 +46,7 @@ def _likelihoods(small: World, quick: bool, seed: int) -> dict[str, Any]:
         shared = FTM(**method, model=model).fit(small.parties, **run)
         clear[model], counts[model] = small.score(shared), float(shared.n_topics)
     weak = FTM(**{**method, **PRIORS}).fit(small.parties, **run)
-    say(f"seed {seed}: alone {rounded(single)}, federated {rounded(clear)} with {counts} topics")
+    say(f"seed {seed}: alone {round_scores(single)}, federated {round_scores(clear)} with {counts} topics")
     pooled = {
         str(K): small.score(Centralised(**{**common, "topics": K}, sweeps=rounds * sweeps).fit(small.parties, **run))
         for K in (topics, topics * len(small.parties))
@@ -54,7 +54,7 @@ def _likelihoods(small: World, quick: bool, seed: int) -> dict[str, Any]:
     return {
         "ll_single": single,
         "ll_single_best": max(single.values()),
-        "ll_concatenation": small.score(_concatenated(alone)),
+        "ll_concatenation": small.score(_side_by_side(alone)),
         "ll_federated": {str(eps): _private(small, method, eps, run) for eps in EPSILONS},
         "ll_federated_clear": clear,
         "ll_federated_topics": counts,
@@ -63,7 +63,7 @@ def _likelihoods(small: World, quick: bool, seed: int) -> dict[str, Any]:
     }
 
 
-def _concatenated(alone: FederatedTopics) -> Topics:
+def _side_by_side(alone: FederatedTopics) -> Topics:
     """The parties' models side by side: what a merge that merges nothing would give."""
     topic_word = np.concatenate([model.topic_word for model in alone.local.values()])
     return Topics(topic_word, alone.vocabulary, np.full(len(topic_word), PRIORS["alpha"] / len(topic_word)))
@@ -82,7 +82,7 @@ def _private(
         HIGH_TAU: {"lda": score("lda", mode="paper", tau=0.8)},
         "sound": {model: score(model, mode="sound") for model in MODELS},
     }
-    say(f"epsilon {epsilon}: { {mode: rounded(scores) for mode, scores in found.items()} }")
+    say(f"epsilon {epsilon}: { {mode: round_scores(scores) for mode, scores in found.items()} }")
     return found
 
 
@@ -113,16 +113,16 @@ def rounds_needed(corpus: Corpus, quick: bool) -> dict[str, Any]:
         T = T or shared.n_topics
         curves[name] = curve(shared.history)
         say(f"{name}: {shared.n_topics} topics, {[round(p['ll'], 3) for p in curves[name]]}")
-    curves["conventional, three parties"] = synchronised(three, T, synchronisations)
+    curves["conventional, three parties"] = conventional_curve(three, T, synchronisations)
     ends = {name: points[-1]["ll"] for name, points in curves.items()}
     goals = {name: _goal(three.unigram, ends[name]) for name in curves}
     first, second, third = curves
     return {
-        "rounds_to_95": reached(curves[first], goals[first]),
-        "sweeps_to_95": _sweeps(reached(curves[first], goals[first]), 50),
-        "conventional_rounds_to_95": reached(curves[third], goals[first]),  # the same likelihood
-        "conventional_rounds_to_95_of_its_own": reached(curves[third], goals[third]),
-        "rounds_to_95_four_parties": reached(curves[second], goals[second]),
+        "rounds_to_95": first_round(curves[first], goals[first]),
+        "sweeps_to_95": _sweeps(first_round(curves[first], goals[first]), 50),
+        "conventional_rounds_to_95": first_round(curves[third], goals[first]),  # the same likelihood
+        "conventional_rounds_to_95_of_its_own": first_round(curves[third], goals[third]),
+        "rounds_to_95_four_parties": first_round(curves[second], goals[second]),
         "bytes_to_95": _bytes(curves[first], goals[first]),
         "conventional_bytes_to_95": _bytes(curves[third], goals[first]),
         "rounds_unigram": three.unigram,
@@ -130,7 +130,7 @@ def rounds_needed(corpus: Corpus, quick: bool) -> dict[str, Any]:
     }
 
 
-def synchronised(three: World, topics: int, rounds: int) -> Curve:
+def conventional_curve(three: World, topics: int, rounds: int) -> Curve:
     """The conventional method, scored every five rounds."""
     facts: list[Mapping[str, Any]] = []
     config = {"words": three.words["words"], "topics": topics, "rounds": rounds, "every": 5, "smoothing": 0.0, **PRIORS}
@@ -170,12 +170,12 @@ def curve(history: Any) -> Curve:
     ]
 
 
-def reached(points: Curve, goal: float) -> int | None:
+def first_round(points: Curve, goal: float) -> int | None:
     """The first round at or above the goal; none: never."""
     return next((int(point["round"]) for point in points if point["ll"] >= goal), None)
 
 
-def rounded(scores: Mapping[str, float]) -> dict[str, float]:
+def round_scores(scores: Mapping[str, float]) -> dict[str, float]:
     """For humans."""
     return {name: round(value, 3) for name, value in scores.items()}
 

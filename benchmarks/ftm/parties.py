@@ -12,9 +12,9 @@ import polars as pl
 
 from benchmarks.common import data, imdb, newsgroups, say
 from tertulia import Corpus, TextOptions, Topics
-from tertulia.corpus import Vocabulary, propose
+from tertulia.corpus import Vocabulary
 from tertulia.corpus.splits import is_heldout
-from tertulia.corpus.vocabulary import merge
+from tertulia.corpus.vocabulary import merge, propose
 from tertulia.metrics import completion
 from tertulia.metrics.perplexity import unigram
 

@@ -153,10 +153,10 @@ def _paper_rows(result: Result) -> list[tuple[str, str, str]]:
                 f"{clear:.3f} / {best:.3f}",
             ),
             ("the parties' models side by side", "-", f"{result['ll_concatenation']:.3f}"),
-            ("pooled, without noise, by topics", "near", _spelled(result["ll_pooled"])),
-            ("likelihood grows with epsilon 8..11, mode paper, tau 0.2", "yes (fig. 5/6)", _spelled(literal)),
-            ("the same, tau 0.8", "yes", _spelled(high)),
-            ("the same, mode sound", "-", _spelled(sound)),
+            ("pooled, without noise, by topics", "near", _spell(result["ll_pooled"])),
+            ("likelihood grows with epsilon 8..11, mode paper, tau 0.2", "yes (fig. 5/6)", _spell(literal)),
+            ("the same, tau 0.8", "yes", _spell(high)),
+            ("the same, mode sound", "-", _spell(sound)),
         ]
     if "curves" in result:
         rows += [
@@ -182,7 +182,7 @@ def _noise_rows(result: Result) -> list[tuple[str, str, str]]:
             ("ppl_laplace_aware", "the same reports, noise-aware; epsilon by substitution", "-"),
             ("ppl_krr", "randomised response", "-"),
         ):
-            rows.append((name, paper, _spelled({e: value / base for e, value in result[key].items()})))
+            rows.append((name, paper, _spell({e: value / base for e, value in result[key].items()})))
     for split, found in result.get("consensus", {}).items():
         ratio = found["ppl"] / found["ppl_pooled"]
         rows.append((f"consensus, {split}: perplexity over pooled", "-", f"{ratio:.3f} after {found['rounds']} rounds"))
@@ -193,5 +193,5 @@ def _megabytes(sent: float | None) -> str:
     return "never" if sent is None else f"{sent / 1e6:.0f} MB"
 
 
-def _spelled(values: Mapping[str, float]) -> str:
+def _spell(values: Mapping[str, float]) -> str:
     return ", ".join(f"{epsilon}: {value:.3f}" for epsilon, value in values.items())

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import cpu_timed, say
+from benchmarks.common import say, time_cpu
 from benchmarks.generated import generate
 from tertulia import Corpus
 from tertulia._arrays import F32, F64, I32, I64
@@ -33,19 +33,19 @@ def speeds(quick: bool) -> dict[str, Any]:
 
 
 def against_dense(tokens: int) -> dict[str, float]:
-    """Private MH with sparse reports over the naive way, a vector of V entries a token, per token.
+    """Private MH with sparse reports over the naive way, a vector of V entries for each token.
 
     Once with the reports at hand, once with their noise drawn in the sweep, as it must be where they do not fit. Ours
     is a whole sweep, with the phi and the tables that it begins with; the naive way gets these for nothing.
     """
     words, documents = _zipf(tokens, length=100)
     source = functools.partial(reports, words, Channel("laplace", EPSILON, V, TAU), bytes(32), "speed")
-    told, few = source(0, tokens), 2_000
+    sent, few = source(0, tokens), 2_000
     state = lda.init(words, documents, V, K, 0.1, 0.01, 1)
     by_topic = np.ascontiguousarray(mean_log_phi(state.cwk, state.ck, 0.01).T).astype(np.float64)  # [K, V]
     noisy = np.zeros((few, V), dtype=np.float32)
-    end = told.indptr[few]
-    noisy[np.repeat(np.arange(few), np.diff(told.indptr[: few + 1])), told.idx[:end]] = told.value[:end]
+    end = sent.indptr[few]
+    noisy[np.repeat(np.arange(few), np.diff(sent.indptr[: few + 1])), sent.idx[:end]] = sent.value[:end]
     mass, alpha = np.ascontiguousarray(np.exp(by_topic.T)), np.full(K, 0.1)
 
     def ours(reports_: Any) -> float:
@@ -55,8 +55,8 @@ def against_dense(tokens: int) -> dict[str, float]:
         part = (words[:few], documents[documents <= few], state.z[:few].copy(), noisy)
         return _seconds(lambda: dense_sweep(*part, by_topic, mass, alpha, EPSILON, TAU, draw, derive(3))) / few
 
-    sparse, sparse_drawn, dense, dense_drawn = ours(told), ours(source), naive(False), naive(True)
-    say(f"us a token: private MH {1e6 * sparse:.1f}, dense {1e6 * dense:.1f}; with noise drawn in the sweep:")
+    sparse, sparse_drawn, dense, dense_drawn = ours(sent), ours(source), naive(False), naive(True)
+    say(f"us per token: private MH {1e6 * sparse:.1f}, dense {1e6 * dense:.1f}; with noise drawn in the sweep:")
     say(f"  {1e6 * sparse_drawn:.1f}, dense {1e6 * dense_drawn:.1f}")
     return {"speedup_private_mh": dense / sparse, "speedup_private_mh_with_noise": dense_drawn / sparse_drawn}
 
@@ -64,17 +64,17 @@ def against_dense(tokens: int) -> dict[str, float]:
 def against_plain(corpus: Corpus) -> dict[str, float]:
     """Noise-aware MH by randomised response over MH without noise: WarpLDA each, and the exact one over the papers'."""
     words, documents, topics = corpus.words, corpus.documents, 100
-    told = reports(words, Channel("krr", EPSILON, V), bytes(32), "speed")
+    sent = reports(words, Channel("krr", EPSILON, V), bytes(32), "speed")
     settled, _ = lda.run(words, documents, lda.init(words, documents, V, topics, 0.1, 0.01, 1), 10, 2, phi="mean")
     topic_word = lda.topic_word(settled)
-    state = noise_aware.init_from_topics(told, documents, topic_word, 0.1, 0.01, 3)
+    state = noise_aware.init_from_topics(sent, documents, topic_word, 0.1, 0.01, 3)
     seconds = {
-        "krr": _seconds(lambda: noise_aware.run(told, documents, state, 4, 4, "warp")),
-        "krr, exact": _seconds(lambda: noise_aware.run(told, documents, state, 4, 4, "mh", phi="mean")),
+        "krr": _seconds(lambda: noise_aware.run(sent, documents, state, 4, 4, "warp")),
+        "krr, exact": _seconds(lambda: noise_aware.run(sent, documents, state, 4, 4, "mh", phi="mean")),
         "mh": _seconds(lambda: ftm_paper.run(words, documents, settled, 4, 4, "mh", phi="mean")),
         "warp": _seconds(lambda: lda.run(words, documents, settled, 4, 4, "warp")),
     }
-    say(f"ns a token: { {name: round(1e9 * s / 4 / len(words)) for name, s in seconds.items()} }")
+    say(f"ns per token: { {name: round(1e9 * s / 4 / len(words)) for name, s in seconds.items()} }")
     return {
         "krr_over_warp": seconds["krr"] / seconds["warp"],
         "krr_exact_over_mh": seconds["krr, exact"] / seconds["mh"],
@@ -83,7 +83,7 @@ def against_plain(corpus: Corpus) -> dict[str, float]:
 
 def _seconds(function: Callable[[], Any]) -> float:
     function()  # compiled by now
-    return min(cpu_timed(function)[0] for _ in range(REPEATS))
+    return min(time_cpu(function)[0] for _ in range(REPEATS))
 
 
 def _zipf(tokens: int, length: int) -> tuple[I32, I64]:
@@ -135,7 +135,7 @@ def likelihood(row: F32, log_phi: F64) -> float:
 
 @kernel
 def draw_vector(row: F32, word: int, epsilon: float, tau: float, key: np.uint64) -> None:
-    """A one-hot vector under Laplace noise, clapped at tau."""
+    """A one-hot vector under Laplace noise, with entries below tau set to zero."""
     for v in range(row.shape[0]):
         u = uniform(key, np.uint64(100 + v)) - 0.5
         noise = -math.copysign(math.log(1.0 - 2.0 * abs(u)), u) / epsilon

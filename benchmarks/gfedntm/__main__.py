@@ -68,7 +68,7 @@ def scores(data: Synthetic, models: list[Topics]) -> dict[str, float]:
     }
 
 
-def scored(name: str, data: Synthetic, setting: Setting, training: dict[str, Any], run: int) -> dict[str, float]:
+def score(name: str, data: Synthetic, setting: Setting, training: dict[str, Any], run: int) -> dict[str, float]:
     """The scores of one scenario, or of one control, in one run."""
     if name == "random":
         other = dirichlet(np.random.default_rng(1000 + run), setting.eta, setting.topics, setting.words)
@@ -93,7 +93,7 @@ def sweep(settings: list[Setting], training: dict[str, Any], runs: int, names: l
         for run in range(runs):
             data = synthetic(setting, run)
             for name, found in every.items():
-                found.append(scored(name, data, setting, training, run))
+                found.append(score(name, data, setting, training, run))
                 say(f"K' = {setting.shared}, eta = {setting.eta}, run {run}, {name}: {found[-1]}")
         for name, found in every.items():
             row[name] = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
@@ -135,14 +135,14 @@ def main() -> None:
     options = parser("Federated, centralised and single neural topic models")
     options.add_argument("--plots", type=Path, default=Path("runs/gfedntm"), help="where plots and tables go")
     options.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    options.add_argument("--documents", type=int, default=10_000, help="training documents a node")
+    options.add_argument("--documents", type=int, default=10_000, help="training documents per node")
     options.add_argument("--epochs", type=int, default=30)
     options.add_argument("--shared", type=int, nargs="*", default=[5, 10, 15, 30, 40], help="values of K'")
     options.add_argument("--etas", type=float, nargs="*", default=[0.01, 0.02, 0.03, 0.04, 0.08, 1.0])
     options.add_argument("--runs", type=int, default=3)
     options.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS), help="and controls")
     options.add_argument("--sets", nargs="+", choices=("titles", "grants"), default=["titles", "grants"])
-    options.add_argument("--titles", type=int, default=3200, help="titles of papers a field")
+    options.add_argument("--titles", type=int, default=3200, help="titles of papers per field")
     chosen = options.parse_args()
     torch.set_num_threads(1)
     size = sizes(chosen)

@@ -8,8 +8,8 @@ import numpy as np
 
 from tertulia._arrays import F64
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.corpus.offsets import offsets_of
 from tertulia.corpus.report import ReadReport
-from tertulia.corpus.units import offsets_of
 
 
 class Setting(NamedTuple):
@@ -20,7 +20,7 @@ class Setting(NamedTuple):
     topics: int = 50
     shared: int = 10  # K'
     eta: float = 0.01
-    training: int = 10_000  # documents a node
+    training: int = 10_000  # documents per node
     validation: int = 1_000
 
 

@@ -1,7 +1,7 @@
-"""Norms of a neural topic model between parties: what FedAvg loses by each, and if SyncOpt can ask once a step.
+"""Norms of a neural topic model between parties: what FedAvg loses by each, and if SyncOpt can ask once per step.
 
 20 Newsgroups (six natural parties), BBC news (a party is a section) and generated corpora (nodes with topics of their
-own). BatchNorm with everybody's statistics, which SyncOpt sums in four questions a step, is the reference; it is
+own). BatchNorm with everybody's statistics, which SyncOpt sums in four questions per step, is the reference; it is
 trained in one place, which it equals.
 
 | norm | encoder and decoder are normalised by |
@@ -73,7 +73,7 @@ class Norm:
             return torch.cat([_layer_norm(half) for half in raw.chunk(2, dim=1)], dim=1)
         return _layer_norm(raw) + (self.log_frequency if self.kind == "background" and layer == 1 else 0.0)
 
-    def inferring(self) -> Norm:
+    def for_inference(self) -> Norm:
         """The same for documents that are read, and for topics: where a batch's statistics were used, the shared."""
         statistics = np.concatenate([part.numpy() for part in self.given], axis=1)
         kinds = {"batch": "frozen", "renormed": "frozen", "mixed": "frozen"}
@@ -160,7 +160,7 @@ class Trainer:
 
     def scores(self, model: Model) -> dict[str, float]:
         """How good the topics are."""
-        norm = self.norm(model.statistics).inferring()
+        norm = self.norm(model.statistics).for_inference()
         weights = {name: torch.from_numpy(part) for name, part in self.network.named(model.flat).items()}
         with torch.no_grad():
             topic_word = torch.softmax(norm(1, weights["beta"]).double(), dim=1).numpy()
@@ -188,7 +188,7 @@ def in_one_place(trainer: Trainer, steps: int) -> dict[str, float]:
 
 
 def asked_once(trainer: Trainer, steps: int) -> dict[str, float]:
-    """SyncOpt with one question a step: parties take the shared statistics as given, and send their batch's along."""
+    """SyncOpt with one question per step: parties take the shared statistics as given, and send their batch's along."""
     parties = list(trainer.task.parties.values())
     documents = sum(bags.n_documents for bags in parties)
     schedule = Schedule.over(documents, trainer.batch_size, trainer.seed)
@@ -216,7 +216,7 @@ class Server(NamedTuple):
     momentum: float
 
 
-def averaged(trainer: Trainer, rounds: int, local_steps: int, server: Server | None) -> dict[str, float]:
+def average(trainer: Trainer, rounds: int, local_steps: int, server: Server | None) -> dict[str, float]:
     """FedAvg with averaged moments; with a server's settings, FedAdam."""
     parties = trainer.task.parties
     shares = np.array([bags.n_documents for bags in parties.values()], np.float64)
@@ -225,11 +225,11 @@ def averaged(trainer: Trainer, rounds: int, local_steps: int, server: Server | N
     for turn in range(rounds):
         turns = range(turn * local_steps, (turn + 1) * local_steps)
         ends = [trainer.steps(model, b, turns, s, False) for b, s in zip(parties.values(), shares, strict=True)]
-        model, outer = _combined(model, ends, shares, server, outer)
+        model, outer = _combine(model, ends, shares, server, outer)
     return trainer.scores(model)
 
 
-def _combined(
+def _combine(
     model: Model, ends: list[Model], shares: F64, server: Server | None, outer: Outer | None
 ) -> tuple[Model, Outer | None]:
     def mean(parts: list[Array]) -> Array:
@@ -284,7 +284,7 @@ def main() -> None:
             local = (33, 0.002) if name == "generated" else (size, rate)
             for kind in chosen.averaged:
                 trainer = Trainer(task, kind, seed, local[1], local[0])
-                found = averaged(trainer, chosen.rounds, chosen.local_steps, server)
+                found = average(trainer, chosen.rounds, chosen.local_steps, server)
                 rows.setdefault(f"{kind}, averaged", []).append(found)
                 say(f"{name}, seed {seed}, {kind}, {chosen.rounds} rounds: {found}")
         result[name] = {

@@ -1,4 +1,4 @@
-"""Seconds an epoch against the package contextualized-topic-models 2.6.1, on the same data with the same batch size.
+"""Seconds per epoch against the package contextualized-topic-models 2.6.1, on the same data with the same batch size.
 
 The package has no ProdLDA of its own; its ZeroShotTM with the bag of words in the embedding's place is one. It trains
 in its own `fit`, and after each of its epochs we train one: trainers take turns in one process, so a machine that slows
@@ -57,7 +57,7 @@ def speedups(quick: bool) -> dict[str, Any] | None:
     corpus = documents(3200 if quick else 18_000)
     vectors = np.random.default_rng(0).normal(size=(corpus.n_documents, WIDTH)).astype(np.float32) / WIDTH**0.5
     rivals: list[tuple[Kind, Any]] = [("prodlda", ctm.ZeroShotTM), ("combinedtm", ctm.CombinedTM)]
-    return {kind: compared(kind, rival, corpus, vectors, 12 if quick else 5) for kind, rival in rivals}
+    return {kind: compare(kind, rival, corpus, vectors, 12 if quick else 5) for kind, rival in rivals}
 
 
 def documents(limit: int) -> Corpus:
@@ -69,7 +69,7 @@ def documents(limit: int) -> Corpus:
     return corpus.select(np.random.default_rng(0).permutation(full)[:limit])
 
 
-def compared(kind: Kind, rival: Any, corpus: Corpus, vectors: F32, epochs: int) -> dict[str, float]:
+def compare(kind: Kind, rival: Any, corpus: Corpus, vectors: F32, epochs: int) -> dict[str, float]:
     """Both trainers on one thread, and again on all cores."""
     before = torch.get_num_threads()
     try:

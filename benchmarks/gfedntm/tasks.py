@@ -9,7 +9,8 @@ import numpy as np
 from benchmarks.common import data, newsgroups
 from benchmarks.gfedntm.corpora import Setting, synthetic
 from tertulia._arrays import F64
-from tertulia.corpus import Corpus, Vocabulary, propose, read
+from tertulia.corpus import Corpus, Vocabulary, read
+from tertulia.corpus.vocabulary import propose
 from tertulia.models.neural.bags import Bags
 
 

@@ -49,7 +49,7 @@ def sample(corpus: Corpus, documents: int | None) -> Corpus:
     return corpus.select(np.sort(chosen))
 
 
-def scored(model: Topics, corpus: Corpus) -> Scores:
+def score(model: Topics, corpus: Corpus) -> Scores:
     """Coherence and diversity."""
     return {"npmi": round(npmi(model, corpus).mean, 4), "diversity": round(topic_diversity(model), 4)}
 
@@ -63,9 +63,9 @@ def stopping(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[
     schedule = Schedule.over(bags.n_documents, settings.batch_size, seed)
     progress, losses, found = Progress(network.start(seed), network.resting(), 0.0), list[float](), {}
 
-    def noted(way: str) -> None:
+    def note(way: str) -> None:
         model = Topics(network.topic_word(progress.weights, progress.statistics), corpus.vocabulary)
-        found[way] = {**scored(model, reference), "epochs": float(len(losses))}
+        found[way] = {**score(model, reference), "epochs": float(len(losses))}
 
     ended = False
     while not ended or len(losses) < EPOCHS:
@@ -73,19 +73,19 @@ def stopping(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[
         progress = train(network, progress, bags, schedule, steps, settings.learning_rate, settings.betas)
         losses.append(validation_loss(network, progress.weights, held, seed))
         if not ended and losses[-1] == min(losses):
-            noted("validated")
+            note("validated")
         ended = ended or stalled(losses, settings.stop_after)
         if len(losses) in (1, EPOCHS):
-            noted("one epoch" if len(losses) == 1 else "50 epochs")
+            note("one epoch" if len(losses) == 1 else "50 epochs")
     return {**found, **controls(corpus, reference, topics, seed)}
 
 
-def trained(corpus: Corpus, reference: Corpus, topics: int, seed: int, **settings: Any) -> Scores:
+def fit_and_score(corpus: Corpus, reference: Corpus, topics: int, seed: int, **settings: Any) -> Scores:
     """One model's scores, the epochs that it was trained for, and CPU seconds."""
-    begun = time.process_time()
+    started = time.process_time()
     model = ProdLDA(topics=topics, **settings).fit(corpus, seed=seed)
-    spent = round(time.process_time() - begun, 1)
-    return {**scored(model, reference), "epochs": model.provenance["epochs"], "cpu_seconds": spent}
+    spent = round(time.process_time() - started, 1)
+    return {**score(model, reference), "epochs": model.provenance["epochs"], "cpu_seconds": spent}
 
 
 def controls(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[str, Scores]:
@@ -94,7 +94,7 @@ def controls(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[
     order = np.random.default_rng(seed).exponential(size=(topics, len(corpus.vocabulary)))
     mass = np.maximum(np.bincount(corpus.words, minlength=len(corpus.vocabulary)), 1) / order
     random = Topics(mass / mass.sum(axis=1, keepdims=True), corpus.vocabulary)
-    return {"lda": scored(lda, reference), "random words": scored(random, reference)}
+    return {"lda": score(lda, reference), "random words": score(random, reference)}
 
 
 def run(part: str, name: str, seed: int, documents: int | None) -> dict[str, Scores]:
@@ -107,7 +107,7 @@ def run(part: str, name: str, seed: int, documents: int | None) -> dict[str, Sco
         ways: dict[str, dict[str, Any]] = {"50 epochs": {"epochs": EPOCHS}, "until it stalls": {}}
     else:
         ways = {str(size or "all"): {"vocabulary": {"max_words": size}} for size in SIZES}
-    return {way: trained(corpus, reference, topics, seed, **settings) for way, settings in ways.items()}
+    return {way: fit_and_score(corpus, reference, topics, seed, **settings) for way, settings in ways.items()}
 
 
 def over_seeds(part: str, name: str, seeds: range, documents: int | None) -> dict[str, dict[str, Any]]:

@@ -9,64 +9,23 @@ the lowest and the highest. The JSON's top level is Reuters; `newsgroups` holds 
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from benchmarks.common import OUT, call, data, finish, parser, say
-from benchmarks.pctd.data import HELDOUT, Federated, add_corpora, articles
+from benchmarks.common import OUT, call, finish, parser, say
+from benchmarks.pctd.bench import PAPER_SIGMA, ROUNDS, TAU, Bench, convergence, mean
+from benchmarks.pctd.data import add_corpora, articles
 from benchmarks.pctd.plot import draw, table
-from tertulia import LDA, PCTD, Corpus, Topics
-from tertulia.metrics import completion, npmi, umass, unigram
+from tertulia import LDA, Corpus
+from tertulia.metrics import completion, unigram
 from tertulia.privacy.gaussian import moments_epsilon, real_levels, sigma_for, theorem_epsilon
 from tertulia.runs.scenarios import side_by_side
 
 SIGMAS = (0.0, 0.05, 0.1, 0.25, 0.3)
-PAPER_SIGMA, TAU, TOPICS, ROUNDS, DELTA = 0.25, 0.3, 20, 35, 1e-6
 TAUS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
-SMOOTHING = 0.01
-WORDS = {"min_documents": 2, "max_share": 0.5}
-
-
-class Bench(NamedTuple):
-    """One corpus, and how often everything is repeated."""
-
-    corpus: Federated
-    seeds: range
-    topics: tuple[int, ...]
-
-    def fit(self, seed: int, sigma: float = 0.0, parties: Mapping[str, Corpus] | None = None, **settings: Any) -> Any:
-        """Train PC-TD as in the paper, unless something else is said."""
-        noise = {"mode": "paper", "sigma": sigma} if sigma else {}
-        chosen = {"topics": TOPICS, "rounds": ROUNDS, "vocabulary": WORDS, "tau": TAU, "evaluate": False, **settings}
-        method = PCTD(vectors=str(data("glove100_vocab.npz")), **{**noise, **chosen})
-        return method.fit(parties or self.corpus.parties, heldout=HELDOUT, seed=seed)
-
-    def perplexity(self, model: Topics) -> float:
-        """Score a model on everybody's held-out articles."""
-        test = self.corpus.test.encode(model.vocabulary)
-        return completion(model.topic_word, model.alpha, test, smoothing=SMOOTHING).perplexity
-
-    def coherence(self, model: Topics) -> dict[str, float]:
-        """UMass and NPMI over all articles."""
-        reference = Corpus.concatenate([self.corpus.train, self.corpus.test])
-        return {"umass": umass(model, reference).mean, "npmi": npmi(model, reference).mean}
-
-
-def mean(rows: list[dict[str, float]]) -> dict[str, float]:
-    """Average over seeds; beside it the lowest and the highest."""
-    columns = {key: [row[key] for row in rows] for key in rows[0]}
-    ends = {f"{key}_{end.__name__}": end(values) for key, values in columns.items() for end in (min, max)}
-    return {key: statistics.fmean(values) for key, values in columns.items()} | ends
-
-
-def convergence(models: list[Any]) -> list[float]:
-    """Held-out perplexity after each iteration, averaged over seeds."""
-    runs = [model.history[1:] for model in models]
-    return [statistics.fmean(facts["perplexity"] for facts in iteration) for iteration in zip(*runs, strict=True)]
+DELTA = 1e-6
 
 
 def alone(bench: Bench, words: tuple[str, ...]) -> dict[str, dict[str, float]]:
@@ -139,7 +98,7 @@ def figures(name: str, bench: Bench, out: Path) -> dict[str, Any]:
 
 
 def real_epsilons(train: Corpus) -> dict[str, dict[str, float]]:
-    """Honest epsilon for each sigma, at a token and at the median document; beside it what the paper's way gives."""
+    """Real epsilon for each sigma, at a token and at the median document; beside it what the paper's way gives."""
     tokens = int(np.median(train.lengths))
     return {
         f"{sigma:g}": {

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.common import cpu_timed, say
+from benchmarks.common import say, time_cpu
 from tertulia.kernels.pctd import unit_noise, units
 from tertulia.kernels.pctd.normals import normals
 from tertulia.privacy.noise import NoiseStream
@@ -29,12 +29,12 @@ def noise_speedup(S: int = 30_000, W: int = 18_000, K: int = 50) -> float:
     log_phi = np.log(rng.dirichlet(np.full(W, 0.1), K) + 1e-9).T.copy()
     theta = rng.dirichlet(np.ones(K), 500)
 
-    def drawn(how: Callable[..., unit_noise.Noisy]) -> unit_noise.Noisy:
+    def draw(how: Callable[..., unit_noise.Noisy]) -> unit_noise.Noisy:
         return how(found, log_phi, theta, SIGMA, partial(normals, NoiseStream(bytes(32)).words))
 
-    drawn(unit_noise.covered)  # compiles
-    quick = statistics.median(cpu_timed(lambda: drawn(unit_noise.covered))[0] for _ in range(15))
-    slow, _ = cpu_timed(lambda: drawn(unit_noise.dense))
+    draw(unit_noise.covered)  # compiles
+    quick = statistics.median(time_cpu(lambda: draw(unit_noise.covered))[0] for _ in range(15))
+    slow, _ = time_cpu(lambda: draw(unit_noise.dense))
     say(f"one noisy E-step at W = {W}, K = {K}, S = {S}: {slow:.1f} s dense, {quick:.3f} s by the shortcut")
     return slow / quick
 

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from benchmarks.common import finish, parser, say
-from benchmarks.pctd.__main__ import PAPER_SIGMA, ROUNDS, TOPICS, Bench, convergence, mean
+from benchmarks.pctd.bench import PAPER_SIGMA, ROUNDS, TOPICS, Bench, convergence, mean
 from benchmarks.pctd.data import add_corpora, articles
 from tertulia import LDA, Topics
 from tertulia.metrics import completion, unigram
@@ -33,7 +33,7 @@ def scores(bench: Bench, models: list[Any]) -> dict[str, float]:
     return mean([{"perplexity": bench.perplexity(model), "npmi": bench.coherence(model)["npmi"]} for model in models])
 
 
-def compared(bench: Bench) -> dict[str, Any]:
+def compare(bench: Bench) -> dict[str, Any]:
     """All variants, and LDA, on one corpus."""
     found, curves, vocabulary = {}, {}, None
     for name, settings in VARIANTS.items():
@@ -59,7 +59,7 @@ def main() -> None:
     add_corpora(options)
     asked = options.parse_args()
     seeds = range(1) if asked.quick else range(3)
-    found = {name: compared(Bench(articles(name), seeds, (TOPICS,))) for name in asked.corpora}
+    found = {name: compare(Bench(articles(name), seeds, (TOPICS,))) for name in asked.corpora}
     finish({"benchmark": "pctd_readings", "seeds": len(seeds), **found})
 
 

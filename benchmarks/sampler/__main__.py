@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import OUT, call, finish, imdb, newsgroups, parser, parted, say
+from benchmarks.common import OUT, call, finish, imdb, newsgroups, parser, say, split_heldout
 from benchmarks.generated import generate
 from benchmarks.sampler.memory import bandwidth, bytes_per_token, passes
 from benchmarks.sampler.plot import draw, save
@@ -46,7 +46,7 @@ Run = dict[str, Any]  # a worker's answer: curve, rss_mb
 Parts = tuple[Corpus, Corpus]  # to train on, held out
 
 
-def installed(wanted: Sequence[str]) -> list[str]:
+def installed_peers(wanted: Sequence[str]) -> list[str]:
     """The peers that are here; those that are not are named, with the remedy."""
     for peer in wanted:
         if peer not in PEERS:
@@ -70,13 +70,13 @@ def imdb_parts(reviews: int | None) -> Parts:
 def newsgroups_parts() -> Parts:
     """20 Newsgroups, a twentieth held out."""
     groups = newsgroups(min_documents=1, max_share=1.0)
-    return parted(groups, np.array([is_heldout(name, 0.05, 0) for name in groups.table["id"]]), 5)
+    return split_heldout(groups, np.array([is_heldout(name, 0.05, 0) for name in groups.table["id"]]), 5)
 
 
 def generated_parts(directory: Path) -> Parts:
     """Ten million tokens of a known model."""
     made = generate(directory / "made", 10_000_000)
-    return parted(made, np.arange(made.n_documents) < 1000, 1)
+    return split_heldout(made, np.arange(made.n_documents) < 1000, 1)
 
 
 def corpora(names: Sequence[str], reviews: int | None, directory: Path) -> dict[str, Corpus]:
@@ -146,7 +146,7 @@ def speedups(found: Mapping[str, Sequence[Run]], clock: str = "cpu_s") -> dict[s
 
 
 def hardest(ratios: Mapping[str, float | str]) -> dict[str, float | None]:
-    """One number a peer, the smallest over its kinds; None unless all of them have one."""
+    """One number per peer, the smallest over its kinds; None unless all of them have one."""
     kinds: dict[str, list[float | str]] = {}
     for name, ratio in ratios.items():
         kinds.setdefault(name.partition(":")[0], []).append(ratio)
@@ -155,7 +155,7 @@ def hardest(ratios: Mapping[str, float | str]) -> dict[str, float | None]:
 
 
 def rates(found: Mapping[str, Sequence[Run]], tokens: int) -> dict[str, int]:
-    """Tokens a CPU second of everybody's sweeps, warm start and set-up not counted where they can be told apart."""
+    """Tokens per CPU second of everybody's sweeps, warm start and set-up not counted where they can be separated."""
     result = {}
     for name, runs in found.items():
         curve = runs[0]["curve"]
@@ -250,8 +250,8 @@ def main() -> None:
     if unknown := set(topics) - set(SWEEPS):
         raise SystemExit(f"--topics {unknown}: choose from {','.join(map(str, SWEEPS))}")
     n = chosen.rounds or (1 if quick else 3)
-    peers = installed((chosen.peers or ("tomotopy,topica" if quick else ",".join(PEERS))).split(","))
-    inferring = installed(["sklearn"]) if quick and not chosen.peers else []
+    peers = installed_peers((chosen.peers or ("tomotopy,topica" if quick else ",".join(PEERS))).split(","))
+    inferring = installed_peers(["sklearn"]) if quick and not chosen.peers else []
     names = (chosen.corpora or ("imdb" if quick else "imdb,newsgroups,generated")).split(",")
     with tempfile.TemporaryDirectory(prefix="tertulia-") as temporary:
         directory = Path(temporary)

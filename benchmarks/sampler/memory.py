@@ -1,4 +1,4 @@
-"""What memory bounds: its bandwidth here and now, how near the samplers' passes come to it, and bytes a token.
+"""What memory bounds: its bandwidth here and now, how near the samplers' passes come to it, and bytes per token.
 
 `python -m benchmarks.sampler.memory DIRECTORY TOPICS` trains on a saved corpus and prints the peak of its memory.
 """
@@ -15,7 +15,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from benchmarks.common import call, cpu_timed, peak_mb, reset_peak
+from benchmarks.common import call, peak_mb, reset_peak, time_cpu
 from benchmarks.generated import generate
 from benchmarks.sampler.trainers import ALPHA, BETA
 from tertulia._arrays import F32
@@ -26,7 +26,7 @@ from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import warp
 from tertulia.kernels.lda.by_word import columns
 
-_FLOATS = 1 << 26  # 256 MB an array: no cache holds it
+_FLOATS = 1 << 26  # 256 MB per array: no cache holds it
 
 
 @numba.njit(fastmath=True)
@@ -44,12 +44,12 @@ def _read(a: F32) -> float:
 
 
 def bandwidth(rounds: int = 5) -> dict[str, float]:
-    """The best of some rounds, one thread: billions of bytes a second, of a triad and of bare reading."""
+    """The best of some rounds, one thread: billions of bytes per second, of a triad and of bare reading."""
     a, b, c = (np.ones(_FLOATS, dtype=np.float32) for _ in range(3))
     _triad(a[:16], b[:16], c[:16])
     _read(a[:16])
-    triad = min(cpu_timed(lambda: _triad(a, b, c))[0] for _ in range(rounds))
-    read = min(cpu_timed(lambda: _read(a))[0] for _ in range(rounds))
+    triad = min(time_cpu(lambda: _triad(a, b, c))[0] for _ in range(rounds))
+    read = min(time_cpu(lambda: _read(a))[0] for _ in range(rounds))
     return {"triad_gb_s": 3 * a.nbytes / triad / 1e9, "read_gb_s": a.nbytes / read / 1e9}
 
 
@@ -57,9 +57,9 @@ def passes(corpus: Corpus, K: int, gb_s: float, rounds: int = 3) -> dict[str, di
     """Speeds after a warm start, and the traffic that each causes at the least, against the bandwidth.
 
     `dense` and `sparse` have one pass, over documents: a token's word is read, its topic read and written, a count read
-    and written, 20 bytes; `dense` also reads a row of phi, 4 bytes a topic (from the caches where phi fits, so that the
+    and written, 20 bytes; `dense` also reads a row of phi, 4 bytes per topic (from the caches where phi fits, so the
     share may exceed 1), `sparse` an entry of a row, 8 bytes. `warp` has two: the words stream topics and proposals, 8
-    bytes a token; the documents read besides where a token lies, 12 bytes.
+    bytes per token; the documents read besides where a token lies, 12 bytes.
     """
     V, alpha = len(corpus.vocabulary), np.full(K, ALPHA / K)
     start = lda.train(corpus.words, corpus.documents, V, K, alpha, BETA, 3, 1)
@@ -85,10 +85,10 @@ def passes(corpus: Corpus, K: int, gb_s: float, rounds: int = 3) -> dict[str, di
     found: dict[str, dict[str, float]] = {}
     for name, (work, times, traffic) in kinds.items():
         work(0)
-        rate = corpus.n_tokens * times / min(cpu_timed(partial(work, key))[0] for key in range(1, rounds + 1))
+        rate = corpus.n_tokens * times / min(time_cpu(partial(work, key))[0] for key in range(1, rounds + 1))
         found[name] = {
             "tokens_per_cpu_s": round(rate),
-            "bytes_a_token": traffic,
+            "bytes_per_token": traffic,
             "gb_s": round(rate * traffic / 1e9, 2),
             "share_of_bandwidth": round(rate * traffic / 1e9 / gb_s, 3),
         }
@@ -106,7 +106,7 @@ def bytes_per_token(directory: Path, tokens: int, K: int = 100) -> float:
 
 
 def main() -> None:
-    """Train two sweeps, and tell the peak of memory; kernels are loaded before, as compiling them takes memory too."""
+    """Train two sweeps, and print the peak of memory; kernels are loaded before, as compiling them takes memory too."""
     corpus, K = Corpus.load(sys.argv[1]), int(sys.argv[2])
     V, priors = len(corpus.vocabulary), (ALPHA / K, BETA)
     few = corpus.documents[:100]

@@ -40,7 +40,7 @@ STYLE: Any = {
 
 
 def draw(curves: Curves, ratios: Mapping[str, Mapping[str, float]], unigram: float, title: str) -> Any:
-    """One panel a number of topics: every trainer's curve, how far behind each peer ends, and what all must beat."""
+    """One panel per number of topics: every trainer's curve, how far behind each peer ends, and what all must beat."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(1, len(curves), figsize=(7.0 * len(curves), 5.8), squeeze=False)
         for axis, (panel, trainers) in zip(axes[0], curves.items(), strict=True):

@@ -37,10 +37,10 @@ def threads_ratios(corpus: Corpus, K: int, sweeps: int, rounds: int = 5) -> dict
 
     kinds = {"train": partial(train, sweeps), "start": partial(train, 0)}
     kinds |= {sampler: partial(sweep, sampler) for sampler in ("dense", "sparse", "warp")}
-    return {name: _compared(work, rounds) for name, work in kinds.items()}
+    return {name: _compare(work, rounds) for name, work in kinds.items()}
 
 
-def _compared(work: Callable[[int], Any], rounds: int) -> dict[str, float]:
+def _compare(work: Callable[[int], Any], rounds: int) -> dict[str, float]:
     work(2)
     turns = [
         (_wall([partial(work, 1)]), _wall([partial(work, 2)]), _wall([partial(work, 1)] * 2)) for _ in range(rounds)

@@ -1,4 +1,4 @@
-"""Every trainer of LDA behind one door: a corpus in, topics after some sweeps out, and what they cost.
+"""Every trainer of LDA behind one function: a corpus in, topics after some sweeps out, and what they cost.
 
 Each peer runs as its manual says it is fastest: priors fixed, no optimisation of hyper-parameters, no traces, no
 averaging of samples. The clock runs from a corpus in the peer's own form to its topics; loading is not timed. Ours
@@ -20,7 +20,7 @@ from tertulia.corpus import Corpus
 
 PEERS = ("tomotopy", "topica", "gensim", "sklearn")
 PACKAGES = {"sklearn": "scikit-learn"}  # where the name to import is not the name to install
-VARIATIONAL = ("gensim", "sklearn")  # they pass over the documents, some forty times more dearly than a sweep
+VARIATIONAL = ("gensim", "sklearn")  # they pass over the documents, each about forty times the cost of a sweep
 ALPHA, BETA = 10.0, 0.01  # the sum over all topics; of each word
 EPOCH = (0.125, 0.25, 0.5, 1.0)  # where on the way our warm start is scored: each a start on that share of documents
 
@@ -79,7 +79,7 @@ def tokens(corpus: Corpus) -> list[list[str]]:
     return [[words[w] for w in corpus.words[start:end]] for start, end in bounds if end > start]
 
 
-def aligned(topic_word: Array, words: list[str], corpus: Corpus) -> Array:
+def align(topic_word: Array, words: list[str], corpus: Corpus) -> Array:
     """A peer's topics over the corpus's words."""
     phi = np.zeros((len(topic_word), len(corpus.vocabulary)))
     phi[:, corpus.vocabulary.lookup(words)] = topic_word
@@ -129,7 +129,7 @@ def _tomotopy(task: Task, corpus: Corpus, _: str) -> Iterator[Step]:
     for mark in [mark for mark in task.marks if mark >= 5]:  # a call for every sweep would cost it time
         clock(partial(model.train, mark - done, workers=task.threads))
         found = np.array([model.get_topic_word_dist(k) for k in range(task.topics)])
-        yield Step(mark, clock.cpu, clock.wall, aligned(found, list(model.used_vocabs), corpus))
+        yield Step(mark, clock.cpu, clock.wall, align(found, list(model.used_vocabs), corpus))
         done = mark
 
 
@@ -152,7 +152,7 @@ def _topica(task: Task, corpus: Corpus, sampler: str) -> Iterator[Step]:
     clock, cpu, wall = Clock(), 0.0, 0.0
     for mark in sorted({max(task.sweeps // 4, 1), max(task.sweeps // 2, 1), task.sweeps}):
         model = clock(partial(topica_fit, topica, documents, task, sampler, mark))
-        yield Step(mark, clock.cpu - cpu, clock.wall - wall, aligned(model.topic_word, model.vocabulary, corpus))
+        yield Step(mark, clock.cpu - cpu, clock.wall - wall, align(model.topic_word, model.vocabulary, corpus))
         cpu, wall = clock.cpu, clock.wall
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import cpu_timed
-from benchmarks.sampler.trainers import ALPHA, BETA, Task, aligned, matrix, tokens, tomotopy_model, topica_fit
+from benchmarks.common import time_cpu
+from benchmarks.sampler.trainers import ALPHA, BETA, Task, align, matrix, tokens, tomotopy_model, topica_fit
 from tertulia._arrays import Array
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda
@@ -90,7 +90,7 @@ def tomotopy(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Ar
         documents = [peer.make_doc(text) for text in texts]
         return np.array(peer.infer(documents, iterations=ITERATIONS, workers=1, together=True)[0], np.float64)
 
-    return aligned(phi, list(peer.used_vocabs), train), infer
+    return align(phi, list(peer.used_vocabs), train), infer
 
 
 def topica(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
@@ -101,7 +101,7 @@ def topica(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Arra
     peer = topica_fit(package, documents, task, "warp", task.sweeps)
     unseen = documents.transform(tokens(seen))
     schedule = {"iters": ITERATIONS, "burn_in": ITERATIONS // 2, "num_samples": 2, "sample_interval": 5}
-    return aligned(peer.topic_word, peer.vocabulary, train), lambda: np.asarray(peer.transform(unseen, **schedule))
+    return align(peer.topic_word, peer.vocabulary, train), lambda: np.asarray(peer.transform(unseen, **schedule))
 
 
 PEERS = {"tomotopy": tomotopy, "topica": topica, "gensim": gensim, "sklearn": sklearn}
@@ -119,7 +119,7 @@ def race(task: Task, peers: list[str], rounds: int) -> dict[str, dict[str, float
     for _ in range(rounds):
         for name, (_phi, infer) in runners.items():
             repeats = 5 if name == "tertulia" else 1  # short times are noisy
-            found[name] += [cpu_timed(infer)[0] for _ in range(repeats)]
+            found[name] += [time_cpu(infer)[0] for _ in range(repeats)]
     return {name: {"cpu_s": statistics.median(found[name]), "perplexity": scores[name]} for name in runners}
 
 

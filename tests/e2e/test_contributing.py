@@ -9,7 +9,7 @@ import pytest
 
 import tertulia as tt
 from tertulia.runs.layout import Run
-from tertulia.view.reports import disclosure_rows, privacy_rows
+from tertulia.view.tables import disclosure_rows, privacy_rows
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.search(r"runs this very block -->\n```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)

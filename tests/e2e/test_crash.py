@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-import toys  # noqa: F401 - its messages are in the commits that we read
+from helpers import toys  # noqa: F401 - its messages are in the commits that we read
 from tertulia.corpus import Corpus
 from tertulia.federation.codec import encode
 from tertulia.federation.party.host import PartyHost
@@ -38,7 +38,7 @@ POINTS = [
     "server.before_commit",
     "server.after_commit",
 ]
-TOY = {"name": "custom", "module": "toys", "config": {"rounds": 4}}
+TOY = {"name": "custom", "module": "helpers.toys", "config": {"rounds": 4}}
 REAL = FTMSettings(topics=4, rounds=3, sweeps=5).model_dump()
 NEURAL = GFedNTMSettings(  # parties hold back a part of every gradient, and three rounds in four are not on disk
     topics=3, hidden=(8, 6), rounds=7, checkpoint_every=4, compression="topk", vocabulary={"max_share": 1.0}

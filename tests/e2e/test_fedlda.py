@@ -12,7 +12,8 @@ from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.server.journal import Journal
 from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
-from tertulia.view.reports import check_report, disclosure_rows, privacy_rows
+from tertulia.view.dry_run import dry_run
+from tertulia.view.tables import disclosure_rows, privacy_rows
 
 WORDS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
 PUBLIC = {"mode": "public", "words": WORDS}
@@ -203,7 +204,7 @@ def test_a_dry_run_names_what_leaves(tmp_path):
             parties={"north": {"path": str(tmp_path / "north.jsonl")}},
         )
         said[settings.get("mechanism", settings.get("mode"))] = {
-            row["what"]: row["mechanism"] for row in check_report(run)["disclosed"]
+            row["what"]: row["mechanism"] for row in dry_run(run)["disclosed"]
         }
     assert said[None]["users' tuples"] == "clear"
     assert said["rrp"]["users' tuples"] == "user-tuples"

@@ -11,7 +11,7 @@ from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models.neural.convergence import stalled
 from tertulia.privacy.ledger import Ledger
 from tertulia.runs.layout import Run
-from tertulia.view.reports import disclosure_rows, privacy_rows
+from tertulia.view.tables import disclosure_rows, privacy_rows
 
 torch.set_num_threads(1)
 SMALL = {"topics": 3, "hidden": (8, 6), "batch_size": 16, "vocabulary": {"max_share": 1.0}}

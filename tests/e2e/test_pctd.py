@@ -17,7 +17,8 @@ from tertulia.runs.config import RunSettings, load
 from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
 from tertulia.runs.rehearsal import begin
-from tertulia.view.reports import check_report, disclosure_rows, privacy_rows
+from tertulia.view.dry_run import dry_run
+from tertulia.view.tables import disclosure_rows, privacy_rows
 
 STEMS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
 PUBLIC = {"mode": "public", "words": STEMS}
@@ -252,7 +253,7 @@ def test_a_run_from_a_file_and_its_dry_run(tmp_path):
     )
     settings = load(tmp_path / "run.toml")
     assert settings.method.seed == 7
-    rows = {row["what"]: row for row in check_report(settings)["disclosed"]}
+    rows = {row["what"]: row for row in dry_run(settings)["disclosed"]}
     noise = rows["noisy counts of words in units"]
     assert noise["claimed epsilon"] == "51.5032 (PC-TD theorem 1)"
     assert float(noise["real epsilon"]) == pytest.approx(real_levels(0.25, 3, 1e-6, tokens=1).token, rel=1e-3)

@@ -10,7 +10,7 @@ import tertulia as tt
 from tertulia.cli.main import main
 from tertulia.methods.ftm import method as ftm
 from tertulia.runs.layout import Run
-from tertulia.view.reports import disclosure_rows, privacy_rows
+from tertulia.view.tables import disclosure_rows, privacy_rows
 
 SEA = ("harbour", "winter", "bridge", "copper", "anchor")
 LAND = ("garden", "meadow", "violin", "letter", "market")

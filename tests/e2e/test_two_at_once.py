@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-import toys
+from helpers import toys
 from tertulia._locks import holding
 from tertulia.corpus import Corpus
 from tertulia.errors import DirectoryInUse
@@ -24,7 +24,7 @@ SECONDS = 60
 
 def prepared(directory, worded, engine="local", **config):
     corpora = {name: Corpus.from_texts(worded(i, 12 + i)) for i, name in enumerate("ab")}
-    method = {"name": "custom", "module": "toys", "train": "train_gated", "config": {"rounds": 2, **config}}
+    method = {"name": "custom", "module": "helpers.toys", "train": "train_gated", "config": {"rounds": 2, **config}}
     return begin(RunSettings(directory=str(directory), engine=engine, method=method), corpora)
 
 
@@ -64,7 +64,7 @@ def test_a_run_cannot_begin_where_another_begins(worded, tmp_path):
 
 def test_two_runs_may_share_their_parties_homes(worded, tmp_path):
     corpora = {name: Corpus.from_texts(worded(i, 12 + i)) for i, name in enumerate("ab")}
-    method = {"name": "custom", "module": "toys", "config": {"rounds": 2}}
+    method = {"name": "custom", "module": "helpers.toys", "config": {"rounds": 2}}
     own = {name: {"home": str(tmp_path / name)} for name in corpora}
     runs = [
         begin(RunSettings(directory=str(tmp_path / where), method=method, parties=own), corpora) for where in ("x", "y")

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from tertulia.corpus import Corpus, TextOptions, Vocabulary, propose
+from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.inputs import Documents, as_corpus
+from tertulia.corpus.vocabulary import propose
 from tertulia.errors import ConfigError, InputError
 from tertulia.methods import (
     AloneSettings,

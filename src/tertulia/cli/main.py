@@ -119,7 +119,7 @@ def transform(
     A row without a text, or without a word that the model knows, gets the prior mean.
     """
     from tertulia.corpus import read
-    from tertulia.view.reports import theta_table, write_table
+    from tertulia.view.tables import theta_table, write_table
 
     loaded = _model(model)
     keep_text = loaded.reads_sentences
@@ -140,7 +140,7 @@ def transform(
 def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_json: AsJson = False) -> None:
     """Score a model on documents it has not seen: perplexity, coherence, diversity."""
     from tertulia.corpus import read
-    from tertulia.view.reports import evaluation
+    from tertulia.view.tables import evaluation
 
     loaded = _model(model)
     corpus = read(files, text=text, options=loaded.options)
@@ -156,13 +156,13 @@ def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_
 def check(config: ConfigFile, as_json: AsJson = False) -> None:
     """Dry run: what would be read, trained and disclosed, and what each party's policy says to it."""
     from tertulia.runs import config as configuration
-    from tertulia.view.reports import check_report
+    from tertulia.view.dry_run import dry_run
 
-    report = check_report(configuration.load(config))
+    report = dry_run(configuration.load(config))
     if as_json:
         _print_json(report)
     else:
-        console.print_check(report)
+        console.print_dry_run(report)
     if any(row["verdict"] != "allowed" for row in report["disclosed"]):
         raise typer.Exit(3)
 
@@ -171,7 +171,7 @@ def check(config: ConfigFile, as_json: AsJson = False) -> None:
 def disclosures(directory: RunDirectory, as_json: AsJson = False) -> None:
     """What left each party: in which round, how many bytes, under which mechanism."""
     from tertulia.runs.layout import Run
-    from tertulia.view.reports import disclosure_rows
+    from tertulia.view.tables import disclosure_rows
 
     rows = disclosure_rows(Run.open(directory))
     if as_json:
@@ -188,7 +188,7 @@ def privacy(
 ) -> None:
     """What everything that left costs together, then claimed beside real epsilon for each thing."""
     from tertulia.runs.layout import Run
-    from tertulia.view.reports import privacy_rows, privacy_totals
+    from tertulia.view.tables import privacy_rows, privacy_totals
 
     run = Run.open(directory)
     totals, rows = privacy_totals(run, delta), privacy_rows(run, delta)

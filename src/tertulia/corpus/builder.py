@@ -13,9 +13,9 @@ from tertulia._arrays import F32, Array
 from tertulia.corpus import storage
 from tertulia.corpus.columns import Column, FileColumn, TableColumns
 from tertulia.corpus.corpus import Corpus, embedding_column
+from tertulia.corpus.offsets import narrow
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.tokens import TextOptions, sentences
-from tertulia.corpus.units import narrow
 from tertulia.corpus.vocabulary import Vocabulary
 from tertulia.errors import InputError
 
@@ -98,7 +98,7 @@ class Builder:
         return Corpus(**arrays, vocabulary=vocabulary, table=table, options=self.options, report=report)
 
     def close(self) -> None:
-        """Let go of the files of a corpus that will not be finished."""
+        """Close and remove the files of a corpus that will not be finished."""
         for column in self._columns.values():
             column.close()
         if self._draft is not None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from tertulia._arrays import Array
+from tertulia.corpus.offsets import narrow
 from tertulia.corpus.storage import load_array
-from tertulia.corpus.units import narrow
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,11 +65,11 @@ class FileColumn(Column):
         self._write_header()
         self._file.close()
         if offsets and load_array(self.part)[-1] < 2**31:
-            return self._narrowed()
+            return self._narrow()
         self.part.replace(self.path)
         return load_array(self.path)
 
-    def _narrowed(self) -> Array:
+    def _narrow(self) -> Array:
         wide, small = load_array(self.part), FileColumn("i", self.path)
         for start in range(0, len(wide), _BLOCK):
             small.buffer.frombytes(wide[start : start + _BLOCK].astype(np.int32).tobytes())

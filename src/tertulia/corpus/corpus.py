@@ -11,10 +11,10 @@ import numpy as np
 
 from tertulia._arrays import I32, I64, Array
 from tertulia.corpus import storage
+from tertulia.corpus.offsets import UnitKind, chunks, drop_empty, narrow, offsets_of, ranges
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.splits import is_heldout
 from tertulia.corpus.tokens import TextOptions
-from tertulia.corpus.units import UnitKind, chunks, narrow, offsets_of, ranges, without_empty
 from tertulia.corpus.vocabulary import Vocabulary
 from tertulia.errors import InputError
 
@@ -29,7 +29,7 @@ class Corpus:
     """Documents as word numbers, with their sentences and paragraphs.
 
     Sentences and paragraphs are never empty and never cross a document; an empty document has none. About five bytes
-    a token. Make one with `Corpus.from_texts` or `read`.
+    per token. Make one with `Corpus.from_texts` or `read`.
 
     >>> corpus = Corpus.from_texts(["Rain fell. Rivers rose.", "Bridges held."])
     >>> corpus.n_documents, corpus.n_tokens, corpus.sentences.tolist()
@@ -108,8 +108,8 @@ class Corpus:
             self,
             words=words[keep],
             documents=before[np.searchsorted(self.sentences, self.documents)],
-            sentences=narrow(without_empty(before)),
-            paragraphs=narrow(without_empty(before[np.searchsorted(self.sentences, self.paragraphs)])),
+            sentences=narrow(drop_empty(before)),
+            paragraphs=narrow(drop_empty(before[np.searchsorted(self.sentences, self.paragraphs)])),
             vocabulary=vocabulary,
         )
 
@@ -132,7 +132,7 @@ class Corpus:
         return found
 
     def split(self, heldout: float, seed: int = 0) -> tuple[Corpus, Corpus]:
-        """Part training from held-out documents by a hash of their id: each stays on its side as data grow."""
+        """Separate training from held-out documents by a hash of their id: each stays on its side as data grow."""
         out = np.fromiter((is_heldout(name, heldout, seed) for name in self.table["id"]), np.bool_, self.n_documents)
         return self.select(~out), self.select(out)
 

@@ -95,10 +95,10 @@ def _raw_docstrings(file: Path) -> Iterator[tuple[str, str]]:
             tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
         return  # templates and sources for other Python versions
-    yield from _inside(tree, "")
+    yield from _walk(tree, "")
 
 
-def _inside(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
+def _walk(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
     """Walk modules, classes and the blocks in them, not the bodies of functions."""
     if isinstance(node, _DEFINITION):
         if text := ast.get_docstring(node):
@@ -107,14 +107,14 @@ def _inside(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
             return
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _inside(child, f"{name}.{child.name}" if name else child.name)
+            yield from _walk(child, f"{name}.{child.name}" if name else child.name)
         elif isinstance(child, ast.If | ast.Try | ast.With):
-            yield from _inside(child, name)
+            yield from _walk(child, name)
         elif isinstance(child, ast.Expr) and isinstance(child.value, ast.Call):
-            yield from _added(child.value)
+            yield from _added_docstrings(child.value)
 
 
-def _added(call: ast.Call) -> Iterator[tuple[str, str]]:
+def _added_docstrings(call: ast.Call) -> Iterator[tuple[str, str]]:
     """Find what is documented from outside: `add_newdoc("numpy", "ndarray", ("sort", "..."))` for objects made in C."""
     if "add_newdoc" in ast.unparse(call.func):
         strings = [node.value for node in ast.walk(call) if isinstance(node, ast.Constant) and type(node.value) is str]
@@ -134,15 +134,15 @@ _NOISE = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 _BLANK_LINES = re.compile(r"\n\s*\n")
-_UNTOLD = ("see also", "references")  # lists of names
+_LEFT_OUT = ("see also", "references")  # lists of names
 
 
 def clean(docstring: str) -> str:
     """Keep the prose of a docstring: no examples in code, headings, types, formulas, references or markup."""
     text = "\n".join(_without_blocks(_DOCTEST.sub("\n", docstring)))
     pieces = _SECTION.split(text)  # prose, heading, prose, heading, ..
-    told = [pieces[0], *(p for h, p in zip(pieces[1::2], pieces[2::2], strict=True) if h.lower() not in _UNTOLD)]
-    prose = _NOISE.sub(" ", _TYPE_LINE.sub("", "\n".join(told))).replace("`", "")
+    kept = [pieces[0], *(p for h, p in zip(pieces[1::2], pieces[2::2], strict=True) if h.lower() not in _LEFT_OUT)]
+    prose = _NOISE.sub(" ", _TYPE_LINE.sub("", "\n".join(kept))).replace("`", "")
     return _BLANK_LINES.sub("\n\n", prose).strip()
 
 

@@ -6,15 +6,16 @@ import codecs
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
+from typing import TypedDict, Unpack
 
-from tertulia.corpus import formats
 from tertulia.corpus.builder import WORDLESS, Builder, text_id
 from tertulia.corpus.corpus import Corpus
-from tertulia.corpus.embedded import read_embeddings, rows_of
+from tertulia.corpus.embedding_file import read_embeddings, rows_of
+from tertulia.corpus.formats import open_table
+from tertulia.corpus.formats.base import EMPTY, Record, Request, Table, is_compressed, undecodable
 from tertulia.corpus.inputs import string_or_none
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.splits import Assignment, Row
@@ -60,17 +61,16 @@ class Source:
         """Stream the usable rows with their places; the others go into the report."""
         wanted = self._wanted(extra_columns)
         for file, root in _files(self.path):
-            kind = formats.format_of(file)
-            table = self._open(kind, file, root, set(wanted))
+            table = open_table(file, Request(root, self.encoding, self.separator, frozenset(wanted)))
             if table.columns:
-                _check_columns(file, table.columns, wanted)
-            top = _source_name(kind, file, root)
+                _check_columns(file, table, wanted)
+            name = file.name.split(".")[0] if table.source is None else table.source
             for record in table.records:
-                row, problem = (None, record.problem) if record.problem else self._row(record, top, extra_columns)
-                if row is None and self.every_row and problem != formats.EMPTY and self._is_wanted(record):
+                row, problem = (None, record.problem) if record.problem else self._row(record, name, extra_columns)
+                if row is None and self.every_row and problem != EMPTY and self._is_wanted(record):
                     report.note(problem, record.place)
-                    name = self._name(record)
-                    row = Row(name if name and _encodable(name) else record.place, "")
+                    known_as = self._name(record)
+                    row = Row(known_as if known_as and _encodable(known_as) else record.place, "")
                 if row is None:
                     report.drop(problem, record.place)
                 else:
@@ -86,16 +86,7 @@ class Source:
             **dict.fromkeys(self.text_columns, "text"),
         }
 
-    def _open(self, kind: str, file: Path, root: Path, wanted: set[str]) -> formats.Table:
-        if kind == "parquet":
-            return formats.open_parquet(file, wanted)
-        if kind == "text":
-            return formats.open_text(file, root, self.encoding)
-        if kind == "csv":
-            return formats.open_csv(file, self.encoding, self.separator)
-        return formats.open_jsonl(file, self.encoding)
-
-    def _row(self, record: formats.Record, source: str, extra_columns: Sequence[str]) -> tuple[Row | None, str]:
+    def _row(self, record: Record, source: str, extra_columns: Sequence[str]) -> tuple[Row | None, str]:
         """Make a row, or say why there is none."""
         values = record.values
         if not self._is_wanted(record):
@@ -110,47 +101,60 @@ class Source:
         name = self._name(record)
         others = {column: string_or_none(values.get(column)) for column in extra_columns}
         if not all(map(_encodable, (text, name, label, date, *others.values()))):
-            return None, formats.not_encoded(self.encoding)
+            return None, undecodable(self.encoding)
         return Row(name or text_id(text), text, label, date, source, others), ""
 
-    def _is_wanted(self, record: formats.Record) -> bool:
+    def _is_wanted(self, record: Record) -> bool:
         return all(string_or_none(record.values.get(column)) == value for column, value in self.where.items())
 
-    def _name(self, record: formats.Record) -> str | None:
+    def _name(self, record: Record) -> str | None:
         """What the row is known by, if anything says so."""
         return record.name if self.id is None else string_or_none(record.values.get(self.id))
+
+
+class SourceFields(TypedDict, total=False):
+    """The fields of `Source` but its path, as keyword arguments of `read`."""
+
+    text: str | Sequence[str]
+    id: str | None
+    date: str | None
+    label: str | None
+    where: Mapping[str, str]
+    encoding: str
+    separator: str | None
+    every_row: bool
 
 
 def read(
     path: PathLike | Sequence[PathLike],
     *,
-    text: str | Sequence[str] = "text",
-    id: str | None = None,  # noqa: A002 - the word that users look for
-    date: str | None = None,
-    label: str | None = None,
-    where: Mapping[str, str] | None = None,
     options: TextOptions | None = None,
     directory: PathLike | None = None,
     parties: Assignment | None = None,
     party: str | None = None,
-    encoding: str = "utf-8",
-    separator: str | None = None,
     keep_text: bool = False,
     embeddings: PathLike | None = None,
-    every_row: bool = False,
+    **columns: Unpack[SourceFields],
 ) -> Corpus:
-    """Read documents; see `Source` for the arguments that say where they are.
+    """Read documents. `path` says where they are, and these words which columns matter (see `Source` for more).
+
+    | argument | meaning |
+    |---|---|
+    | `text` | the column of the text, or several, which are joined (default "text") |
+    | `id`, `date`, `label` | the columns of ids, dates and labels, where there are such |
+    | `where` | only rows with these values, by column |
+    | `encoding`, `separator` | of text files (default "utf-8"), and of CSV fields |
+    | `every_row` | a row whose text is missing, empty or broken becomes an empty document instead of being dropped |
 
     With a `directory` the corpus is built there and mapped into memory: of a large file only the list of distinct
     words and the table of ids stay in memory. With `parties` and `party` only that party's rows are kept. With
     `keep_text` the texts stay in the table, for models that read sentences; or `embeddings` is a file (.npy, .npz,
-    .safetensors) of vectors, one for each row that is read. With `every_row` a row whose text is missing, empty or
-    broken becomes an empty document instead of being dropped.
+    .safetensors) of vectors, one for each row that is read.
 
         corpus = read("notes.csv", text=["title", "body"], id="note_id", label="ward")
         print(corpus.report.summary())
     """
-    source = Source(path, text, id, date, label, where or {}, encoding, separator, every_row)
+    source = Source(path, **columns)
     if (parties is None) != (party is None):
         raise InputError("give parties= (the rule) and party= (whose rows to keep) together")
     if parties is not None and parties.parties and party not in parties.parties:
@@ -167,33 +171,8 @@ def read(
         report.drop(OTHER_PARTY, count=elsewhere)
         _check_rows(source, report)
         if vectors is not None and embeddings is not None:
-            builder.embeddings = rows_of(vectors, places, report.rows, embeddings, _described(path))
+            builder.embeddings = rows_of(vectors, places, report.rows, embeddings, _describe(path))
         return builder.finish(report)
-
-
-def read_parties(
-    source: Source, parties: Assignment, options: TextOptions | None = None, directory: PathLike | None = None
-) -> dict[str, Corpus]:
-    """Read all parties' documents in one go: the same corpora as one `read` a party, sorted by the party's name.
-
-    With a `directory` each party gets one of its own below it.
-    """
-    common = ReadReport()  # rows dropped before anyone knew whose they were
-    found: dict[str, tuple[Builder, ReadReport]] = {}
-    with ExitStack() as stack:
-        for place, row in _assignable(source, common, parties):
-            party = parties(row)
-            if party not in found:
-                own = None if directory is None else Path(directory) / _file_name(party)
-                found[party] = stack.enter_context(closing(Builder(options, own))), ReadReport()
-            _add(*found[party], place, row)
-        kept = sum(report.kept for _, report in found.values())
-        _check_rows(source, common + ReadReport(rows=kept, kept=kept))
-        if missing := [party for party in parties.parties if party not in found]:
-            raise InputError(f"no row of {_described(source.path)} falls to {', '.join(missing)}: use fewer parties")
-        for _, report in found.values():
-            report.drop(OTHER_PARTY, count=kept - report.kept)
-        return {party: builder.finish(common + report) for party, (builder, report) in sorted(found.items())}
 
 
 def _assignable(source: Source, report: ReadReport, parties: Assignment | None) -> Iterator[tuple[str, Row]]:
@@ -210,26 +189,24 @@ def _add(builder: Builder, report: ReadReport, place: str, row: Row) -> None:
         report.note(WORDLESS, place)
 
 
-def _check_columns(file: Path, columns: Sequence[str], wanted: Mapping[str, str]) -> None:
+def _check_columns(file: Path, table: Table, wanted: Mapping[str, str]) -> None:
     for column, argument in wanted.items():
-        if column not in columns:
-            alone = len(columns) == 1 and formats.format_of(file) == "csv"
-            hint = " If fields are not parted by commas, pass separator=..." if alone else ""
+        if column not in table.columns:
             raise InputError(
                 f"{file} has no column '{column}' (asked for by {argument}=). "
-                f"Its columns are: {', '.join(columns)}.{hint}"
+                f"Its columns are: {', '.join(table.columns)}.{table.hint}"
             )
 
 
 def _check_rows(source: Source, report: ReadReport) -> None:
-    name, reason = _described(source.path), formats.not_encoded(source.encoding)
-    undecodable = report.dropped.get(reason, 0) + report.noted.get(reason, 0)
-    if undecodable > report.rows // 2:
+    name, reason = _describe(source.path), undecodable(source.encoding)
+    broken = report.dropped.get(reason, 0) + report.noted.get(reason, 0)
+    if broken > report.rows // 2:
         raise InputError(
-            f"{undecodable} of {report.rows} rows of {name} are not {source.encoding.upper()}: name the real encoding "
+            f"{broken} of {report.rows} rows of {name} are not {source.encoding.upper()}: name the real encoding "
             "with encoding=... (old Windows files are often 'cp1252')"
         )
-    if not report.kept and set(report.dropped) <= {formats.EMPTY}:
+    if not report.kept and set(report.dropped) <= {EMPTY}:
         raise InputError(f"{name} is empty: it holds no rows")
     if not report.kept:
         raise InputError(f"{name} holds no usable row: {report.summary()}")
@@ -258,22 +235,11 @@ def _files(path: PathLike | Sequence[PathLike]) -> Iterator[tuple[Path, Path]]:
 
 
 def _is_text(file: Path) -> bool:
-    return (file.with_suffix("") if formats.is_compressed(file) else file).suffix == ".txt"
+    return (file.with_suffix("") if is_compressed(file) else file).suffix == ".txt"
 
 
-def _source_name(kind: str, file: Path, root: Path) -> str:
-    if kind != "text":
-        return file.name.split(".")[0]
-    inside = file.relative_to(root).parts
-    return inside[0] if len(inside) > 1 else root.name
-
-
-def _described(path: PathLike | Sequence[PathLike]) -> str:
+def _describe(path: PathLike | Sequence[PathLike]) -> str:
     return os.fspath(path) if isinstance(path, str | os.PathLike) else f"the {len(path)} given files"
-
-
-def _file_name(party: str) -> str:
-    return quote(party, safe=" ").replace(".", "%2E")
 
 
 def _encodable(value: str | None) -> bool:

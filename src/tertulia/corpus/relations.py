@@ -47,7 +47,7 @@ def _nearest(unit: F32, first: int, neighbours: int, least: float) -> tuple[I64,
 
 
 def read_relations(path: str | Path, words: Sequence[str]) -> Relations:
-    """Read pairs of words, a pair a line: word, tab, word, and if it is not 1, tab, strength.
+    """Read pairs of words, a pair per line: word, tab, word, and if it is not 1, tab, strength.
 
     Words that the vocabulary lacks are passed over.
     """
@@ -86,7 +86,7 @@ def _symmetric(numbers: I64, rows: I64, columns: I64, values: F64) -> Relations:
     n = len(numbers)
     key = rows * n + columns
     order = np.lexsort((values, key))
-    largest = order[np.append(key[order][1:] != key[order][:-1], True)]  # of a pair that is told twice
+    largest = order[np.append(key[order][1:] != key[order][:-1], True)]  # of a pair that is listed twice
     R = sparse.csr_array((values[largest], (rows[largest], columns[largest])), shape=(n, n))
     R = R.maximum(R.T)
     R.setdiag(1.0)

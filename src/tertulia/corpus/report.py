@@ -48,7 +48,7 @@ class ReadReport:
                 self.examples.setdefault(reason, place)
 
     def summary(self) -> str:
-        """Say it in words, one line a reason."""
+        """Say it in words, one line per reason."""
         lines = [f"{self.rows} rows read, {self.kept} kept, {sum(self.dropped.values())} dropped"]
         for verb, counts in (("dropped", self.dropped), ("kept", self.noted)):
             for reason, count in counts.items():

@@ -32,7 +32,7 @@ class Row(NamedTuple):
 class Assignment:
     """A rule that names each row's party: call it with a `Row`.
 
-    `parties` are the names known beforehand; empty when only the data tell.
+    `parties` are the names known beforehand; empty when only the data say.
     """
 
     rule: Callable[[Row], str]

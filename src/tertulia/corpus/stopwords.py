@@ -30,7 +30,7 @@ with within without won't would wouldn't yes yet you you'd you'll you're you've 
 """
 
 
-def listed(language: str) -> tuple[str, ...]:
+def stop_list(language: str) -> tuple[str, ...]:
     """The stop words of a language, by its ISO 639-1 code."""
     if language == "en":
         return tuple(ENGLISH.split())

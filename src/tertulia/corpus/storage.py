@@ -1,4 +1,4 @@
-"""A corpus on disk: one .npy file an array, the table as Parquet, the rest as JSON, in a folder of their own.
+"""A corpus on disk: one .npy file per array, the table as Parquet, the rest as JSON, in a folder of their own.
 
 `corpus.json` names the folder and is written last, by one rename: a directory without it was never finished.
 """
@@ -60,7 +60,7 @@ class Draft:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.folder = directory / f"{_FOLDER}{uuid.uuid4().hex[:12]}"
-        with _alone(directory):
+        with _locked_directory(directory):
             _remove_leftovers(directory)
             self.folder.mkdir()
             descriptor = os.open(self.folder, os.O_RDONLY)
@@ -74,7 +74,7 @@ class Draft:
         words = json.dumps(vocabulary.words, ensure_ascii=False)
         (self.folder / "vocabulary.json").write_text(words, encoding="utf-8")
         sync_files(self.folder)
-        with _alone(self.directory):
+        with _locked_directory(self.directory):
             atomic_write(self.directory / MARK, json.dumps(about, ensure_ascii=False, indent=1).encode())
             self._unlock()
             _remove_leftovers(self.directory)
@@ -95,7 +95,7 @@ def write(directory: Path, arrays: Mapping[str, Array], *rest: Any) -> None:
 
 
 @contextmanager
-def _alone(directory: Path) -> Iterator[None]:
+def _locked_directory(directory: Path) -> Iterator[None]:
     """Keep others from beginning or ending a draft here; both take but a moment."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:

@@ -1,8 +1,8 @@
 """Text to tokens: Unicode words, stop words in many languages, Chinese through jieba.
 
 A word is a run of letters, marks and digits that begins with a letter (`naïve`, `mp3`, `नमस्ते`). Hyphens and
-underscores part words. An apostrophe between letters joins (`don't`, `п'ять`), but the English possessive falls off
-(`Boston's`) and in languages that elide (`l'arbre`, `dell'arte`) it parts. Texts in scripts without spaces between
+underscores separate words. An apostrophe between letters joins (`don't`, `п'ять`), but the English possessive falls off
+(`Boston's`) and in languages that elide (`l'arbre`, `dell'arte`) it separates. Texts in scripts without spaces between
 words come out right for Chinese; for others (Thai, Japanese) cut them into words first.
 """
 
@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any
 from unicodedata import normalize
 
-from tertulia.corpus.stopwords import listed
+from tertulia.corpus.stopwords import stop_list
 from tertulia.errors import InputError
 
 ELIDING = frozenset({"ca", "fr", "it"})  # an apostrophe ends a word of its own: l', qu', dell'
@@ -48,7 +48,7 @@ class TextOptions:
         if self.min_length < 1:
             raise InputError(f"min_length = {self.min_length} must be at least 1")
         if self.stop_words == "language":
-            listed(self.language)  # an unknown language is an error here, not at the first document
+            stop_list(self.language)  # an unknown language is an error here, not at the first document
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -66,7 +66,7 @@ def stop_words(options: TextOptions) -> frozenset[str]:
     """List the words that are left out, in lower case."""
     if options.stop_words == "none":
         return frozenset()
-    words = options.stop_words if isinstance(options.stop_words, tuple) else listed(options.language)
+    words = options.stop_words if isinstance(options.stop_words, tuple) else stop_list(options.language)
     return frozenset(_fold(word, options.language, lowercase=True) for word in words)
 
 

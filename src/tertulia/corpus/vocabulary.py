@@ -76,7 +76,7 @@ def propose(corpus: Corpus, min_documents: int = 1, max_share: float = 1.0) -> P
     """List a party's own words with document counts, pruned by document frequency.
 
     Words in fewer than `min_documents` documents, or in more than `max_share` of them, are left out. They are sorted:
-    in order of appearance they would tell how the first document reads.
+    in order of appearance they would show how the first document reads.
     """
     counts = corpus.document_frequency()  # [V]
     keep = _frequent(counts, corpus.n_documents, min_documents, max_share)
@@ -156,7 +156,7 @@ def disjoint_parties(proposals: Proposals) -> list[str]:
 
 
 def public(words: str | Path | Iterable[str]) -> Vocabulary:
-    """Take a vocabulary given in public: a sequence of words, or a UTF-8 file with one word a line (`#`: a comment).
+    """Take a vocabulary given in public: a sequence of words, or a UTF-8 file with one word per line (`#`: a comment).
 
     Repeated words count once, blank lines not at all.
     """
@@ -173,7 +173,7 @@ def _word_file(path: Path) -> list[str]:
     except OSError as error:
         raise InputError(f"cannot read the public word list {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"the public word list {path} is not UTF-8: save it as UTF-8, one word a line") from error
+        raise InputError(f"the public word list {path} is not UTF-8: save it as UTF-8, one word per line") from error
     return [line for line in lines if not line.startswith("#")]
 
 

@@ -4,7 +4,7 @@
 |---|---|
 | `.npz` | arrays `words` and `vectors` |
 | `.bin` | word2vec, binary |
-| anything else | text, a word and its numbers a line: GloVe, or word2vec with its header line |
+| anything else | text, a word and its numbers per line: GloVe, or word2vec with its header line |
 
 Each may be compressed (`.gz`). Words are matched as they are written.
 """

@@ -30,7 +30,7 @@ class Completion:
 
     @property
     def perplexity(self) -> float:
-        """exp(-log likelihood a token); infinite if a word of probability 0 occurs (see `smoothing`)."""
+        """exp(-log likelihood per token); infinite if a word of probability 0 occurs (see `smoothing`)."""
         return _perplexity(self.log_likelihood, self.tokens)
 
     def __add__(self, other: Completion) -> Completion:
@@ -60,26 +60,23 @@ def completion(
     >>> completion(np.array([[1.0, 1.0, 2.0]]), 0.1, corpus)
     Completion(log_likelihood=-2.772588722239781, tokens=2, documents=1, skipped=1)
     """
-    likelihood, tokens = by_document(
-        topic_word, alpha, corpus, smoothing=smoothing, iterations=iterations, threads=threads
-    )
+    likelihood, tokens = _halves(topic_word, alpha, corpus, smoothing, iterations, threads)
     documents = int((tokens > 0).sum())
     return Completion(float(likelihood.sum()), int(tokens.sum()), documents, corpus.n_documents - documents)
 
 
-def by_document(
-    topic_word: Array,
-    alpha: float | Array,
-    corpus: Corpus,
-    *,
-    smoothing: float = 0.0,
-    iterations: int = 20,
-    threads: int = 1,
-) -> tuple[F64, I64]:
+def by_document(topic_word: Array, alpha: float | Array, corpus: Corpus, *, smoothing: float = 0.0) -> tuple[F64, I64]:
     """The same for each document: the log likelihood of its second half, and how many tokens that has [D].
 
-    Where two models are compared, the spread of their differences over documents tells how far to trust the sum.
+    Where two models are compared, the spread of their differences over documents shows how far to trust the sum.
     """
+    return _halves(topic_word, alpha, corpus, smoothing)
+
+
+def _halves(
+    topic_word: Array, alpha: float | Array, corpus: Corpus, smoothing: float, iterations: int = 20, threads: int = 1
+) -> tuple[F64, I64]:
+    """Fold in the first half of each document; score the second [D], and count its tokens [D]."""
     phi = _topics(topic_word, corpus, smoothing)
     lengths = corpus.lengths
     scored = lengths >= 2

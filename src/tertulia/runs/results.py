@@ -11,7 +11,7 @@ from tertulia.corpus import TextOptions
 from tertulia.errors import InputError
 from tertulia.methods.common.choosing import Choice
 from tertulia.methods.common.result import Trained
-from tertulia.metrics.communication import Communication, communication
+from tertulia.metrics.communication import Communication
 from tertulia.models import Topics
 
 
@@ -61,4 +61,4 @@ class FederatedTopics(Topics):
     @property
     def communication(self) -> Communication:
         """Rounds and bytes."""
-        return communication(self.history)
+        return Communication.of(self.history)

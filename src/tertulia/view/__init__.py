@@ -1,1 +1,1 @@
-"""What people see."""
+"""What people see of a run: tables, progress on a terminal, and a dry run before one."""

@@ -15,21 +15,23 @@ output = Console()
 
 
 def tell(text: str) -> None:
-    """Say something on stderr, in one line however long: terminals wrap, and logs can be searched."""
+    """Print a line on stderr, however long: terminals wrap, and logs can be searched."""
     errors.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def size(n: float) -> str:
-    """Bytes for people.
+    """Write a number of bytes for people.
 
     >>> size(1536)
     '1.5 kB'
     """
-    for unit in ("B", "kB", "MB", "GB"):
-        if n < 1000 or unit == "GB":
-            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
+    if n < 1000:
+        return f"{n:.0f} B"
+    for unit in ("kB", "MB"):
         n /= 1024
-    raise AssertionError("unreachable")
+        if n < 1000:
+            return f"{n:.1f} {unit}"
+    return f"{n / 1024:.1f} GB"
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -75,7 +77,7 @@ class RoundProgress:
         self._bar.stop()
 
     def __call__(self, kind: str, facts: Mapping[str, Any]) -> None:
-        """Be told of a round or of a warning."""
+        """Take note of a round or of a warning."""
         if kind == "warning":
             tell(f"warning: {facts['text']}")
             return
@@ -83,7 +85,7 @@ class RoundProgress:
 
 
 def describe(facts: Mapping[str, Any]) -> str:
-    """One round in a line."""
+    """One round in one line."""
     down, up = (sum(pair[i] for pair in facts["bytes"].values()) for i in (0, 1))
     parts = [f"round {facts['round']}", f"{len(facts['bytes'])} parties"]
     if "topics" in facts:
@@ -101,8 +103,8 @@ def print_totals(title: str, totals: Sequence[Mapping[str, Any]]) -> None:
         output.print(f"- {remark}", markup=False, highlight=False)
 
 
-def print_check(report: Mapping[str, Any]) -> None:
-    """Print what `check` found."""
+def print_dry_run(report: Mapping[str, Any]) -> None:
+    """Print what a dry run found."""
     records("Would be read", report["read"])
     table("Would be trained", ["setting", "value"], report["train"].items())
     print_totals("Would cost", report["totals"])

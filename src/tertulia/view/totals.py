@@ -84,18 +84,18 @@ def totals(releases: Sequence[Release], spent: Spent, lengths: Lengths | None, p
 
 def _row(of: str, unit: Unit, words: int | None, cost: Guarantee) -> dict[str, Any]:
     size = f" ({words} words)" if unit is Unit.DOCUMENT else ""
-    said = f"a document holds at most {words} tokens"  # in `of`
+    known = f"a document holds at most {words} tokens"  # in `of`
     return {
         "of": f"{of}{size}",
         "unit": unit.value,
         "words": words,
         "real epsilon": epsilon(cost.epsilon),
-        "remarks": "; ".join(a for a in cost.assumptions if a != said),
+        "remarks": "; ".join(a for a in cost.assumptions if a != known),
     }
 
 
 def epsilon(value: float) -> str:
-    """Epsilon for people.
+    """Write epsilon for people.
 
     >>> epsilon(8.0), epsilon(float("inf"))
     ('8', 'infinite (non-private)')

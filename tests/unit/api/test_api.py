@@ -16,11 +16,11 @@ SMALL = {"topics": 2, "rounds": 1, "sweeps": 3}
 
 def test_the_public_names_are_these_and_no_others():
     assert tt.__all__ == [
-        "FTM", "LDA", "PCTD", "Centralised", "CombinedTM", "Consensus", "Corpus", "FedLDA", "FederatedTopics",
-        "GFedNTM", "NonCollaborative", "ProdLDA",
-        "TertuliaError", "TextOptions", "Topics", "Vocabulary", "ZeroShotTM", "__version__", "best_for", "federate",
-        "read",
+        "Centralised", "CombinedTM", "Consensus", "Corpus", "FTM", "FedLDA", "FederatedTopics", "GFedNTM", "LDA",
+        "NonCollaborative", "PCTD", "ProdLDA", "TertuliaError", "TextOptions", "Topics", "Vocabulary", "ZeroShotTM",
+        "best_for", "federate", "read",
     ]  # fmt: skip
+    assert dir(tt) == tt.__all__
     assert all(getattr(tt, name) is not None for name in tt.__all__)
     with pytest.raises(AttributeError, match="no attribute 'LSA'"):
         _ = tt.LSA
@@ -70,7 +70,7 @@ def test_each_party_keeps_its_composed_model(worded, tmp_path):
 
 def test_a_public_vocabulary_sends_nothing_about_the_data(worded, tmp_path):
     from tertulia.runs.layout import Run
-    from tertulia.view.reports import disclosure_rows
+    from tertulia.view.tables import disclosure_rows
 
     words = ("winter", "letter", "bridge", "market")
     method = tt.FTM(**SMALL, vocabulary={"mode": "public", "words": words}, evaluate=False)

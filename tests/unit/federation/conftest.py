@@ -13,7 +13,7 @@ KEY = "11" * 32
 def toy_run(worded):
     """`toy_run(directory)`: parties a, b and c with 3, 5 and 7 documents and a fixed noise key."""
 
-    def make(directory, methods=("toys",)):
+    def make(directory, methods=("helpers.toys",)):
         run = Run(directory, "run", ("a", "b", "c"), {})
         for i, (party, size) in enumerate(zip(run.parties, (3, 5, 7), strict=True)):
             home = run.party_directory(party)

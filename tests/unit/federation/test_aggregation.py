@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import toys
+from helpers import toys
 from tertulia.errors import FormatError, QuorumError
 from tertulia.federation.server.aggregation import add_replies, average_replies
 from tertulia.federation.server.handle import Handle

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-import toys
+from helpers import toys
 from tertulia.errors import ConfigError, FormatError, PartyFailure
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import BEFORE_ALL, DISCLOSURES, LEDGER_DIGEST, Ask, Inquiry, Question, read_frame
@@ -57,21 +57,21 @@ def test_a_party_refuses_the_steps_of_methods_that_it_does_not_list(toy_run, tmp
 
 
 def test_a_refusal_does_not_repeat_what_was_asked(host):
-    body = encode(Ask("each", "toys:stay_private \x1b[31m 7 bytes", Nothing()))
+    body = encode(Ask("each", "helpers.toys:stay_private \x1b[31m 7 bytes", Nothing()))
     body = body.replace(b"7 bytes", rb"\\ud800")  # half a character, as only a malicious server would send
     answer = decode(host.answer(Question("run", FIRST, BEFORE_ALL, 0, True, body).to_bytes()))
     assert (answer.kind, answer.text) == ("failed", f"FormatError: {NO_SUCH_STEP}")
-    assert r"'toys:stay_private \x1b[31m \ud800'" in (host.directory / "party.log").read_text()
+    assert r"'helpers.toys:stay_private \x1b[31m \ud800'" in (host.directory / "party.log").read_text()
 
 
-@pytest.mark.parametrize("name", [step_name(toys.stay_private), "os:system", "toys:train", "toys:np"])
+@pytest.mark.parametrize("name", [step_name(toys.stay_private), "os:system", "helpers.toys:train", "helpers.toys:np"])
 def test_only_listed_steps_can_be_asked_for(host, name):
     assert ask(host, name, Nothing()).text.endswith(NO_SUCH_STEP)
 
 
 def test_a_refused_step_leaves_no_trace_in_the_answer_log(host):
     ask(host, step_name(toys.count_free), Nothing())
-    refused = ask(host, "toys:nowhere", Nothing(), place=(0, 1), previous=FIRST)
+    refused = ask(host, "helpers.toys:nowhere", Nothing(), place=(0, 1), previous=FIRST)
     assert refused.kind == "failed"
     assert host.answers.latest == FIRST
     assert ask(host, step_name(toys.count_free), Nothing(), (0, 1), FIRST).reply.value == 2
@@ -85,7 +85,7 @@ def test_a_method_must_list_its_steps():
 def test_a_method_cannot_list_what_is_no_step(monkeypatch):
     monkeypatch.setattr(toys, "STEPS", (toys.train,))
     with pytest.raises(FormatError, match="toys:train is not a step"):
-        steps_of(["toys"])
+        steps_of(["helpers.toys"])
 
 
 @pytest.mark.parametrize("module", sorted(set(MODULES.values())))
@@ -136,7 +136,7 @@ def test_disclosures_are_what_left_in_this_run(host, toy_run, tmp_path):
     (row,) = inquiry(host, DISCLOSURES).reply
     assert row == {
         "round": 0,
-        "step": "toys:accumulate",
+        "step": "helpers.toys:accumulate",
         "verb": "each",
         "what": "count",
         "mechanism": "discrete-laplace",

@@ -20,7 +20,7 @@ import numpy as np
 
 from tertulia._arrays import F64, Array
 from tertulia.corpus import Corpus, Vocabulary
-from tertulia.corpus.units import UnitKind
+from tertulia.corpus.offsets import UnitKind
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
 from tertulia.kernels.pctd import unit_noise, units

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 
 from tertulia._arrays import F32, I64, U64, Array
 from tertulia.corpus import Corpus
-from tertulia.corpus.units import offsets_of
+from tertulia.corpus.offsets import offsets_of
 from tertulia.kernels.neural import bag_products, noise
 
 

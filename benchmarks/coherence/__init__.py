@@ -1,0 +1,1 @@
+"""Coherence measures against gensim's."""

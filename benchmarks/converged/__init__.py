@@ -1,0 +1,1 @@
+"""LDA trained until it settles."""

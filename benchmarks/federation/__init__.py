@@ -1,0 +1,1 @@
+"""What federating is worth."""

@@ -1,0 +1,1 @@
+"""LDA from disk."""

@@ -1,0 +1,22 @@
+from tertulia.api.federated import FTM as FTM
+from tertulia.api.federated import PCTD as PCTD
+from tertulia.api.federated import Centralised as Centralised
+from tertulia.api.federated import Consensus as Consensus
+from tertulia.api.federated import FedLDA as FedLDA
+from tertulia.api.federated import GFedNTM as GFedNTM
+from tertulia.api.federated import NonCollaborative as NonCollaborative
+from tertulia.api.federated import federate as federate
+from tertulia.api.lda import LDA as LDA
+from tertulia.api.neural import CombinedTM as CombinedTM
+from tertulia.api.neural import ProdLDA as ProdLDA
+from tertulia.api.neural import ZeroShotTM as ZeroShotTM
+from tertulia.corpus import Corpus as Corpus
+from tertulia.corpus import TextOptions as TextOptions
+from tertulia.corpus import Vocabulary as Vocabulary
+from tertulia.corpus import read as read
+from tertulia.errors import TertuliaError as TertuliaError
+from tertulia.models import Topics as Topics
+from tertulia.runs.rehearsal import best_for as best_for
+from tertulia.runs.results import FederatedTopics as FederatedTopics
+
+__version__: str

@@ -1,1 +1,0 @@
-"""What topics are good for: tasks that are done with a trained model."""

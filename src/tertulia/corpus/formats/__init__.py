@@ -1,0 +1,29 @@
+"""File formats: each opens a file as its column names and a stream of records, broken ones included.
+
+CSV and JSON lines go through Python's own parsers rather than polars: those can name the broken line, drop it alone
+and go on, in the memory of one row. A format is a module with `SUFFIXES` and `open_table`, and a word in `_FORMATS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tertulia.corpus.formats import csv, jsonl, parquet, text
+from tertulia.corpus.formats.base import Request, Table, is_compressed
+from tertulia.errors import InputError
+
+_FORMATS = (jsonl, csv, parquet, text)
+_OPENERS: dict[str, Callable[[Path, Request], Table]] = {
+    suffix: module.open_table for module in _FORMATS for suffix in module.SUFFIXES
+}
+
+
+def open_table(path: Path, request: Request) -> Table:
+    """Open a file in the format that its name tells."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and is_compressed(path):
+        suffixes.pop()
+    if not suffixes or suffixes[-1] not in _OPENERS:
+        raise InputError(f"{path} is of no known kind: name it {', '.join(_OPENERS)} (or such with .gz, .bz2, .xz)")
+    return _OPENERS[suffixes[-1]](path, request)

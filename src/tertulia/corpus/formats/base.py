@@ -1,0 +1,104 @@
+"""What every format gives, a table of records, and how files are opened, unpacked and decoded."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from tertulia.errors import InputError
+
+EMPTY = "empty file"
+_COMPRESSED: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+class Record(NamedTuple):
+    """A row as it stands in the file, or what is wrong with it."""
+
+    place: str
+    values: Mapping[str, Any]
+    problem: str = ""
+    name: str | None = None  # what the row is known by if no column says so
+
+
+class Request(NamedTuple):
+    """What a format may need to know to open a file."""
+
+    root: Path  # the folder to which the names of text files are relative
+    encoding: str
+    separator: str | None  # of CSV fields
+    wanted: frozenset[str]  # columns
+
+
+class Table(NamedTuple):
+    """An open file."""
+
+    columns: tuple[str, ...]  # none if the file is empty
+    records: Iterator[Record]
+    source: str | None = None  # what parties by file are called; None: the file's name without suffixes
+    hint: str = ""  # for those who miss a column
+
+
+def is_compressed(path: Path) -> bool:
+    """Tell whether the name says that the file is compressed."""
+    return path.suffix.lower() in _COMPRESSED
+
+
+def undecodable(encoding: str) -> str:
+    """Word the reason for dropping a row with undecodable bytes."""
+    return f"bytes that are not {encoding.upper()}"
+
+
+def empty_table(path: Path) -> Table:
+    """What any format gives for a file without content."""
+    return Table((), iter([Record(path.name, {}, EMPTY)]))
+
+
+def _open(path: Path) -> BinaryIO:
+    opener = _COMPRESSED.get(path.suffix.lower())
+    try:
+        file: BinaryIO = path.open("rb") if opener is None else opener(path)
+    except OSError as error:
+        raise InputError(f"cannot open {path}: {error.strerror}") from error
+    return file
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise InputError(f"{path} cannot be read to its end: {error}") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a whole file, unpacked."""
+    with _open(path) as file, _reading(path):
+        return file.read()
+
+
+def read_lines(path: Path, encoding: str, newline: str) -> Iterator[str]:
+    """Decode lines; bytes that do not decode pass as lone surrogates, so that only their own row is dropped."""
+    with _open(path) as file, _reading(path):
+        try:
+            yield from _decode(file, path, encoding, newline)
+        except UnicodeError as error:
+            raise InputError(f"{path} is not {encoding}: name its real encoding with encoding=...") from error
+
+
+def _decode(file: BinaryIO, path: Path, encoding: str, newline: str) -> Iterator[str]:
+    if encoding == "utf-8" and b"\0" in file.read(4096):
+        raise InputError(
+            f"{path} is not UTF-8 text (it holds zero bytes): if it is UTF-16, pass encoding='utf-16'; "
+            "if it is Parquet or compressed, give it the right suffix"
+        )
+    file.seek(0)
+    codec = "utf-8-sig" if encoding == "utf-8" else encoding  # a byte order mark is no part of the first name
+    with io.TextIOWrapper(file, codec, errors="surrogateescape", newline=newline) as lines:
+        yield from lines

@@ -1,0 +1,39 @@
+"""JSON lines: one object per line; blank lines do not count."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import chain, islice
+from pathlib import Path
+
+from tertulia.corpus.formats.base import Record, Request, Table, empty_table, read_lines
+
+SUFFIXES = (".jsonl", ".ndjson", ".json")
+_PEEK = 100  # lines looked at to learn the columns
+
+
+def open_table(path: Path, request: Request) -> Table:
+    """Open a file of JSON lines; its columns are the names that the first lines hold."""
+
+    def records() -> Iterator[Record]:
+        for number, line in enumerate(read_lines(path, request.encoding, newline="\n"), start=1):
+            if line.isspace():
+                continue
+            place = f"{path.name}:{number}"
+            try:
+                values = json.loads(line)
+            except (ValueError, RecursionError):
+                yield Record(place, {}, "broken JSON")
+                continue
+            if isinstance(values, dict):
+                yield Record(place, values)
+            else:
+                yield Record(place, {}, "not a JSON object (expected one {...} per line)")
+
+    stream = records()
+    first = list(islice(stream, _PEEK))
+    if not first:
+        return empty_table(path)
+    columns = dict.fromkeys(name for record in first for name in record.values)
+    return Table(tuple(columns), chain(first, stream))

@@ -1,0 +1,118 @@
+"""What a run disclosed and what that cost, a model's scores and its topic shares: rows of plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tertulia import metrics
+from tertulia.corpus import Corpus
+from tertulia.errors import InputError
+from tertulia.federation.messages import DISCLOSURES
+from tertulia.models import Topics
+from tertulia.privacy.mechanisms import Claim
+from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import ask_parties, open_party
+from tertulia.view.totals import Rows, epsilon, totals_of_run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SEEN = {  # until replies are added up under masks, nothing keeps the server's machine from reading each of them
+    "each": "singly by the server",
+    "sum": "singly by the server's machine, as a sum by the method",
+    "mean": "singly by the server's machine, as a mean by the method",
+    "reports": "nobody: noise for what follows",
+}
+
+
+def disclosure_rows(run: Run) -> Rows:
+    """What left each party, in order."""
+    return [
+        {
+            "party": party,
+            "round": release["round"],
+            "what": release["what"],
+            "shape": _shape(release["shape"]),
+            "bytes": release["bytes"],
+            "seen": SEEN.get(release["verb"], "singly by the server"),
+            "mechanism": release["mechanism"],
+            "step": release["step"].split(":")[-1],
+        }
+        for party, releases in ask_parties(run, DISCLOSURES).items()
+        for release in releases
+    ]
+
+
+def _shape(shape: tuple[int, ...] | None) -> str:
+    """Of an array that left, 1 for a number; nothing for what did not leave."""
+    return "" if shape is None else "x".join(map(str, shape)) or "1"
+
+
+def privacy_totals(run: Run, delta: float) -> Rows:
+    """The real epsilon of everything that left each party, for a word, a document, a user."""
+    return [row for party in run.parties for row in totals_of_run(run, party, delta)]
+
+
+def privacy_rows(run: Run, delta: float) -> Rows:
+    """Claimed beside real epsilon, thing by thing; what is derived has the cost of its sources, and adds none."""
+    return [
+        {
+            "party": party,
+            "what": row.what,
+            "mechanism": row.mechanism,
+            "unit": row.unit.value,
+            "adjacency": row.adjacency.value,
+            "releases": row.releases,
+            "claimed epsilon": claimed_epsilon(row.claimed),
+            "real epsilon": epsilon(row.real.epsilon),
+            "remarks": "; ".join(filter(None, (_as(row.sources), *row.real.assumptions, row.vacuous, row.finding))),
+        }
+        for party in run.parties
+        for row in open_party(run, party).ledger.table(delta)
+    ]
+
+
+def _as(sources: Sequence[str]) -> str:
+    return f"as its source: {', '.join(sources)}" if sources else ""
+
+
+def claimed_epsilon(claim: Claim | None) -> str:
+    """What is claimed, with its source."""
+    return f"{claim.epsilon:g} ({claim.source})" if claim else "none"
+
+
+def evaluation(model: Topics, documents: Corpus) -> dict[str, float]:
+    """All scores of a model on documents."""
+    corpus = model.encode(documents)
+    found = metrics.completion(model.topic_word, model.alpha, corpus)
+    return {
+        "perplexity": found.perplexity,
+        "log_likelihood": found.log_likelihood,
+        "tokens": found.tokens,
+        "documents": found.documents,
+        "unigram_perplexity": metrics.completion(metrics.unigram(corpus), 1.0, corpus).perplexity,
+        **{name: metrics.topic_coherence(model, corpus, name).mean for name in ("npmi", "c_v", "umass")},
+        "diversity": metrics.topic_diversity(model),
+    }
+
+
+def theta_table(model: Topics, corpus: Corpus) -> pl.DataFrame:
+    """A row for each document: its id, and the share of each topic."""
+    import polars as pl
+
+    shares = pl.DataFrame(model.transform(corpus), schema=list(model.get_feature_names_out()))
+    return corpus.table.select("id").hstack(shares)
+
+
+def write_table(table: pl.DataFrame, path: Path) -> None:
+    """Write Parquet, CSV or JSONL, by the file's name."""
+    if path.suffix == ".parquet":
+        table.write_parquet(path)
+    elif path.suffix == ".csv":
+        table.write_csv(path)
+    elif path.suffix == ".jsonl":
+        table.write_ndjson(path)
+    else:
+        raise InputError(f"{path}: name the output .parquet, .csv or .jsonl")
