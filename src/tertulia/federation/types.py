@@ -116,7 +116,7 @@ _S = TypeVar("_S", bound=Callable[..., tuple[Any, Any]])
 
 
 class Planned(NamedTuple):
-    """A release that a method is going to ask for, so that it can be checked and told beforehand."""
+    """A release that a method is going to ask for, so that it can be checked and shown beforehand."""
 
     step: Step
     verb: str

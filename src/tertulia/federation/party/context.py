@@ -36,7 +36,7 @@ class Released(np.ndarray[Any, np.dtype[Any]]):
 
 
 def fingerprint(corpus: Corpus) -> str:
-    """A name for these very tokens: were one of them changed under the same noise, the two reports would tell."""
+    """A name for these very tokens. If one were changed under the same noise, two reports would reveal which."""
     digest = hashlib.blake2b(corpus.vocabulary.fingerprint.encode(), digest_size=16)
     for array in (corpus.words, corpus.documents):
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -123,7 +123,7 @@ class StepContext:
         return arrays
 
     def prepare_reply(self, reply: Any) -> Any:
-        """Make a reply ready to leave: every field released; for `mean`, multiplied by its weight here at home."""
+        """Make a reply ready to leave: every field released; for `mean`, multiplied by its weight before it leaves."""
         fields = {f.name: getattr(reply, f.name) for f in dataclasses.fields(reply)}
         for name, value in fields.items():
             if not isinstance(value, Released) or value.release_id is None:
@@ -132,11 +132,11 @@ class StepContext:
             if "weight" not in fields:
                 raise FormatError(f"a reply to `mean` needs a field 'weight', {type(reply).__name__} has none")
             weight = float(fields["weight"])
-            scaled = {n: _scaled(v, weight) for n, v in fields.items() if n != "weight"}
+            scaled = {n: _scale(v, weight) for n, v in fields.items() if n != "weight"}
             return dataclasses.replace(reply, **scaled, weight=np.float64(weight))
         return reply
 
 
-def _scaled(x: Array, weight: float) -> Array:
-    """Floating numbers keep their width: who sends half precision wants half the bytes."""
+def _scale(x: Array, weight: float) -> Array:
+    """Multiply by a weight; floating numbers keep their width, as half precision is chosen for half the bytes."""
     return np.multiply(x, x.dtype.type(weight) if np.issubdtype(x.dtype, np.floating) else np.float64(weight))

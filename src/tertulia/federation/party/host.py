@@ -180,7 +180,7 @@ class PartyHost:
         return encode(Answer("ok", "", INQUIRIES[inquiry.about](self.ledger, self.config.run)))
 
     def _answer(self, question: Question) -> bytes:
-        known = self.answers.find(question.place, question.hash)
+        known = self.answers.find_or_none(question.place, question.hash)
         if known is not None:
             return known
         self.answers.forget_after(question.previous)

@@ -24,8 +24,6 @@ import numpy as np
 from tertulia._arrays import Array
 from tertulia.errors import FormatError, QuorumError
 
-WEIGHT = "weight"  # the field of a reply to `mean` by which its others are multiplied
-
 
 def add_replies(replies: Sequence[Any]) -> Any:
     """The total of all replies, as a message of their kind."""
@@ -39,7 +37,7 @@ def average_replies(replies: Sequence[Any]) -> Any:
     total = add_replies(replies)
     if not total.weight > 0:
         raise QuorumError(f"the weights of all replies sum to {total.weight}: no mean exists")
-    names = [f.name for f in dataclasses.fields(total) if f.name != WEIGHT]
+    names = [f.name for f in dataclasses.fields(total) if f.name != "weight"]
     return dataclasses.replace(total, **{name: getattr(total, name) / total.weight for name in names})
 
 

@@ -190,7 +190,7 @@ class Handle:
         return list(replies.values())
 
     def _exchange(self, bodies: Mapping[PartyId, bytes]) -> dict[PartyId, Any]:
-        answers = self._carry(bodies)
+        answers = self._send(bodies)
         fresh = [p for p, answer in answers.items() if answer.kind == "behind"]
         if fresh:
             if self.round > self._durable:
@@ -198,7 +198,7 @@ class Handle:
             for party in fresh:  # it lost its directory: it starts anew, as a party without state does
                 self._answered.pop(party)
                 self.observe("warning", {"text": f"party '{party}' has lost its state and starts anew"})
-            answers |= self._carry({p: bodies[p] for p in fresh})
+            answers |= self._send({p: bodies[p] for p in fresh})
         replies = {}
         for party, answer in answers.items():
             if answer.kind == "ok":
@@ -213,7 +213,7 @@ class Handle:
             raise QuorumError(f"no party answered in round {self.round} ({reasons})")
         return replies
 
-    def _carry(self, bodies: Mapping[PartyId, bytes]) -> dict[PartyId, Answer]:
+    def _send(self, bodies: Mapping[PartyId, bytes]) -> dict[PartyId, Answer]:
         place = (self.round, self._ordinal)
         durable = self._every == 1
         frames = {
