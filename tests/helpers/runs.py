@@ -6,7 +6,7 @@ from tertulia.corpus import Corpus
 from tertulia.federation.codec import encode
 from tertulia.federation.party.host import PartyConfig, PartyHost
 from tertulia.runs.config import RunSettings
-from tertulia.runs.driver import begin
+from tertulia.runs.rehearsal import begin
 from tertulia.runs.layout import Run
 
 

@@ -29,7 +29,7 @@ from tertulia.kernels.lda import together
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.settings import Training
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
 from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.methods.ftm.local import planned_reports, reported
 from tertulia.methods.ftm.merging import cluster
@@ -138,6 +138,9 @@ def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others:
 
 def _alpha(ask: Shared) -> F64:
     return np.full(len(ask.counts), ask.training.alpha / len(ask.counts))
+
+
+STEPS = (propose_words, train_local, count_together, score)
 
 
 def train(fed: Federation, config: ConsensusSettings, state: State | None = None) -> Trained:
