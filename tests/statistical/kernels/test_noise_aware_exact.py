@@ -14,7 +14,7 @@ from tertulia.kernels import noise_aware
 from tertulia.kernels.core import alias
 from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.rng import bits, derive
-from tertulia.kernels.core.simd import LANES
+from tertulia.kernels.core.vectors import LANES
 from tertulia.kernels.lda import gibbs, phi
 from tertulia.kernels.noise_aware import gibbs as aware_gibbs
 from tertulia.kernels.noise_aware import mh
@@ -72,7 +72,9 @@ def chain(kind, indptr, idx, a, r0, documents, z, word, cwk, alpha, tables, beta
         stream = bits(key, np.uint64(s))
         sweep_key = bits(stream, np.uint64(0))
         if kind == 0:
-            aware_gibbs.collapsed(indptr, idx, a, r0, 0, documents, 0, D, z, word, cwk, ck, alpha, prior, sweep_key)
+            aware_gibbs.sweep_collapsed(
+                indptr, idx, a, r0, 0, documents, 0, D, z, word, cwk, ck, alpha, prior, sweep_key
+            )
         else:
             phis, totals, ck = np.zeros((V, LANES), dtype=np.float32), np.empty(K), cwk.sum(axis=0)
             phi.gamma_block(cwk, beta, bits(stream, np.uint64(1)), 0, V, phis, totals)
@@ -83,7 +85,9 @@ def chain(kind, indptr, idx, a, r0, documents, z, word, cwk, alpha, tables, beta
                 phis[:, k] *= np.float32(1.0 / totals[k])
             cwk[:] = 0
             if kind == 1:
-                aware_gibbs.given_phi(indptr, idx, a, r0, 0, documents, 0, D, z, word, phis, alpha, cwk, sweep_key)
+                aware_gibbs.sweep_given_phi(
+                    indptr, idx, a, r0, 0, documents, 0, D, z, word, phis, alpha, cwk, sweep_key
+                )
             else:
                 if s % refresh == 0:
                     mass[:] = phis[:, :K]

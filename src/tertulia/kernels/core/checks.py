@@ -46,7 +46,7 @@ def checked_beta(beta: float) -> float:
     return float(beta)
 
 
-def checked_size(V: int, K: int) -> None:
+def check_size(V: int, K: int) -> None:
     """Refuse models without a topic or without a word."""
     if K < 1:
         raise InputError(f"K = {K}: a model needs at least 1 topic")
@@ -59,7 +59,7 @@ def checked_topics(topic_word: Array) -> Array:
     topic_word = np.asarray(topic_word)
     if topic_word.ndim != 2:
         raise InputError(f"topic_word has shape {topic_word.shape}: it must be [topics, words]")
-    checked_size(topic_word.shape[1], topic_word.shape[0])
+    check_size(topic_word.shape[1], topic_word.shape[0])
     if not (np.all(np.isfinite(topic_word)) and np.all(topic_word >= 0)):
         raise InputError("topic_word holds negative or non-finite entries: give probabilities or counts")
     return topic_word

@@ -29,7 +29,7 @@ from tertulia.kernels.lda import Sampler
 from tertulia.kernels.noise_aware import sentence as aware_sentence
 from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel, Kind
-from tertulia.kernels.reports.condensed import condensed
+from tertulia.kernels.reports.condense import condense
 from tertulia.privacy.channels import TokenReports, paper_claim
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 
@@ -66,7 +66,7 @@ class Reported(NamedTuple):
 
     def told(self, n_tokens: int) -> noise_aware.Source:
         """The reports as noise-aware samplers want them."""
-        return condensed(self.source, self.channel, n_tokens)
+        return condense(self.source, self.channel, n_tokens)
 
 
 class TrainingTerms(Protocol):

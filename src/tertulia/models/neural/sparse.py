@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from tertulia._arrays import I64, Array
-from tertulia.kernels.core.exp import padded
+from tertulia.kernels.core.vectors import padded
 from tertulia.kernels.neural import bag_products, experts
 from tertulia.models.neural.bags import Batch
 
