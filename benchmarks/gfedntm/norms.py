@@ -28,15 +28,16 @@ from torch.nn import functional
 
 from benchmarks.common import finish, parser, say
 from benchmarks.gfedntm.tasks import Task, generated, real
+from benchmarks.neural import autograd
 from tertulia._arrays import F64, Array
 from tertulia.methods.gfedntm.optimisers import Moments as Outer
 from tertulia.methods.gfedntm.optimisers import fedadam
 from tertulia.metrics import dss, npmi, topic_diversity, tss
-from tertulia.models.neural import prodlda
 from tertulia.models.neural.bags import Bags, Noise, Schedule
 from tertulia.models.neural.network import Network
+from tertulia.models.neural.norms import EPS
 from tertulia.models.neural.optimiser import Adam, Moments
-from tertulia.models.neural.prodlda import EPS, Inputs, Sizes, Weights
+from tertulia.models.neural.prodlda import Inputs, Sizes, Weights
 from tertulia.models.neural.sparse import Slopes
 
 NORMS = ("batch", "layer", "group", "background", "frozen", "renormed", "mixed")
@@ -145,6 +146,7 @@ class Trainer:
         weights = self.network.tensors(flat)
         if self.kind == "batch":  # by hand, which is faster
             found = self.network.value(weights, inputs)
+            assert found.statistics is not None
             return found.loss, found.statistics, found.slopes
         for weight in weights.values():
             weight.requires_grad_()
@@ -155,8 +157,7 @@ class Trainer:
 
     def losses(self, weights: Weights, inputs: Inputs, norm: Norm) -> Tensor:
         """The summed loss of a batch."""
-        theta, kl = prodlda.sample(weights, inputs, norm(0, self.network.encode(weights, inputs)), self.network.sizes)
-        return (kl + prodlda.score(norm(1, theta @ weights["beta"]), inputs)).sum()
+        return autograd.losses(self.network, weights, inputs, norm).sum()
 
     def scores(self, model: Model) -> dict[str, float]:
         """How good the topics are."""
@@ -173,7 +174,7 @@ class Trainer:
         bags = Bags.of(documents, wordless=True)
         with torch.no_grad():
             inputs = self.network.inputs(bags.select(np.arange(bags.n_documents)), None)
-            mean, _ = norm(0, self.network.encode(weights, inputs)).chunk(2, dim=1)
+            mean, _ = norm(0, autograd.encode(weights, inputs)).chunk(2, dim=1)
             shares = torch.softmax(mean, dim=1).numpy()
         return {"tss": tss(beta, topic_word), "dss": dss(theta, shares), **found}
 

@@ -23,11 +23,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.common import newsgroups, say
+from benchmarks.neural.autograd import divergence, encode
 from tertulia._arrays import F32, I64
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.models.neural.bags import Bags, Noise, Schedule
 from tertulia.models.neural.network import Kind, Network
-from tertulia.models.neural.prodlda import EPS, Sizes, divergence, prior_of
+from tertulia.models.neural.norms import EPS
+from tertulia.models.neural.prodlda import Sizes, prior_of
 from tertulia.models.neural.training import Progress, train
 
 WORDS, TOPICS, BATCH, WIDTH = 5000, 50, 64, 384
@@ -142,7 +144,7 @@ class Race:
         """What our model makes of some documents."""
         network, weights = self.network, self.network.tensors(self.ours.weights)
         inputs = network.inputs(self.bags.select(chosen), Noise(1, int(chosen[0])))
-        raw = network.encode(weights, inputs)
+        raw = encode(weights, inputs)
         mean, log_variance = functional.batch_norm(raw, None, None, training=True, eps=EPS).chunk(2, dim=1)
         return Posterior(mean, log_variance, *prior_of(weights, network.sizes, mean), weights["beta"])
 

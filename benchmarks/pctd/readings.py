@@ -19,11 +19,11 @@ from tertulia.metrics import completion, unigram
 VARIANTS: dict[str, dict[str, Any]] = {
     "no noise": {},
     "noise on all words": {"sigma": PAPER_SIGMA},
-    "noise on held words": {"sigma": PAPER_SIGMA, "noise_on": "held"},
+    "noise on held words": {"sigma": PAPER_SIGMA, "paper": {"noise_on": "held"}},
     "one-word units": {"unit_words": 1},
     "beta 0.1": {"beta": 0.1},
     "one-word units, beta 0.1": {"unit_words": 1, "beta": 0.1},
-    "noise on held words, one-word units": {"sigma": PAPER_SIGMA, "noise_on": "held", "unit_words": 1},
+    "noise on held words, one-word units": {"sigma": PAPER_SIGMA, "paper": {"noise_on": "held"}, "unit_words": 1},
 }
 ALPHAS, BETAS, SWEEPS = (5.0, 50.0), (0.01, 0.1), (ROUNDS, 200)
 

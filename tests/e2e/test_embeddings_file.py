@@ -47,7 +47,7 @@ def folder(tmp_path, worded):
 
 def run(folder, file, engine="local"):
     (folder / "run.toml").write_text(CONFIG.format(file=file, engine=engine))
-    return finish(begin(load(folder / "run.toml").changed({"directory": str(folder / "runs" / file / engine)})))
+    return finish(begin(load(folder / "run.toml").replace(directory=str(folder / "runs" / file / engine))))
 
 
 def test_rows_without_a_text_do_not_shift_vectors(folder):

@@ -238,6 +238,6 @@ def test_the_example_runs_from_its_file(tmp_path):
     from tertulia.runs.driver import begin
 
     example = Path(__file__).parents[2] / "examples" / "fedlda.toml"
-    finish(begin(load(example).changed({"directory": str(tmp_path / "run")})))
+    finish(begin(load(example).replace(directory=str(tmp_path / "run"))))
     (reports,) = [row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6) if row["mechanism"] == "user-reports"]
     assert float(reports["real epsilon"]) <= 40 * 7.5

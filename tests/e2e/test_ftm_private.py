@@ -69,7 +69,7 @@ def test_epsilon_s_meaning_is_planned_as_it_is_charged(mode):
 def test_paper_mode_composes_as_the_paper_prints_it(chosen, literal, monkeypatch):
     asked = []
     monkeypatch.setattr(ftm, "compose", lambda *args, **how: asked.append(how["literal"]) or compose(*args, **how))
-    method("paper", literal_compose=chosen, rounds=1, sweeps=1, evaluate=False).fit(PARTIES)
+    method("paper", paper={"literal_compose": chosen}, rounds=1, sweeps=1, evaluate=False).fit(PARTIES)
     assert asked == [literal] * 2
 
 

@@ -175,7 +175,7 @@ def test_the_ledger_tells_the_claim_beside_the_real_value(tmp_path):
 
 
 def test_noise_on_held_words_alone_guarantees_nothing_and_says_so(tmp_path):
-    method = tt.PCTD(**SMALL, mode="paper", noise_on="held", evaluate=False)
+    method = tt.PCTD(**SMALL, mode="paper", paper={"noise_on": "held"}, evaluate=False)
     method.fit({"north": PARTIES["north"]}, directory=tmp_path / "run")
     rows = {row["what"]: row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)}
     noise = rows["noisy counts of words in units"]
@@ -195,7 +195,9 @@ def test_a_word_that_nobody_holds_gets_no_noise_where_only_held_words_do():
     words = {"mode": "public", "words": [*STEMS, "zeppelin"]}
     least = {}
     for noise_on in ("held", "all"):
-        method = tt.PCTD(**{**SMALL, "vocabulary": words}, mode="paper", sigma=0.25, noise_on=noise_on, evaluate=False)
+        method = tt.PCTD(
+            **{**SMALL, "vocabulary": words}, mode="paper", sigma=0.25, paper={"noise_on": noise_on}, evaluate=False
+        )
         model = method.fit(PARTIES, seed=1)
         counts = model.topic_word * model.weights[:, None]  # up to a factor: beta and nothing else
         least[noise_on] = np.ptp(counts[:, -1]) / counts.max()
@@ -271,8 +273,8 @@ def test_a_run_from_a_file_and_its_dry_run(tmp_path):
         ({"sigma": 0.25}, "go with mode 'paper'"),
         ({"mode": "paper", "sigma": 0.25, "epsilon": 8}, "give one of them"),
         ({"mode": "paper", "sigma": 0}, "sigma = 0"),
-        ({"mode": "paper", "noise_on": "held", "epsilon": 8}, "keeps no epsilon"),
-        ({"noise_on": "held"}, "goes with mode 'paper'"),
+        ({"mode": "paper", "paper": {"noise_on": "held"}, "epsilon": 8}, "keeps no epsilon"),
+        ({"paper": {"noise_on": "held"}}, "goes with mode 'paper'"),
         ({"vectors": "a", "relations": "b"}, "give one of them"),
         ({"unit": "chapter"}, "unit = 'chapter'"),
         ({"rounds": 0}, "rounds = 0"),

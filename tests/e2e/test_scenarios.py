@@ -70,17 +70,17 @@ def test_every_score_stands_beside_its_controls(method, worded, tmp_path, monkey
 @pytest.mark.parametrize("method", ["fedlda", "pctd", "consensus"])
 def test_a_party_alone_uses_the_same_method(method, worded, tmp_path):
     settings = load(write(tmp_path, method, worded))
-    alone = settings.changed({"method": own_method(settings, WORDS)}).method
+    alone = settings.replace(method=own_method(settings, WORDS)).method
     assert alone == settings.method.model_copy(update={"vocabulary": alone.vocabulary})
     assert alone.vocabulary.words == WORDS["words"]
 
 
 def test_lda_gets_as_many_sweeps_as_the_federation(worded, tmp_path):
     settings = load(write(tmp_path, "ftm", worded))
-    alone = settings.changed({"method": own_method(settings, WORDS)}).method
+    alone = settings.replace(method=own_method(settings, WORDS)).method
     assert (alone.name, alone.topics, alone.sweeps) == ("alone", 4, 20)
     settings = load(write(tmp_path, "pctd", worded))
-    pooled = settings.changed({"method": pooled_lda(settings, WORDS)}).method
+    pooled = settings.replace(method=pooled_lda(settings, WORDS)).method
     assert (pooled.name, pooled.topics, pooled.sweeps) == ("alone", 4, 5)
 
 

@@ -9,36 +9,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from tertulia._arrays import F64
 from tertulia.api.federated import chosen_words
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import ConfigError, InputError
-from tertulia.methods.common.settings import Explained, Positive, VocabularySettings
+from tertulia.methods.common.settings import Explained, OverWords, Sampling, Threads
 from tertulia.models import Topics
 
 
-class LDA(Explained):
+class LDA(Explained, OverWords, Threads, Sampling):
     """The settings of a trainer, and `fit`.
 
     Training begins with one epoch of online EM and goes on with sweeps of a sampler; "auto" takes the sampler that was
     measured to be fastest for the size of the problem (see docs/performance.md). The same seed gives the same topics,
     bit for bit, at any number of threads.
     """
-
-    topics: Positive = 20
-    sweeps: Positive = 50
-    alpha: float = Field(default=5.0, gt=0)  # the sum of theta's Dirichlet prior over all topics
-    beta: float = Field(default=0.01, gt=0)
-    learn_alpha: bool = False
-    sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = "auto"
-    threads: Positive = 1
-    vocabulary: VocabularySettings = VocabularySettings()
 
     def fit(
         self, documents: Documents, *, start: Topics | None = None, seed: int = 0, text: TextOptions | None = None

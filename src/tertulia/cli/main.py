@@ -57,7 +57,7 @@ def run(
     settings = configuration.load(config)
     method = None if epsilon is None else {**settings.method.model_dump(), "epsilon": epsilon}
     changes = {"directory": str(directory) if directory else None, "engine": engine, "method": method}
-    _finish(begin(settings.changed({k: v for k, v in changes.items() if v is not None})), as_json)
+    _finish(begin(settings.replace(**{k: v for k, v in changes.items() if v is not None})), as_json)
 
 
 @app.command()
@@ -80,7 +80,7 @@ def scenarios(
 
     settings = configuration.load(config)
     if directory is not None:
-        settings = settings.changed({"directory": str(directory)})
+        settings = settings.replace(directory=str(directory))
     rows = compare(settings, console.tell)
     if as_json:
         _print_json({"scenarios": rows})

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, ValidationError
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
@@ -59,9 +61,9 @@ def _flatten(value: Any, arrays: list[Array]) -> Any:
         return {"tuple": [_flatten(v, arrays) for v in value]}
     if isinstance(value, dict):
         return {"dict": {str(k): _flatten(v, arrays) for k, v in value.items()}}
-    if dataclasses.is_dataclass(value):
-        fields = {f.name: _flatten(getattr(value, f.name), arrays) for f in dataclasses.fields(value)}
-        return {"message": message_name(value), "fields": fields}
+    if dataclasses.is_dataclass(value) or isinstance(value, BaseModel):
+        name, names = message_name(value), _fields(type(value))
+        return {"message": name, "fields": {field: _flatten(getattr(value, field), arrays) for field in names}}
     raise FormatError(f"a message cannot carry a {type(value).__name__}: use arrays, numbers, strings or messages")
 
 
@@ -76,4 +78,23 @@ def _rebuild(node: Any, tensors: dict[str, Array]) -> Any:
         return tuple(_rebuild(v, tensors) for v in node["tuple"])
     if "dict" in node:
         return {k: _rebuild(v, tensors) for k, v in node["dict"].items()}
-    return message_type(node["message"])(**{k: _rebuild(v, tensors) for k, v in node["fields"].items()})
+    kind = message_type(node["message"])
+    fields = {k: _rebuild(v, tensors) for k, v in node["fields"].items()}
+    return _validate(kind, fields) if issubclass(kind, BaseModel) else kind(**fields)
+
+
+def _validate(kind: type[BaseModel], fields: dict[str, Any]) -> BaseModel:
+    """Settings that arrived, if their values may be."""
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    if fields.keys() != kind.model_fields.keys():
+        differ = sorted(fields.keys() ^ kind.model_fields.keys())
+        raise FormatError(f"settings {name} differ in {differ} between the two sides, which need one version")
+    try:
+        return kind.model_validate(fields, strict=True)
+    except ValidationError as error:
+        wrong = [f"{'.'.join(map(str, e['loc'])) or name} = {e['input']!r}: {e['msg']}" for e in error.errors()]
+        raise FormatError(f"settings {name} cannot be as they arrived: {'; '.join(wrong)}") from error
+
+
+def _fields(kind: Any) -> Iterable[str]:
+    return kind.model_fields if issubclass(kind, BaseModel) else [field.name for field in dataclasses.fields(kind)]

@@ -9,6 +9,8 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
 
+from pydantic import BaseModel
+
 from tertulia._arrays import Array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import FormatError
@@ -22,8 +24,12 @@ _STEPS: dict[str, Step] = {}
 
 @dataclass_transform(frozen_default=True)
 def message(cls: type[_T]) -> type[_T]:
-    """Make a class a message: a frozen dataclass that the codec can carry, known by its qualified name."""
-    _MESSAGES[_name(cls)] = dataclasses.dataclass(frozen=True, eq=False)(cls)
+    """Make a class a message that the codec can carry, known by its qualified name: a frozen dataclass.
+
+    A pydantic model, such as a method's settings, stays what it is; its values are checked again where it arrives.
+    """
+    settings = issubclass(cls, BaseModel)
+    _MESSAGES[_name(cls)] = cls if settings else dataclasses.dataclass(frozen=True, eq=False)(cls)
     return cls
 
 

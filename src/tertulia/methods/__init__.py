@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
@@ -37,4 +37,5 @@ class CustomSettings(Settings):
 MethodSettings = (
     FTMSettings | ConsensusSettings | FedLDASettings | PCTDSettings | GFedNTMSettings | AloneSettings | CustomSettings
 )
+METHOD_SETTINGS: tuple[type[Settings], ...] = get_args(MethodSettings)
 Method = Annotated[MethodSettings, Field(discriminator="name")]

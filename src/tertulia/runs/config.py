@@ -16,16 +16,24 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, create_model, field_validator, model_validator
+from pydantic.fields import FieldInfo
 
 from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, InputError
-from tertulia.methods import ConsensusSettings, FTMSettings, GFedNTMSettings, Method
-from tertulia.methods.common.settings import Explained, LDASettings, Positive, Settings, Share
+from tertulia.methods import METHOD_SETTINGS, ConsensusSettings, FTMSettings, GFedNTMSettings, Method
+from tertulia.methods.common.settings import (
+    Explained,
+    LDASettings,
+    Positive,
+    Settings,
+    Share,
+    Threads,
+    own_choices,
+)
 
 PartyName = Annotated[str, Field(min_length=1)]
 
@@ -46,28 +54,33 @@ class SourceSettings(Settings):
         return {name: getattr(self, name) for name in SourceSettings.model_fields}
 
 
-class PartySettings(SourceSettings):
-    """One party: its documents, its own choices, its policy."""
+class PartyTerms(SourceSettings):
+    """What every method's party has: its documents, its policy, its time of membership."""
 
-    topics: Positive | None = None
-    threads: Positive | None = None
-    model: Literal["lda", "sentence"] | None = None
-    epsilon: float | None = Field(default=None, gt=0)  # its own, if stricter than the method's
-    tau: float | None = Field(default=None, ge=0, lt=1)
-    sweeps: Positive | None = None
-    alpha: float | None = Field(default=None, gt=0)
-    beta: float | None = Field(default=None, gt=0)
-    min_similarity: float | None = Field(default=None, gt=0, le=1)  # of what it takes over; with its own top_words
-    top_words: Positive | None = None
-    policy: str | None = None
-    home: str | None = None  # where its ledger and noise key live from run to run
-    joins: int = Field(default=0, ge=0)
-    leaves: int | None = Field(default=None, ge=1)
+    policy: str | None = Field(None, description="a TOML file with the party's own rules of privacy")
+    home: str | None = Field(None, description="a directory where its ledger and noise key live from run to run")
+    joins: int = Field(0, ge=0, description="the round in which it joins")
+    leaves: int | None = Field(None, ge=1, description="the round in which it leaves; None: it stays")
 
     def choices(self) -> dict[str, Any]:
         """The method's settings that this party sets itself."""
-        others = {*SourceSettings.model_fields, "policy", "home", "joins", "leaves"}
-        return {name: value for name, value in self if name not in others and value is not None}
+        return {name: value for name, value in self if name not in PartyTerms.model_fields and value is not None}
+
+
+def _choices() -> dict[str, Any]:
+    """Every setting that a party may choose for itself, as it is first declared; None: as the method says."""
+    found: dict[str, FieldInfo] = {}
+    for kind in (Threads, *METHOD_SETTINGS):
+        for base in reversed(kind.__mro__):
+            found = own_choices(base) | found if issubclass(base, Settings) else found
+    kinds = {name: Annotated[(field.annotation, name, *field.metadata)] for name, field in found.items()}
+    return {name: (kinds[name] | None, Field(None, description=field.description)) for name, field in found.items()}
+
+
+if TYPE_CHECKING:
+    PartySettings = PartyTerms
+else:
+    PartySettings = create_model("PartySettings", __base__=PartyTerms, __doc__="One party.", **_choices())
 
 
 class DataSettings(SourceSettings):
@@ -163,10 +176,6 @@ class RunSettings(Explained):
     def keeps_text(self) -> bool:
         """Whether parties need their texts, not only their words."""
         return isinstance(self.method, GFedNTMSettings) and self.method.reads_sentences
-
-    def changed(self, changes: Mapping[str, Any]) -> RunSettings:
-        """The same settings with some keys changed, checked again."""
-        return RunSettings(**{**self.model_dump(), **changes})
 
 
 def load(path: str | Path) -> RunSettings:

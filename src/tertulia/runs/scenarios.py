@@ -125,7 +125,7 @@ class _Bench(NamedTuple):
         self.tell(f"training: {name}")
         where = Path(self.settings.directory) / name.replace(", ", "-").replace(" ", "-")
         changes |= {"method": method, "directory": str(where), "parties": parties}
-        model: Topics = finish(begin(self.settings.changed(changes), dict(corpora)))
+        model: Topics = finish(begin(self.settings.replace(**changes), dict(corpora)))
         return model
 
 

@@ -1,8 +1,11 @@
+from typing import Literal
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from pydantic import BaseModel, ConfigDict, Field
 
 from tertulia.errors import FormatError
 from tertulia.federation.codec import decode, encode
@@ -75,3 +78,40 @@ def test_only_known_messages_are_rebuilt():
 def test_objects_that_are_not_data_are_refused():
     with pytest.raises(FormatError, match="cannot carry a set"):
         encode({1, 2})
+
+
+@message
+class Pace(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rate: float = Field(0.5, gt=0)
+    sizes: tuple[int, ...] = (1, 2)
+    kind: Literal["slow", "fast"] | None = None
+
+
+def test_settings_travel_as_they_are():
+    pace = Pace(rate=2, kind="fast")
+    assert decode(encode(Parcel("pace", pace))).content == pace
+    assert encode(pace) == encode(Pace(kind="fast", rate=2.0))
+
+
+@pytest.mark.parametrize(
+    ("sent", "arrives", "says"),
+    [
+        (b"0.25", b"-.25", "not a Tertulia message"),
+        (b"0.25", b"-1.0", "rate = -1.0: Input should be greater than 0"),
+        (b"slow", b"fest", "kind = 'fest'"),
+        (b"rate", b"rite", r"differ in \['rate', 'rite'\]"),
+    ],
+)
+def test_settings_are_checked_where_they_arrive(sent, arrives, says):
+    with pytest.raises(FormatError, match=says):
+        decode(encode(Pace(rate=0.25, kind="slow")).replace(sent, arrives))
+
+
+def test_settings_that_are_no_message_do_not_travel():
+    class Own(Pace):
+        secret: int = 1
+
+    with pytest.raises(FormatError, match="is not a message"):
+        encode(Own())

@@ -22,13 +22,18 @@ _this_thread = local()
 _MOST_THREADS = 10_000
 
 
-def _new_pool() -> None:
+def _new_pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="tertulia-kernel")
+
+
+def _replace_pool() -> None:
+    """Start anew in a child process, which has none of its parent's threads."""
     global _pool
-    _pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="tertulia-kernel")
+    _pool = _new_pool()
 
 
-_new_pool()
-os.register_at_fork(after_in_child=_new_pool)  # a child process has none of its parent's threads
+_pool = _new_pool()
+os.register_at_fork(after_in_child=_replace_pool)
 
 
 def cuts(offsets: Array, parts: int) -> list[tuple[int, int]]:

@@ -2,19 +2,35 @@
 
 Logits stand with a row for each word and a column for each document, so that all that BatchNorm and its gradient need
 of a word lies side by side, in cache. Two passes then do: the softmax's totals are known only after the first. Columns
-are padded to whole vectors by documents whose logits are 0; as logits come centred, they stay 0 in all that follows.
+are padded to whole vectors by documents whose logits are 0, and stay 0 in all that follows. The column after the last
+document is that of theta's mean: logits come centred, and their means stand there.
 
-Normalised logits are at most the root of the batch's size. Only a batch of thousands with a document far off all others
-comes near what an exponential can hold: each document's largest logit is then taken off before, and added afterwards.
+Statistics and mean slopes (see `norms`) are the batch's own, where an argument for known ones is empty, [2, 0].
+
+Logits normalised by statistics over n documents are at most the root of n. Only thousands of documents with one far off
+all others come near what an exponential can hold: each document's largest logit is then taken off before, and added
+afterwards.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from tertulia._arrays import I64, Array
 from tertulia.kernels.core.exp import exponent_row, normalise_row
 from tertulia.kernels.core.jit import loose_kernel
+
+
+class Normalised(NamedTuple):
+    """What a norm has found."""
+
+    statistics: Array  # [2, V] mean and variance
+    scale: Array  # [V] one over the deviation
+    shifts: Array  # [B] what is taken off documents' logits
+    totals: Array  # [B] their sums of exponents then
+
 
 Entries = tuple[I64, I64, I64, Array]  # words, starts, holders, counts: see `score`
 Scored = tuple[float, Array]
@@ -23,8 +39,8 @@ _SAFE = 80.0  # the largest logarithm of a sum of exponentials that float32 hold
 
 
 @loose_kernel
-def centred(theta: Array, columns: int) -> Array:
-    """Theta [B, K] less its mean, turned over, [K, columns]: documents, the mean, and zeros."""
+def centre(theta: Array, columns: int) -> Array:
+    """Theta [B, K] less its mean, transposed, [K, columns]: documents, the mean, and zeros."""
     B, K = theta.shape
     out = np.zeros((K, columns), theta.dtype)
     share = theta.dtype.type(1.0 / B)
@@ -38,7 +54,7 @@ def centred(theta: Array, columns: int) -> Array:
 
 
 @loose_kernel
-def centred_slopes(slopes: Array, documents: int) -> Array:
+def centre_back(slopes: Array, documents: int) -> Array:
     """The gradient by theta, [B, K], from that by its centred form, [K, columns]."""
     K, share = slopes.shape[0], slopes.dtype.type(1.0 / documents)
     out = np.empty((documents, K), slopes.dtype)
@@ -53,36 +69,39 @@ def centred_slopes(slopes: Array, documents: int) -> Array:
 
 
 @loose_kernel
-def normalise(logits: Array, documents: int, eps: float) -> tuple[Array, Array, Array, Array, Array]:
-    """Divide centred logits [V, B] by their words' deviations; the column after the last document holds the means.
-
-    Means, variances and the factors [V]; what is taken off documents' logits, and their sums of exponents then, [B].
-    """
+def normalise(logits: Array, documents: int, known: Array, n: float, eps: float) -> Normalised:
+    """Normalise centred logits [V, B] in place by their own statistics, or by known ones over `n` documents."""
     V, B = logits.shape
-    mean, variance, scale = np.empty(V, logits.dtype), np.empty(V, logits.dtype), np.empty(V, logits.dtype)
+    statistics, scale = np.empty((2, V), logits.dtype), np.empty(V, logits.dtype)
     shifts, totals = np.zeros(B, logits.dtype), np.zeros(B, logits.dtype)
-    dtype = logits.dtype.type
+    dtype, own = logits.dtype.type, known.shape[1] == 0
     share, least, one = dtype(1.0 / documents), dtype(eps), dtype(1.0)
     for first in range(0, V, _ROWS):
         last = min(first + _ROWS, V)
         for v in range(first, last):
-            mean[v], logits[v, documents] = logits[v, documents], dtype(0.0)
-            square = dtype(0.0)
-            for b in range(B):
-                square += logits[v, b] * logits[v, b]
-            variance[v] = square * share
+            statistics[0, v], logits[v, documents] = logits[v, documents], dtype(0.0)
+            if own:
+                square = dtype(0.0)
+                for b in range(B):
+                    square += logits[v, b] * logits[v, b]
+                statistics[1, v] = square * share
+            else:
+                offset = statistics[0, v] - known[0, v]
+                for b in range(documents):
+                    logits[v, b] += offset
+                statistics[0, v], statistics[1, v] = known[0, v], known[1, v]
         for v in range(first, last):
-            scale[v] = one / np.sqrt(variance[v] + least)
+            scale[v] = one / np.sqrt(statistics[1, v] + least)
         for v in range(first, last):
             normalise_row(logits, v, scale[v], shifts, totals)
-    if np.sqrt(documents) + np.log(V) > _SAFE:
+    if np.sqrt(n) + np.log(V) > _SAFE:
         totals[:] = dtype(0.0)
         for v in range(V):
             for b in range(B):
                 shifts[b] = max(shifts[b], logits[v, b])
         for v in range(V):
             normalise_row(logits, v, one, shifts, totals)
-    return mean, variance, scale, shifts, totals
+    return Normalised(statistics, scale, shifts, totals)
 
 
 @loose_kernel
@@ -104,26 +123,69 @@ def score(logits: Array, shifts: Array, totals: Array, tokens: Array, entries: E
 
 
 @loose_kernel
-def slopes(logits: Array, shifts: Array, rates: Array, entries: Entries, documents: int, scale: Array) -> None:
-    """Put the loss's gradient by raw logits in the place of the normalised ones; arguments are those of `score`."""
-    (V, B), (words, starts, holders, counts) = logits.shape, entries
+def _block(
+    logits: Array, shifts: Array, rates: Array, entries: Entries, first: int, rows: int, i: int, out: Array
+) -> int:
+    """Put the loss's gradient by some rows of normalised logits into `out`; i counts the entries' words so far."""
+    words, starts, holders, counts = entries
+    for r in range(rows):
+        exponent_row(logits, first + r, shifts, rates, out, r)
+    while i < words.shape[0] and words[i] < first + rows:
+        for j in range(starts[i], starts[i + 1]):
+            out[words[i] - first, holders[j]] -= counts[j]
+        i += 1
+    return i
+
+
+@loose_kernel
+def slopes(
+    logits: Array, shifts: Array, rates: Array, entries: Entries, documents: int, scale: Array, known: Array
+) -> None:
+    """Put the loss's gradient by raw logits in the place of the normalised ones; arguments are those of `score`.
+
+    With the batch's own mean slopes, it is the gradient by centred logits, and theta's centring does the rest. With
+    known ones it is by logits as they were, and the column of theta's mean gets the sum over documents.
+    """
+    V, B = logits.shape
     gradient, along = np.empty((_ROWS, B), logits.dtype), np.empty(_ROWS, logits.dtype)
-    share = rates.dtype.type(1.0 / documents)
-    i = 0
+    dtype, own, i = rates.dtype.type, known.shape[1] == 0, 0
+    share = dtype(1.0 / documents)
     for first in range(0, V, _ROWS):
         rows = min(_ROWS, V - first)
+        i = _block(logits, shifts, rates, entries, first, rows, i, gradient)
+        if own:
+            for r in range(rows):
+                product = dtype(0.0)
+                for b in range(B):
+                    product += gradient[r, b] * logits[first + r, b]
+                along[r] = product * share
+            for r in range(rows):
+                part, factor = along[r], scale[first + r]
+                for b in range(B):
+                    logits[first + r, b] = (gradient[r, b] - logits[first + r, b] * part) * factor
+        else:
+            for v in range(first, first + rows):
+                mean, part, factor, total = known[0, v], known[1, v], scale[v], dtype(0.0)
+                for b in range(documents):
+                    logits[v, b] = (gradient[v - first, b] - mean - logits[v, b] * part) * factor
+                    total += logits[v, b]
+                logits[v, documents] = total
+
+
+@loose_kernel
+def slope_means(logits: Array, shifts: Array, rates: Array, entries: Entries, n: float) -> Array:
+    """These documents' part of the mean slopes over n documents, [2, V]; arguments are those of `score`."""
+    V, B = logits.shape
+    gradient, out = np.empty((_ROWS, B), logits.dtype), np.empty((2, V), logits.dtype)
+    dtype, i = rates.dtype.type, 0
+    share = dtype(1.0 / n)
+    for first in range(0, V, _ROWS):
+        rows = min(_ROWS, V - first)
+        i = _block(logits, shifts, rates, entries, first, rows, i, gradient)
         for r in range(rows):
-            exponent_row(logits, first + r, shifts, rates, gradient, r)
-        while i < words.shape[0] and words[i] < first + rows:
-            for j in range(starts[i], starts[i + 1]):
-                gradient[words[i] - first, holders[j]] -= counts[j]
-            i += 1
-        for r in range(rows):
-            product = rates.dtype.type(0.0)
+            total, along = dtype(0.0), dtype(0.0)
             for b in range(B):
-                product += gradient[r, b] * logits[first + r, b]
-            along[r] = product * share
-        for r in range(rows):
-            part, factor = along[r], scale[first + r]
-            for b in range(B):
-                logits[first + r, b] = (gradient[r, b] - logits[first + r, b] * part) * factor
+                total += gradient[r, b]
+                along += gradient[r, b] * logits[first + r, b]
+            out[0, first + r], out[1, first + r] = total * share, along * share
+    return out

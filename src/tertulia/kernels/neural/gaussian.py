@@ -1,11 +1,11 @@
-"""The middle of a variational autoencoder of topics: BatchNorm, a draw from a Gaussian, its softmax, and the way back.
+"""The middle of a variational autoencoder of topics: a draw from a Gaussian, its softmax, and their gradients.
 
-Rows of `raw` [B, 2K] hold mean and log variance of a document's Gaussian before their norm; `normal` [B, K] is its
-draw, and `keep` [B, K] what dropout multiplies theta with.
+Rows of `normed` [B, 2K] hold mean and log variance of a document's Gaussian; `normal` [B, K] is its draw, and `keep`
+[B, K] what dropout multiplies theta with.
 
-A normalised log variance is at most the root of the batch's size. In a batch of thousands, one document far off all
-others would have a variance beyond float32, and a gradient beside which nothing else counts; so it is held at e^10,
-which no batch of up to a hundred documents reaches.
+A log variance that BatchNorm has normalised is at most the root of the batch's size. In a batch of thousands, one
+document far off all others would have a variance beyond float32, and a gradient beside which nothing else counts; so it
+is held at e^10, which no batch of up to a hundred documents reaches.
 """
 
 from __future__ import annotations
@@ -22,38 +22,32 @@ MOST_LOG_VARIANCE = 10.0
 
 
 class Drawn(NamedTuple):
-    """What the way back needs, too."""
+    """What the gradient needs, too."""
 
     kl: float  # of all documents from the prior
     theta: Array  # [B, K] after dropout
     shares: Array  # [B, K] before it
-    normed: Array  # [B, 2K]
     deviations: Array  # [B, K] of the Gaussians
-    mean: Array  # [2K] of the batch
-    variance: Array  # [2K]
 
 
 class Slopes(NamedTuple):
     """The gradient by the inputs."""
 
-    raw: Array  # [B, 2K]
+    normed: Array  # [B, 2K]
     prior_mean: Array  # [K]
     prior_log_variance: Array  # [K]
 
 
 @loose_kernel
-def draw(raw: Array, normal: Array, keep: Array, prior_mean: Array, prior_log_variance: Array, eps: float) -> Drawn:
+def draw(normed: Array, normal: Array, keep: Array, prior_mean: Array, prior_log_variance: Array) -> Drawn:
     """Theta of each document, and the divergence of all their Gaussians from the prior."""
-    (B, F), K = raw.shape, normal.shape[1]
-    mean, variance, scale = _statistics(raw, eps)
-    normed = np.empty_like(raw)
+    B, K = normal.shape
     theta, shares, deviations = np.empty_like(normal), np.empty_like(normal), np.empty_like(normal)
-    half, one, precision = raw.dtype.type(0.5), raw.dtype.type(1.0), np.exp(-prior_log_variance)
-    most, kl = raw.dtype.type(MOST_LOG_VARIANCE), 0.0
+    dtype = normed.dtype.type
+    half, one, precision = dtype(0.5), dtype(1.0), np.exp(-prior_log_variance)
+    most, kl = dtype(MOST_LOG_VARIANCE), 0.0
     for d in range(B):
-        for f in range(F):
-            normed[d, f] = (raw[d, f] - mean[f]) * scale[f]
-        part, top, total = raw.dtype.type(0.0), normed[d, 0], raw.dtype.type(0.0)
+        part, top, total = dtype(0.0), normed[d, 0], dtype(0.0)
         for k in range(K):
             log_variance, away = min(normed[d, K + k], most), normed[d, k] - prior_mean[k]
             deviation = exp(half * log_variance)
@@ -70,66 +64,33 @@ def draw(raw: Array, normal: Array, keep: Array, prior_mean: Array, prior_log_va
             shares[d, k] *= inverse
             theta[d, k] = shares[d, k] * keep[d, k]
         kl += half * part
-    return Drawn(kl, theta, shares, normed, deviations, mean, variance)
-
-
-@loose_kernel
-def _statistics(raw: Array, eps: float) -> tuple[Array, Array, Array]:
-    """Mean, variance, and one over deviation of each feature, [F]."""
-    B, F = raw.shape
-    mean, variance = np.zeros(F, raw.dtype), np.zeros(F, raw.dtype)
-    share = raw.dtype.type(1.0 / B)
-    for d in range(B):
-        for f in range(F):
-            mean[f] += raw[d, f] * share
-    for d in range(B):
-        for f in range(F):
-            away = raw[d, f] - mean[f]
-            variance[f] += away * away * share
-    return mean, variance, raw.dtype.type(1.0) / np.sqrt(variance + raw.dtype.type(eps))
+    return Drawn(kl, theta, shares, deviations)
 
 
 @loose_kernel
 def back(
-    drawn: Drawn, normal: Array, keep: Array, prior_mean: Array, prior_log_variance: Array, eps: float,
-    theta_slopes: Array, kl_slope: float,
+    drawn: Drawn, normed: Array, normal: Array, keep: Array, prior_mean: Array, prior_log_variance: Array,
+    theta_slopes: Array,
 ) -> Slopes:  # fmt: skip
-    """The gradient of what has these slopes by theta and by the divergence."""
+    """The gradient of the divergence plus what has these slopes by theta."""
     B, K = normal.shape
     dtype = normal.dtype.type
-    half, one, weight, most = dtype(0.5), dtype(1.0), dtype(kl_slope), dtype(MOST_LOG_VARIANCE)
+    half, one, most = dtype(0.5), dtype(1.0), dtype(MOST_LOG_VARIANCE)
     precision = np.exp(-prior_log_variance)
     by_mean, by_log_variance = np.zeros(K, normal.dtype), np.zeros(K, normal.dtype)
-    slopes = np.empty_like(drawn.normed)
+    slopes = np.empty_like(normed)
     for d in range(B):
         inner = dtype(0.0)
         for k in range(K):
             inner += theta_slopes[d, k] * drawn.theta[d, k]
         for k in range(K):
-            away, deviation = drawn.normed[d, k] - prior_mean[k], drawn.deviations[d, k]
+            away, deviation = normed[d, k] - prior_mean[k], drawn.deviations[d, k]
             score = drawn.shares[d, k] * (theta_slopes[d, k] * keep[d, k] - inner)
-            pull = weight * away * precision[k]
+            pull = away * precision[k]
             spread = deviation * deviation * precision[k]
             slopes[d, k] = score + pull
-            free = half if drawn.normed[d, K + k] <= most else dtype(0.0)
-            slopes[d, K + k] = free * (score * normal[d, k] * deviation + weight * (spread - one))
+            free = half if normed[d, K + k] <= most else dtype(0.0)
+            slopes[d, K + k] = free * (score * normal[d, k] * deviation + (spread - one))
             by_mean[k] -= pull
-            by_log_variance[k] += half * (weight * (one - spread) - pull * away)
-    _back_through_norm(slopes, drawn.normed, drawn.variance, eps)
+            by_log_variance[k] += half * ((one - spread) - pull * away)
     return Slopes(slopes, by_mean, by_log_variance)
-
-
-@loose_kernel
-def _back_through_norm(slopes: Array, normed: Array, variance: Array, eps: float) -> None:
-    """Turn slopes [B, F] by normalised features into those by raw ones, in place."""
-    B, F = slopes.shape
-    mean, along = np.zeros(F, slopes.dtype), np.zeros(F, slopes.dtype)
-    share, one = slopes.dtype.type(1.0 / B), slopes.dtype.type(1.0)
-    for d in range(B):
-        for f in range(F):
-            mean[f] += slopes[d, f] * share
-            along[f] += slopes[d, f] * normed[d, f] * share
-    scale = one / np.sqrt(variance + slopes.dtype.type(eps))
-    for d in range(B):
-        for f in range(F):
-            slopes[d, f] = (slopes[d, f] - mean[f] - normed[d, f] * along[f]) * scale[f]

@@ -6,24 +6,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from tertulia.corpus import Vocabulary
 from tertulia.federation.types import Federation, PartyId, Planned, message
+from tertulia.methods.baselines.settings import AloneSettings
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
-from tertulia.methods.ftm.local import SIZES, WHAT, TrainingTerms, in_clear
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.ftm.local import SIZES, WHAT, in_clear
 from tertulia.methods.ftm.method import DOCUMENTS, SizedModel, Task, train_local
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear
-
-
-class AloneTerms(TrainingTerms, Protocol):
-    """What a run's settings say about the method."""
-
-    vocabulary: VocabularyTerms
 
 
 @message
@@ -34,13 +27,13 @@ class State:
     models: dict[PartyId, SizedModel]
 
 
-def plan(config: AloneTerms) -> list[Planned]:
+def plan(config: AloneSettings) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
     pushed = [Planned(train_local, "each", mechanism, 1) for mechanism in (Clear(WHAT), DOCUMENTS, Clear(SIZES))]
     return [*plan_vocabulary(config.vocabulary), *pushed]
 
 
-def train(fed: Federation, config: AloneTerms, state: State | None = None) -> Trained:
+def train(fed: Federation, config: AloneSettings, state: State | None = None) -> Trained:
     """Train every party alone, with as many sweeps as all rounds of a federation together."""
     if state is None:
         state = fed.commit(State(agree(fed, config.vocabulary).words, {}))

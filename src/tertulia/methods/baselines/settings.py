@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tertulia.methods.common.settings import LDASettings
+from pydantic import Field
+
+from tertulia.methods.common.settings import LDASettings, Positive
 
 
 class AloneSettings(LDASettings):
-    """Baselines: each party alone, or all documents pooled. `sweeps` is the total."""
+    """Baselines: each party alone, or all documents in one place."""
 
     name: Literal["alone", "centralised"] = "alone"
+    sweeps: Positive = Field(50, description="passes over the documents, in all")

@@ -9,7 +9,6 @@ documents.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,8 @@ from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.vocabulary import pack_words, unpack_words
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, message, step
 from tertulia.methods.common.result import Trained
-from tertulia.methods.ftm.local import Training, TrainingTerms, in_clear, own_terms, trained
+from tertulia.methods.common.settings import LDASettings, Training
+from tertulia.methods.ftm.local import in_clear, own_training, train_exactly
 from tertulia.metrics.perplexity import by_document
 from tertulia.models import Topics
 
@@ -55,9 +55,9 @@ def choose(party: Party, state: Any, ask: Offer) -> tuple[Any, Nothing]:
     train, validation = party.documents(vocabulary), party.documents(vocabulary, "validation")
     if not (validation.lengths >= 2).any():  # nothing to choose by
         return state, Nothing()
-    terms = own_terms(party, ask.training)
+    terms = own_training(party, ask.training)
     sweeps = ask.rounds * terms.sweeps + ask.more_sweeps
-    own = trained(party, train, None, dataclasses.replace(terms, sweeps=sweeps)).topic_word.astype(np.float32)
+    own = train_exactly(party, train, None, terms.replace(sweeps=sweeps)).topic_word.astype(np.float32)
     models = _candidates(own, ask, terms, train)
     scores = {name: by_document(m.topic_word, m.alpha, validation, smoothing=SMOOTHING) for name, m in models.items()}
     chosen = clearly_best({name: likelihood for name, (likelihood, _) in scores.items()})
@@ -105,7 +105,7 @@ def clearly_best(likelihoods: dict[str, F64]) -> str:
     return best if gains.sum() > error else "alone"
 
 
-def let_choose(fed: Federation, terms: TrainingTerms, sweeps: tuple[int, int, int], result: Trained) -> None:
+def let_choose(fed: Federation, terms: LDASettings, sweeps: tuple[int, int, int], result: Trained) -> None:
     """Let every party choose between what it could do alone and what the federation gives it.
 
     `sweeps` are those of a round of training alone, the number of such rounds, and those made together.

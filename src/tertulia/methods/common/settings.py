@@ -1,22 +1,68 @@
-"""The ground of all settings: how sections are checked, errors in our words, and what every method says of words."""
+"""The ground of all settings: how they are checked, how a part of them travels, and the ones that methods share.
+
+A setting is declared once, as `name: type = Field(default, ..., description="...")`; `help()`, the reference page and
+errors are made from that. Methods that share a setting inherit it, and may narrow its choices or change its default.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
 from tertulia.errors import ConfigError
+from tertulia.federation.types import message
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
+PARTY: dict[str, Any] = {"party": True}  # marks what a party may choose for itself: `json_schema_extra=PARTY`
+_S = TypeVar("_S", bound="Settings")
 
 
 class Settings(BaseModel):
     """Base of all sections: unknown keys are errors, values are fixed once read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def part(self, kind: type[_S], **changes: Any) -> _S:
+        """What these settings say of another class's fields, with some of them changed: the part that travels, say."""
+        known = {name: getattr(self, name) for name in kind.model_fields if name in type(self).model_fields}
+        return kind(**known | changes)
+
+    def replace(self, **changes: Any) -> Self:
+        """The same settings with some values changed, checked again."""
+        return self.part(type(self), **changes)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Let a field that is declared anew keep its description, and the mark of a party's choice."""
+        for name in cls.__annotations__.keys() & cls.model_fields.keys():
+            field = cls.model_fields[name]
+            for base in cls.__mro__[1:]:
+                before = getattr(base, "model_fields", {}).get(name)
+                if before is not None:
+                    field.description = field.description or before.description
+                    field.json_schema_extra = field.json_schema_extra or before.json_schema_extra
+
+    @model_validator(mode="before")
+    @classmethod
+    def _right_section(cls, values: Any) -> Any:
+        """Say where a key belongs that stands beside its section, not in it."""
+        sections = {name: f.annotation for name, f in cls.model_fields.items() if isinstance(f.annotation, type)}
+        for key in set(values) - set(cls.model_fields) if isinstance(values, dict) else ():
+            for section, kind in sections.items():
+                if issubclass(kind, Settings) and key in kind.model_fields:
+                    raise PydanticCustomError("misplaced", "misplaced", {"key": key, "section": section})
+        return values
+
+
+def own_choices(kind: type[Settings]) -> dict[str, FieldInfo]:
+    """The fields of a class that a party may choose for itself."""
+    fields = kind.model_fields.items()
+    return {name: field for name, field in fields if field.json_schema_extra is PARTY}
 
 
 class Explained(Settings):
@@ -37,7 +83,11 @@ def explain(error: ValidationError) -> str:
         if path[:1] == ("method",):  # its second part is the kind of method, no key
             path = (path[0], *path[2:])
         key = ".".join(str(part) for part in path) or "settings"
-        if problem["type"] == "extra_forbidden":
+        if problem["type"] == "misplaced":
+            name, before = problem["ctx"]["key"], "".join(f"{part}." for part in path)
+            section = f"{before}{problem['ctx']['section']}"
+            lines.append(f"unknown key '{before}{name}': it belongs to '{section}', so write '{section}.{name}'")
+        elif problem["type"] == "extra_forbidden":
             lines.append(f"unknown key '{key}': remove it, or check its spelling")
         elif problem["type"] == "missing":
             lines.append(f"'{key}' is missing: add it")
@@ -50,12 +100,18 @@ def explain(error: ValidationError) -> str:
 class VocabularySettings(Settings):
     """How parties agree on words."""
 
-    mode: Literal["union", "min_parties", "public"] = "union"
-    min_parties: Positive = 2
-    min_documents: Positive = 2
-    max_share: Share = 0.5
-    max_words: Positive | None = None
-    words: tuple[str, ...] = ()  # mode "public": the word list, or in TOML the path of a file with a word a line
+    mode: Literal["union", "min_parties", "public"] = Field(
+        "union",
+        description="`union`: every word that a party proposes. `min_parties`: words of at least so many parties. "
+        "`public`: a given word list, so that nothing about the data is sent",
+    )
+    min_parties: Positive = Field(2, description="parties that must have a word, in mode `min_parties`")
+    min_documents: Positive = Field(2, description="documents that must hold a word, in all parties together")
+    max_share: Share = Field(0.5, description="words in a larger share of all documents are left out")
+    max_words: Positive | None = Field(None, description="keep so many of the most frequent words; None: all")
+    words: tuple[str, ...] = Field(
+        (), description="the word list of mode `public`; in TOML also the path of a file with one word per line"
+    )
 
     @model_validator(mode="after")
     def _public_needs_words(self) -> VocabularySettings:
@@ -73,17 +129,115 @@ class VocabularySettings(Settings):
         return value
 
 
-class LDASettings(Settings):
-    """Settings of every method that samples LDA."""
+class OverWords(Settings):
+    """Whatever has a vocabulary."""
 
-    topics: Positive = 20
-    sweeps: Positive = 50
-    alpha: float = Field(default=5.0, gt=0)  # the sum of theta's Dirichlet prior over all topics
-    beta: float = Field(default=0.01, gt=0)
-    learn_alpha: bool = False  # not in a federation
-    sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = "auto"
-    model: Literal["lda", "sentence"] = "lda"
-    vocabulary: VocabularySettings = VocabularySettings()
+    vocabulary: VocabularySettings = Field(VocabularySettings(), description="how parties agree on words")
+
+
+class Threads(Settings):
+    """Whatever runs on several threads."""
+
+    threads: Positive = Field(
+        1, description="threads to train with; results do not depend on them", json_schema_extra=PARTY
+    )
+
+
+class Rounds(Settings):
+    """Whatever has a fixed number of rounds."""
+
+    rounds: Positive = Field(10, description="rounds of the federation")
+
+
+class Seeded(Settings):
+    """Whatever draws numbers at the server."""
+
+    seed: int | None = Field(None, description="of the server's random numbers; None: the run's")
+
+
+class TopicPriors(Settings):
+    """Topics and their priors."""
+
+    topics: Positive = Field(20, description="number of topics (K)", json_schema_extra=PARTY)
+    alpha: float = Field(
+        5.0, gt=0, description="sum of theta's Dirichlet prior over all topics", json_schema_extra=PARTY
+    )
+    beta: float = Field(0.01, gt=0, description="phi's Dirichlet prior, of each word", json_schema_extra=PARTY)
+
+
+class Sampling(TopicPriors):
+    """How LDA is sampled, on one machine or at a party."""
+
+    sweeps: Positive = Field(
+        50, description="passes over the documents; in a federation, those of a round", json_schema_extra=PARTY
+    )
+    sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = Field(
+        "auto", description="`auto`: the one that was measured to be fastest for the size of the problem"
+    )
+    learn_alpha: bool = Field(False, description="learn an asymmetric alpha from the documents")
+
+
+class UnitModel(Settings):
+    """What has a topic of its own in each document."""
+
+    model: Literal["lda", "sentence"] = Field(
+        "lda", description="`lda`: each token has a topic. `sentence`: each sentence has one", json_schema_extra=PARTY
+    )
+
+
+class Privacy(Settings):
+    """How private the parties' documents are kept."""
+
+    mode: Literal["clear", "paper", "sound"] = Field(
+        "clear", description="`clear`: no noise. `paper`: as published, which keeps less than it claims. `sound`: kept"
+    )
+    epsilon: float | None = Field(
+        None,
+        gt=0,
+        description="the privacy parameter of one token, for modes `paper` and `sound`; in `sound` by substitution",
+        json_schema_extra=PARTY,
+    )
+
+    @model_validator(mode="after")
+    def _epsilon_with_noise(self) -> Self:
+        if (self.mode == "clear") == (self.epsilon is not None):
+            raise ValueError("an epsilon goes with mode 'paper' or 'sound', and these need one")
+        return self
+
+
+class Evaluated(Privacy):
+    """Whatever can score its model in each round."""
+
+    evaluate: bool | None = Field(
+        None,
+        description="score the model on held-out documents in each round; None: unless the mode is `sound`, for scores "
+        "leave a party without noise",
+    )
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether held-out documents are scored in each round."""
+        return self.mode != "sound" if self.evaluate is None else self.evaluate
+
+
+class TokenNoise(Privacy):
+    """How tokens are reported under noise."""
+
+    channel: Literal["laplace", "krr", "subset"] = Field(
+        "krr", description="how mode `sound` reports a token; mode `paper` is always Laplace"
+    )
+    tau: float = Field(
+        0.2, ge=0, lt=1, description="the threshold of Laplace reports: smaller values are 0", json_schema_extra=PARTY
+    )
+
+
+@message
+class Training(TokenNoise, UnitModel, Sampling):
+    """All that a party must know to train a model of its own: the part of a method's settings that travels."""
+
+
+class LDASettings(OverWords, UnitModel, Sampling):
+    """Settings of every method that samples LDA at parties."""
 
     @field_validator("learn_alpha")
     @classmethod
@@ -96,19 +250,11 @@ class LDASettings(Settings):
         return value
 
 
-class PrivateSettings(LDASettings):
+class PrivateSettings(Evaluated, Rounds, TokenNoise, LDASettings):
     """Settings of methods that can keep tokens private."""
 
-    mode: Literal["clear", "paper", "sound"] = "clear"
-    channel: Literal["laplace", "krr", "subset"] = "krr"  # of `sound`; `paper` is Laplace
-    epsilon: float | None = Field(default=None, gt=0)  # of one token; for `sound` by substitution
-    tau: float = Field(default=0.2, ge=0, lt=1)  # the threshold of Laplace reports
-    evaluate: bool | None = None  # None: unless the mode is sound, where scores would leave in clear
-
     @model_validator(mode="after")
-    def _private_modes(self) -> PrivateSettings:
-        if (self.mode == "clear") == (self.epsilon is not None):
-            raise ValueError("an epsilon goes with mode 'paper' or 'sound', and these need one")
+    def _sound_mode(self) -> Self:
         if self.mode == "sound" and self.vocabulary.mode != "public":
             raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals tell words")
         if self.mode == "sound" and self.sampler == "warp" and self.channel != "krr":

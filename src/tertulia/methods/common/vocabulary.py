@@ -7,7 +7,7 @@ used and nothing about the data is sent. A differentially private union will be 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,21 +16,11 @@ from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.vocabulary import disjoint_parties, merge, pack_words, propose, unpack_words
 from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
+from tertulia.methods.common.settings import VocabularySettings
 from tertulia.privacy.mechanisms import Clear, Public
 
 WORDS = Clear("words with document counts")
 DOCUMENTS = Public("number of documents")
-
-
-class VocabularyTerms(Protocol):
-    """What a vocabulary's settings say."""
-
-    mode: Literal["union", "min_parties", "public"]
-    words: tuple[str, ...]  # the public list
-    min_parties: int
-    min_documents: int  # in all parties together
-    max_share: float  # of all documents
-    max_words: int | None
 
 
 @message
@@ -66,7 +56,7 @@ def words_of_one_document(corpus: Corpus) -> int:
     return int((corpus.document_frequency() == 1).sum())
 
 
-def agree(fed: Federation, terms: VocabularyTerms) -> Vocabulary:
+def agree(fed: Federation, terms: VocabularySettings) -> Vocabulary:
     """Let all parties arrive at one vocabulary."""
     if terms.mode == "public":
         return Vocabulary(terms.words)
@@ -78,7 +68,7 @@ def agree(fed: Federation, terms: VocabularyTerms) -> Vocabulary:
     return merge(proposals, terms.mode, terms.min_parties, terms.min_documents, terms.max_share, terms.max_words)
 
 
-def plan_vocabulary(terms: VocabularyTerms) -> list[Planned]:
+def plan_vocabulary(terms: VocabularySettings) -> list[Planned]:
     """What agreeing on words will disclose."""
     if terms.mode == "public":
         return []

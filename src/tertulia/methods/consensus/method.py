@@ -15,7 +15,7 @@ noise-aware sampler takes tokens for, so that every round after the first is fre
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,22 +28,16 @@ from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import dense
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
-from tertulia.methods.ftm.local import PrivacyTerms, Training, as_asked, evaluates, planned_reports, reported
+from tertulia.methods.common.settings import Training
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.consensus.settings import ConsensusSettings
+from tertulia.methods.ftm.local import planned_reports, reported
 from tertulia.methods.ftm.merging import cluster
 from tertulia.methods.ftm.method import DOCUMENTS, Task, train_local
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 
 COUNTS = "topic-word counts"
-
-
-class ConsensusTerms(PrivacyTerms, Protocol):
-    """What a run's settings say about the method."""
-
-    rounds: int  # of counting together
-    start_sweeps: int  # alone, before topics are merged
-    vocabulary: VocabularyTerms
 
 
 @message
@@ -146,34 +140,36 @@ def _alpha(ask: Shared) -> F64:
     return np.full(len(ask.counts), ask.training.alpha / len(ask.counts))
 
 
-def train(fed: Federation, config: ConsensusTerms, state: State | None = None) -> Trained:
+def train(fed: Federation, config: ConsensusSettings, state: State | None = None) -> Trained:
     """Train alone, merge, then count together."""
     if state is None:
         state = fed.commit(_start(fed, config))
     while state.round < config.rounds:
         adds_up = state.round >= config.rounds // 2
-        ask = Shared(state.words, as_asked(config, config.sweeps), state.counts, state.round, adds_up)
+        ask = Shared(state.words, config.part(Training), state.counts, state.round, adds_up)
         told = fed.sum(count_together, ask)
         kept = state.kept + told.added if adds_up else state.kept
         state = State(state.round + 1, state.words, told.counts, kept)
         scores: dict[str, Any] = {"topics": len(told.counts)}
-        if evaluates(config):
+        if config.evaluates:
             phi = _topic_word(_mean(config, state), config.beta)
             scores["perplexity"] = perplexity(fed, state.words, phi, np.full(len(phi), config.alpha / len(phi)))
         state = fed.commit(state, **scores)
     return _result(config, state)
 
 
-def _mean(config: ConsensusTerms, state: State) -> Array:
+def _mean(config: ConsensusSettings, state: State) -> Array:
     """The counts as far as they are known by now: the last ones, then the mean of all that are kept."""
     rounds = state.round - config.rounds // 2
     return state.kept / (rounds * config.sweeps) if rounds > 0 else state.counts
 
 
-def _start(fed: Federation, config: ConsensusTerms) -> State:
+def _start(fed: Federation, config: ConsensusSettings) -> State:
     """Merge what parties learned alone, as pseudo-counts."""
     words = agree(fed, config.vocabulary).words
-    task = Task(words, as_asked(config, config.start_sweeps), None, sizes=False)  # the counts will tell them
+    task = Task(
+        words, config.part(Training, sweeps=config.start_sweeps), None, sizes=False
+    )  # the counts will tell them
     models = fed.each(train_local, task).values()
     if not models:
         raise InputError("no party trained a model to start from")
@@ -191,18 +187,18 @@ def _topic_word(counts: Array, beta: float) -> F64:
     return phi
 
 
-def plan(config: ConsensusTerms) -> list[Planned]:
+def plan(config: ConsensusSettings) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
-    charge, pushed = planned_reports(config, len(config.vocabulary.words))
+    charge, pushed = planned_reports(config)
     counts = Derived(COUNTS, parents=("reports",)) if charge else Clear(COUNTS)
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
     models = [Planned(train_local, "each", mechanism, 1) for mechanism in (pushed, DOCUMENTS)]
-    scores = [Planned(score, "sum", SCORE, config.rounds)] if evaluates(config) else []
+    scores = [Planned(score, "sum", SCORE, config.rounds)] if config.evaluates else []
     together = [Planned(count_together, "sum", counts, 2 * config.rounds)]  # the last counts and their sum over sweeps
     return [*plan_vocabulary(config.vocabulary), *reports, *models, *together, *scores]
 
 
-def _result(config: ConsensusTerms, state: State) -> Trained:
+def _result(config: ConsensusSettings, state: State) -> Trained:
     K, counts = len(state.counts), _mean(config, state)
     weights = counts.sum(axis=1).astype(np.float64)
     return Trained(

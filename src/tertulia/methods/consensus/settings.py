@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from tertulia.methods.common.settings import Positive, PrivateSettings
 
 
@@ -11,8 +13,8 @@ class ConsensusSettings(PrivateSettings):
     """Consensus rounds: merge once, then count together."""
 
     name: Literal["consensus"] = "consensus"
-    model: Literal["lda"] = "lda"  # counting together is by tokens
-    mode: Literal["clear", "sound"] = "clear"
-    rounds: Positive = 8
-    start_sweeps: Positive = 20  # alone, before topics are merged
-    sweeps: Positive = 5  # in each round
+    model: Literal["lda"] = Field("lda", description="counting together is by tokens, so there is no other")
+    mode: Literal["clear", "sound"] = Field("clear", description="`clear`: no noise. `sound`: epsilon is kept")
+    rounds: Positive = Field(8, description="rounds of counting together")
+    start_sweeps: Positive = Field(20, description="passes that each party makes alone, before topics are merged")
+    sweeps: Positive = Field(5)

@@ -32,7 +32,8 @@ from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
+from tertulia.methods.common.settings import VocabularySettings
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary
 from tertulia.methods.fedlda.users import TUPLES, Telling, Users, UserTerms, arrived, newcomers, present, shard_of
 from tertulia.methods.ftm.local import REPORTS
 from tertulia.methods.ftm.method import DOCUMENTS
@@ -50,7 +51,7 @@ class FedLDATerms(Protocol):
     topics: int
     rounds: int
     evaluate: bool | None
-    vocabulary: VocabularyTerms
+    vocabulary: VocabularySettings
 
     def users(self) -> dict[str, Any]:
         """The fields of `UserTerms`."""

@@ -12,49 +12,29 @@ push the mean over the last half of their sweeps: single draws of what a noisy t
 
 from __future__ import annotations
 
-import dataclasses
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tertulia._arrays import F64, I32, I64, Array
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError
-from tertulia.federation.types import Party, message
+from tertulia.federation.types import Party
 from tertulia.kernels import ftm_paper, lda, noise_aware
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.ftm_paper import sentence
-from tertulia.kernels.lda import Sampler
 from tertulia.kernels.noise_aware import sentence as aware_sentence
 from tertulia.kernels.reports import reports
-from tertulia.kernels.reports.channel import Channel, Kind
+from tertulia.kernels.reports.channel import Channel
 from tertulia.kernels.reports.condense import condense
+from tertulia.methods.common.settings import LDASettings, PrivateSettings, Training, own_choices
 from tertulia.privacy.channels import TokenReports, paper_claim
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 
-Mode = Literal["clear", "paper", "sound"]
-Model = Literal["lda", "sentence"]
 WHAT = "topic-word distributions"
 SIZES = "topic sizes"  # tokens in each topic: what normalising rows hides
 REPORTS = "reports of tokens"
-OWN = ("topics", "model", "sweeps", "alpha", "beta", "tau")  # what a party may choose for itself
-
-
-@message
-class Training:
-    """How a party is to train; it may have its own number of topics, and an epsilon no larger than this one."""
-
-    mode: Mode
-    model: Model
-    topics: int
-    sweeps: int
-    alpha: float  # sum of theta's prior
-    beta: float
-    sampler: Sampler
-    channel: Kind
-    epsilon: float | None
-    tau: float
 
 
 class Reported(NamedTuple):
@@ -69,53 +49,17 @@ class Reported(NamedTuple):
         return condense(self.source, self.channel, n_tokens)
 
 
-class TrainingTerms(Protocol):
-    """What all methods that sample at parties have in their settings."""
-
-    model: Model
-    topics: int  # K of a party that does not choose its own
-    sweeps: int  # local iterations in a round
-    alpha: float  # sum of theta's prior
-    beta: float
-    sampler: Sampler
-
-
-class PrivacyTerms(TrainingTerms, Protocol):
-    """The same, and how private it is to be."""
-
-    mode: Mode
-    channel: Kind
-    epsilon: float | None
-    tau: float
-    evaluate: bool | None  # None: unless the mode is sound, where scores would leave in clear
-
-
-def in_clear(terms: TrainingTerms, sweeps: int) -> Training:
+def in_clear(config: LDASettings, sweeps: int) -> Training:
     """Training without noise."""
-    return Training(
-        "clear", terms.model, terms.topics, sweeps, terms.alpha, terms.beta, terms.sampler,
-        "krr", None, 0.0,
-    )  # fmt: skip
+    return config.part(Training, sweeps=sweeps, mode="clear", epsilon=None)
 
 
-def as_asked(terms: PrivacyTerms, sweeps: int) -> Training:
-    """Training as private as the settings say."""
-    return dataclasses.replace(
-        in_clear(terms, sweeps), mode=terms.mode, channel=terms.channel, epsilon=terms.epsilon, tau=terms.tau
-    )
-
-
-def evaluates(terms: PrivacyTerms) -> bool:
-    """Whether held-out documents are scored each round."""
-    return terms.mode != "sound" if terms.evaluate is None else terms.evaluate
-
-
-def planned_reports(terms: PrivacyTerms, words: int) -> tuple[Mechanism | None, Mechanism]:
+def planned_reports(config: PrivateSettings) -> tuple[Mechanism | None, Mechanism]:
     """What private training will charge for reports, if it makes any, and how results computed by it leave."""
-    if terms.mode == "clear" or terms.epsilon is None:
+    if config.mode == "clear" or config.epsilon is None:
         return None, Clear(WHAT)
-    channel = _channel(terms.mode, terms.channel, terms.epsilon, max(2, words), terms.tau)
-    claim = paper_claim(channel) if terms.mode == "paper" else None
+    channel = _channel(config.part(Training), config.epsilon, max(2, len(config.vocabulary.words)))
+    claim = paper_claim(channel) if config.mode == "paper" else None
     charge = TokenReports(REPORTS, channel=channel, claimed=claim)
     return charge, Clear(WHAT, claimed=claim) if claim else Derived(WHAT, parents=("reports",))
 
@@ -142,15 +86,16 @@ class _Chain(NamedTuple):
 
 def train(party: Party, corpus: Corpus, start: Array | None, training: Training) -> Local:
     """One global iteration at a party, which may have its own sampling settings."""
-    return trained(party, corpus, start, own_terms(party, training))
+    return train_exactly(party, corpus, start, own_training(party, training))
 
 
-def own_terms(party: Party, training: Training) -> Training:
-    """Training as a party chooses it for itself."""
-    return dataclasses.replace(training, **{name: party.setting(name, getattr(training, name)) for name in OWN})
+def own_training(party: Party, training: Training) -> Training:
+    """Training as a party chooses it for itself; its own epsilon is looked at when tokens are reported."""
+    own = {name: party.setting(name, getattr(training, name)) for name in own_choices(Training) if name != "epsilon"}
+    return training.replace(**own)
 
 
-def trained(party: Party, corpus: Corpus, start: Array | None, training: Training) -> Local:
+def train_exactly(party: Party, corpus: Corpus, start: Array | None, training: Training) -> Local:
     """Train on just these terms."""
     alpha = np.full(training.topics, training.alpha / training.topics)
     chain = _Chain(corpus, start, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
@@ -171,21 +116,21 @@ def reported(party: Party, corpus: Corpus, training: Training) -> Reported:
         raise ConfigError(f"mode '{training.mode}' needs an epsilon: set method.epsilon")
     # A party's own epsilon can only be stricter than what the server asks.
     epsilon = min(training.epsilon, party.setting("epsilon", training.epsilon))
-    channel = _channel(training.mode, training.channel, epsilon, len(corpus.vocabulary), training.tau)
+    channel = _channel(training, epsilon, len(corpus.vocabulary))
     claim = paper_claim(channel) if training.mode == "paper" else None
     randomness = party.randomise(corpus, TokenReports(REPORTS, channel=channel, claimed=claim))
     source = partial(reports, corpus.words, channel, randomness.key, randomness.corpus)
     return Reported(source, channel, randomness.release_id)
 
 
-def _channel(mode: Mode, kind: Kind, epsilon: float, V: int, tau: float) -> Channel:
+def _channel(training: Training, epsilon: float, V: int) -> Channel:
     """How tokens become reports: the paper's Laplace noise of scale 1/epsilon, or what costs epsilon by substitution.
 
     Another word moves two entries of the one-hot vector, each under noise of its own, so Laplace gets half for each.
     """
-    if mode == "paper":
-        return Channel("laplace", epsilon, V, tau)
-    return Channel(kind, epsilon / 2 if kind == "laplace" else epsilon, V, tau)
+    kind = "laplace" if training.mode == "paper" else training.channel
+    halved = kind == "laplace" and training.mode != "paper"
+    return Channel(kind, epsilon / 2 if halved else epsilon, V, training.tau)
 
 
 def _plain_lda(chain: _Chain) -> lda.LDAState:

@@ -10,7 +10,7 @@ one to one (`alignment`); in mode `paper`, or where `merge` says so, by the pape
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,27 +20,18 @@ from tertulia.errors import ConfigError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
+from tertulia.methods.common.settings import Training
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary
 from tertulia.methods.ftm.alignment import XI, align, warn_of_merge
-from tertulia.methods.ftm.local import SIZES, PrivacyTerms, Training, as_asked, evaluates, planned_reports
+from tertulia.methods.ftm.local import SIZES, planned_reports
 from tertulia.methods.ftm.local import train as train_party
 from tertulia.methods.ftm.merging import Merged, accepted, compose, integrate
+from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Public
 
 DOCUMENTS = Public("number of documents")
 TOP_WORDS = 50  # L of a party that has a xi of its own, but no L
-
-
-class FTMTerms(PrivacyTerms, Protocol):
-    """What a run's settings say about the method."""
-
-    rounds: int  # global iterations
-    merge: Literal["one-to-one", "union-find"] | None  # None: one-to-one, in mode paper union-find
-    min_similarity: float | None  # xi; None: calibrated, of union-find the papers'
-    top_words: int  # L
-    literal_compose: bool | None  # None: in mode paper
-    vocabulary: VocabularyTerms
 
 
 @message
@@ -127,7 +118,7 @@ def _taken_over(party: Party, own: Chain, composed: Array) -> Array:
     return accepted(composed, own.topic_word, xi, top) if xi else composed
 
 
-def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trained:
+def train(fed: Federation, config: FTMSettings, state: State | None = None) -> Trained:
     """Algorithm 5: the workflow of global iterations."""
     if state is None:
         vocabulary = agree(fed, config.vocabulary)
@@ -139,7 +130,7 @@ def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trai
         merged = _merged(config, models)
         M, composed = merged.topic_word, _composed(config, merged, models)
         scores: dict[str, Any] = {"topics": len(M)}
-        if evaluates(config):
+        if config.evaluates:
             scores["perplexity"] = perplexity(fed, state.words, M, _alpha(config, len(M)))
         sizes = _sizes(models, merged.part_of)
         state = fed.commit(State(state.round + 1, state.words, models, composed, M, sizes), **scores)
@@ -149,12 +140,12 @@ def train(fed: Federation, config: FTMTerms, state: State | None = None) -> Trai
     return _result(config, state)
 
 
-def _chains(config: FTMTerms) -> bool:
+def _chains(config: FTMSettings) -> bool:
     """Whether to merge as the papers do."""
     return (config.merge or ("union-find" if config.mode == "paper" else "one-to-one")) == "union-find"
 
 
-def _merged(config: FTMTerms, models: dict[PartyId, LocalModel]) -> Merged:
+def _merged(config: FTMSettings, models: dict[PartyId, LocalModel]) -> Merged:
     """The global model: topics one to one, or by Algorithm 3."""
     local = [(model.topic_word, int(model.documents)) for model in models.values()]
     if _chains(config):
@@ -162,7 +153,7 @@ def _merged(config: FTMTerms, models: dict[PartyId, LocalModel]) -> Merged:
     return align(local, config.min_similarity, config.top_words)
 
 
-def _composed(config: FTMTerms, merged: Merged, models: dict[PartyId, LocalModel]) -> dict[PartyId, Array]:
+def _composed(config: FTMSettings, merged: Merged, models: dict[PartyId, LocalModel]) -> dict[PartyId, Array]:
     """Each party's next start: the global topics that its own went into, or those of Algorithm 4."""
     M, _, part_of = merged
     if _chains(config):
@@ -172,25 +163,25 @@ def _composed(config: FTMTerms, merged: Merged, models: dict[PartyId, LocalModel
     return {party: M[place] for party, place in zip(models, np.split(part_of, ends[:-1]), strict=True)}
 
 
-def plan(config: FTMTerms) -> list[Planned]:
+def plan(config: FTMSettings) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
-    charge, pushed = planned_reports(config, len(config.vocabulary.words))
+    charge, pushed = planned_reports(config)
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
     sizes = [replace(pushed, what=SIZES)] if _tells_sizes(config) else []
     models = [Planned(train_local, "each", mechanism, config.rounds) for mechanism in (pushed, DOCUMENTS, *sizes)]
-    scores = [Planned(score, "sum", SCORE, config.rounds)] if evaluates(config) else []
+    scores = [Planned(score, "sum", SCORE, config.rounds)] if config.evaluates else []
     return [*plan_vocabulary(config.vocabulary), *reports, *models, *scores]
 
 
-def _task(config: FTMTerms, state: State, party: PartyId) -> Task:
-    return Task(state.words, as_asked(config, config.sweeps), state.composed.get(party), _tells_sizes(config))
+def _task(config: FTMSettings, state: State, party: PartyId) -> Task:
+    return Task(state.words, config.part(Training), state.composed.get(party), _tells_sizes(config))
 
 
-def _literal(config: FTMTerms) -> bool:
-    return config.mode == "paper" if config.literal_compose is None else config.literal_compose
+def _literal(config: FTMSettings) -> bool:
+    return config.mode == "paper" if config.paper.literal_compose is None else config.paper.literal_compose
 
 
-def _tells_sizes(config: FTMTerms) -> bool:
+def _tells_sizes(config: FTMSettings) -> bool:
     """The papers hide row totals, and nothing else: in their mode nobody learns them, and topics have no weights."""
     return config.mode != "paper"
 
@@ -201,7 +192,7 @@ def _sizes(models: dict[PartyId, LocalModel], part_of: Array) -> F64 | None:
     return np.bincount(part_of, np.concatenate(sizes)).astype(np.float64) if sizes else None
 
 
-def _alpha(config: FTMTerms, topics: int) -> F64:
+def _alpha(config: FTMSettings, topics: int) -> F64:
     return np.full(topics, config.alpha / topics)
 
 
@@ -210,7 +201,7 @@ def _check_topics(topics: int, words: int) -> None:
         raise ConfigError(f"topics = {topics}, but the agreed vocabulary has only {words} words: ask for fewer topics")
 
 
-def _result(config: FTMTerms, state: State) -> Trained:
+def _result(config: FTMSettings, state: State) -> Trained:
     assert state.topic_word is not None
     vocabulary = Vocabulary(state.words)
 

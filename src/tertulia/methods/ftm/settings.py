@@ -6,15 +6,38 @@ from typing import Literal
 
 from pydantic import Field
 
-from tertulia.methods.common.settings import Positive, PrivateSettings
+from tertulia.methods.common.settings import PARTY, Positive, PrivateSettings, Settings
+
+
+class FTMPaper(Settings):
+    """Details of the papers that only a reproduction needs."""
+
+    literal_compose: bool | None = Field(
+        None,
+        description="line 7 of Algorithm 4 as printed: a global topic serves nobody else even where it replaced "
+        "nothing; None: in mode `paper`",
+    )
 
 
 class FTMSettings(PrivateSettings):
     """Federated Topic Modelling."""
 
     name: Literal["ftm"] = "ftm"
-    rounds: Positive = 5
-    merge: Literal["one-to-one", "union-find"] | None = None  # None: one-to-one, in mode `paper` union-find
-    min_similarity: float | None = Field(default=None, gt=0, le=1)  # xi; None: calibrated, of union-find 0.3
-    top_words: Positive = 50  # L
-    literal_compose: bool | None = None  # Algorithm 4 line 7 as printed; None: in mode paper
+    rounds: Positive = Field(5, description="rounds of training at the parties, merging and composing")
+    merge: Literal["one-to-one", "union-find"] | None = Field(
+        None,
+        description="how topics merge: each with at most one of every other party, or, as in the papers, by chains of "
+        "similar ones; None: `one-to-one`, in mode `paper` `union-find`",
+    )
+    min_similarity: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="topics merge that are at least so similar (xi); None: found from the parties' topics, with "
+        "`union-find` 0.3",
+        json_schema_extra=PARTY,
+    )
+    top_words: Positive = Field(
+        50, description="words of a topic that count for its similarity (L)", json_schema_extra=PARTY
+    )
+    paper: FTMPaper = Field(FTMPaper(), description="details of the papers that only a reproduction needs")

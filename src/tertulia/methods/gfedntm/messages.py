@@ -89,7 +89,7 @@ class Known:
     """What is known of all parties' batches together (see `models.synchronised`)."""
 
     statistics: tuple[Array, ...]
-    adjoints: tuple[Array, ...]
+    slopes: tuple[Array, ...]  # mean slopes: the decoder's, then the encoder's
     documents: float
     attempt: int  # whose task this builds on
 

@@ -61,7 +61,6 @@ from tertulia.models.neural import synchronised
 from tertulia.models.neural.bags import Batch, Noise
 from tertulia.models.neural.convergence import MOST_EPOCHS
 from tertulia.models.neural.network import Network
-from tertulia.models.neural.synchronised import Shared
 from tertulia.models.neural.training import MOMENTUM
 
 NOBODY = 1e-12  # the weight of an empty batch: should all be empty, the mean is a step of zero
@@ -90,7 +89,7 @@ def sum_moments(party: Party, state: Any, ask: Task | Known) -> tuple[Memory, Su
     """Sums that make the next norm's statistics: the encoder's, then the decoder's."""
     memory, known = _remembered(state, ask)
     network, weights, batch, noise = _batch(party, memory)
-    values = synchronised.moments(network, weights, batch, noise, _shared(known))
+    values = synchronised.sum_moments(network, weights, batch, noise, known.statistics)
     return memory, Sums(party.release(values, STATISTICS), party.release(np.array(batch.size), DOCUMENTS))
 
 
@@ -99,7 +98,7 @@ def sum_slopes(party: Party, state: Any, ask: Known) -> tuple[Memory, Slopes]:
     """Sums that make the loss's slope in a norm's statistics: the decoder's, then the encoder's."""
     memory, known = _remembered(state, ask)
     network, weights, batch, noise = _batch(party, memory)
-    values = synchronised.adjoint(network, weights, batch, noise, _shared(known))
+    values = synchronised.slope_means(network, weights, batch, noise, known.statistics, known.slopes, known.documents)
     return memory, Slopes(party.release(values, STATISTICS))
 
 
@@ -155,15 +154,13 @@ def _batch(party: Party, memory: Memory) -> tuple[Network, Array, Batch, Noise]:
     return task.network, task.weights, batch, Noise(task.seed, task.step)
 
 
-def _shared(known: Known) -> Shared:
-    return Shared(known.documents, known.statistics, known.adjoints)
-
-
 def _gradient(party: Party, memory: Memory, known: Known) -> tuple[Array, Array, float, float]:
     """Gradient, statistics, loss and size of this party's mini-batch."""
     network, weights, batch, noise = _batch(party, memory)
     if network.normalisation == "sync":
-        flat, loss = synchronised.gradient(network, weights, batch, noise, _shared(known))
+        flat, loss = synchronised.gradient(
+            network, weights, batch, noise, known.statistics, known.slopes, known.documents
+        )
         statistics = np.zeros((2, 0), weights.dtype)  # the server has them already
     else:
         flat, loss, statistics = network.gradient(weights, batch, noise)
@@ -226,11 +223,11 @@ def _synchronised(fed: Attempt, task: Task) -> Known:
     known = _nothing_known(task.attempt)
     for ask in (task, None):
         sums = fed.sum(sum_moments, ask or known)
-        found = synchronised.statistics(sums.values, float(sums.documents))
+        found = synchronised.statistics_of(sums.values, float(sums.documents))
         known = Known((*known.statistics, found), (), float(sums.documents), task.attempt)
     for _ in range(2):
         slopes = fed.sum(sum_slopes, known).values
-        known = dataclasses.replace(known, adjoints=(*known.adjoints, slopes))
+        known = dataclasses.replace(known, slopes=(*known.slopes, slopes))
     return known
 
 

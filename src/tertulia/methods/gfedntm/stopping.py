@@ -21,8 +21,7 @@ from tertulia.methods.gfedntm.terms import (
     NeuralTerms,
     normalisation_of,
 )  # fmt: skip
-from tertulia.models.neural.network import LAYERS
-from tertulia.models.neural.synchronised import statistics
+from tertulia.models.neural.synchronised import statistics_of
 from tertulia.models.neural.validation import loss_under, validation_loss, validation_moments
 
 _NOBODY = 1e-12  # the weight of a party that has no validation document
@@ -70,9 +69,9 @@ def checked(fed: Federation, config: NeuralTerms, state: State) -> tuple[State, 
     """Ask for the validation loss, note it, and remember the weights if it is the least so far."""
     task, known = task_of(config, state), tuple[Array, ...]()
     if task.network.normalisation == "sync":
-        for _ in LAYERS:
+        for _ in task.network.features:
             sums = fed.sum(sum_validation, Check(task, known))
-            known = (*known, statistics(sums.values, float(sums.documents)))
+            known = (*known, statistics_of(sums.values, float(sums.documents)))
     loss = float(fed.mean(validate, Check(task, known)).loss)
     best = state.best
     if best is None or loss < best.loss:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
-from tertulia.methods.common.vocabulary import VocabularyTerms
+from tertulia.methods.common.settings import VocabularySettings
 from tertulia.methods.gfedntm.compression import Compression
 from tertulia.models.neural.network import Kind, Normalisation
 from tertulia.privacy.mechanisms import Clear, Public
@@ -54,7 +54,7 @@ class NeuralTerms(Protocol):
     compression: Compression
     keep: float
     checkpoint_every: int
-    vocabulary: VocabularyTerms
+    vocabulary: VocabularySettings
 
 
 def normalisation_of(config: NeuralTerms) -> Normalisation:

@@ -5,30 +5,19 @@ It is the server's own affair: it looks at the summed model and at public knowle
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from tertulia._arrays import F64
 from tertulia.corpus.relations import Relations, read_relations, similarities
 from tertulia.corpus.word_vectors import read_vectors
+from tertulia.methods.pctd.settings import PCTDSettings
 
 
-class ConsistencyTerms(Protocol):
-    """What a run's settings say of word relations."""
-
-    vectors: str | None
-    relations: str | None
-    neighbours: int
-    min_cosine: float
-    tau: float
-
-
-def known_relations(terms: ConsistencyTerms, words: tuple[str, ...]) -> Relations | None:
+def known_relations(config: PCTDSettings, words: tuple[str, ...]) -> Relations | None:
     """The relations of the vocabulary's words, if the settings name any."""
-    if terms.vectors is not None:
-        return similarities(read_vectors(terms.vectors, words), terms.neighbours, terms.min_cosine)  # (12)
-    return None if terms.relations is None else read_relations(terms.relations, words)
+    if config.vectors is not None:
+        return similarities(read_vectors(config.vectors, words), config.neighbours, config.min_cosine)  # (12)
+    return None if config.relations is None else read_relations(config.relations, words)
 
 
 def consistent(phi: F64, known: Relations | None, tau: float) -> F64:

@@ -14,21 +14,21 @@ from __future__ import annotations
 
 import hashlib
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tertulia._arrays import F64, Array
 from tertulia.corpus import Corpus, Vocabulary
-from tertulia.corpus.offsets import UnitKind
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
 from tertulia.kernels.pctd import em, unit_noise
 from tertulia.kernels.pctd.normals import normals
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import VocabularyTerms, agree, plan_vocabulary
-from tertulia.methods.pctd.consistency import ConsistencyTerms, consistent, known_relations
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.pctd.consistency import consistent, known_relations
+from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, Units
 from tertulia.models import Topics
 from tertulia.privacy.gaussian import sigma_for
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
@@ -37,35 +37,7 @@ from tertulia.privacy.unit_counts import HELD, NoisyUnits, other_levels, paper_c
 
 STATISTICS = "expected topic-word counts"
 NOISE = "noisy counts of words in units"
-
-
-class PCTDTerms(ConsistencyTerms, Protocol):
-    """What a run's settings say about the method."""
-
-    mode: Literal["clear", "paper"]
-    topics: int
-    rounds: int  # T
-    unit: UnitKind
-    unit_words: int  # n, of n-grams
-    alpha: float  # sum of the prior with which new documents are folded in
-    beta: float  # added to each expected count
-    sigma: float | None
-    epsilon: float | None  # instead of sigma
-    noise_on: Literal["all", "held"]  # words of a unit
-    delta: float
-    evaluate: bool
-    seed: int | None
-    vocabulary: VocabularyTerms
-
-
-@message
-class Noise:
-    """How noisy counts are to be; a party's own epsilon can only make them noisier."""
-
-    sigma: float
-    rounds: int
-    delta: float
-    held: bool  # only on the words that a unit holds
+SIGMA = 0.25  # the paper's
 
 
 @message
@@ -73,9 +45,8 @@ class Task:
     """What all parties get in a round."""
 
     words: tuple[str, ...]
-    unit: UnitKind
-    unit_words: int
-    noise: Noise | None
+    units: Units
+    noise: UnitNoise | None
     topic_word: Array  # [K, V] p(w|z)
 
 
@@ -116,7 +87,7 @@ def expect(party: Party, state: Shares | None, ask: Task) -> tuple[Shares, Stati
     """Algorithm 1, lines 5-10: responsibilities, the documents' own shares, and the statistic to push."""
     corpus = party.documents(Vocabulary(ask.words))
     K, V = ask.topic_word.shape
-    bounds = corpus.units(ask.unit, ask.unit_words)
+    bounds = corpus.units(ask.units.unit, ask.units.unit_words)
     found = em.semantic_units(corpus.words, corpus.documents, bounds, V)
     theta = np.full((corpus.n_documents, K), 1.0 / K) if state is None else state.theta
     log_phi = np.log(ask.topic_word.T)
@@ -130,13 +101,13 @@ def expect(party: Party, state: Shares | None, ask: Task) -> tuple[Shares, Stati
 
 
 def _under_noise(
-    party: Party, corpus: Corpus, found: em.SemanticUnits, log_phi: F64, theta: Array, noise: Noise
+    party: Party, corpus: Corpus, found: em.SemanticUnits, log_phi: F64, theta: Array, noise: UnitNoise
 ) -> Expected:
     """(4), (5) and (10), with noise of the party's key that belongs to this very question."""
     charge = _charge(noise, party.setting("epsilon", None), _question(log_phi, theta, found.bounds))
     randomness = party.randomise(corpus, charge)
     normal = partial(normals, NoiseStream(randomness.key).words)
-    draw = unit_noise.on_held_words if noise.held else unit_noise.on_all_words
+    draw = unit_noise.on_held_words if noise.paper.noise_on == "held" else unit_noise.on_all_words
     r, statistic = draw(found, log_phi, theta, charge.sigma, normal)
     return Expected(r, statistic, Derived(STATISTICS, parents=(randomness.release_id,)))
 
@@ -149,16 +120,24 @@ def _question(*arrays: Array) -> str:
     return digest.hexdigest()
 
 
-def _charge(noise: Noise, own_epsilon: float | None, question: str = "") -> NoisyUnits:
-    rounds, delta = noise.rounds, noise.delta
-    if noise.held:
+def _charge(noise: UnitNoise, own_epsilon: float | None, question: str = "") -> NoisyUnits:
+    """What a round's noise costs; a party's own epsilon can only make counts noisier."""
+    rounds, delta, sigma = noise.rounds, noise.delta, _sigma(noise)
+    if noise.paper.noise_on == "held":
         if own_epsilon is not None:
             raise ConfigError(f"this party's epsilon = {own_epsilon} cannot be kept: noise_on = 'held' keeps none")
-        claim = paper_claim(noise.sigma, rounds, delta)
-        return NoisyUnits(NOISE, sigma=noise.sigma, held=True, question=question, claimed=claim, assumptions=(HELD,))
-    sigma = noise.sigma if own_epsilon is None else max(noise.sigma, sigma_for(own_epsilon, delta, rounds))
+        claim = paper_claim(sigma, rounds, delta)
+        return NoisyUnits(NOISE, sigma=sigma, held=True, question=question, claimed=claim, assumptions=(HELD,))
+    if own_epsilon is not None:
+        sigma = max(sigma, sigma_for(own_epsilon, delta, rounds))
     claim, levels = paper_claim(sigma, rounds, delta), other_levels(sigma, rounds, delta)
     return NoisyUnits(NOISE, sigma=sigma, question=question, claimed=claim, assumptions=(levels,))
+
+
+def _sigma(noise: UnitNoise) -> float:
+    if noise.epsilon is not None:
+        return sigma_for(noise.epsilon, noise.delta, noise.rounds)
+    return SIGMA if noise.sigma is None else noise.sigma
 
 
 @step
@@ -169,7 +148,7 @@ def keep_shares(party: Party, state: Shares | None, ask: Nothing) -> tuple[Share
     return state, Nothing()
 
 
-def train(fed: Federation, config: PCTDTerms, state: State | None = None) -> Trained:
+def train(fed: Federation, config: PCTDSettings, state: State | None = None) -> Trained:
     """Algorithm 1."""
     if state is None:
         words = agree(fed, config.vocabulary).words
@@ -181,7 +160,7 @@ def train(fed: Federation, config: PCTDTerms, state: State | None = None) -> Tra
         phi, weights = maximise(M, config.beta)
         phi = consistent(phi, known, config.tau)
         scores: dict[str, Any] = {"topics": len(phi)}
-        if config.evaluate:
+        if config.evaluates:
             scores["perplexity"] = perplexity(fed, state.words, phi, _alpha(config))
         state = fed.commit(State(state.round + 1, state.words, phi, weights), **scores)
     fed.each(keep_shares, Nothing())
@@ -201,28 +180,22 @@ def maximise(M: F64, beta: float) -> tuple[F64, F64]:
     return counts / weights[:, None], weights
 
 
-def plan(config: PCTDTerms) -> list[Planned]:
+def plan(config: PCTDSettings) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
     noise = _noise(config)
     charges = [] if noise is None else [Planned(expect, "reports", _charge(noise, None), config.rounds)]
     way_out = Clear(STATISTICS) if noise is None else Derived(STATISTICS, parents=("reports",))
-    scores = [Planned(score, "sum", SCORE, config.rounds)] if config.evaluate else []
+    scores = [Planned(score, "sum", SCORE, config.rounds)] if config.evaluates else []
     pushed = Planned(expect, "sum", way_out, config.rounds)
     return [*plan_vocabulary(config.vocabulary), *charges, pushed, *scores]
 
 
-def _noise(config: PCTDTerms) -> Noise | None:
-    if config.mode == "clear":
-        return None
-    if config.epsilon is not None:
-        sigma = sigma_for(config.epsilon, config.delta, config.rounds)
-    else:
-        sigma = 0.25 if config.sigma is None else config.sigma
-    return Noise(sigma, config.rounds, config.delta, config.noise_on == "held")
+def _noise(config: PCTDSettings) -> UnitNoise | None:
+    return None if config.mode == "clear" else config.part(UnitNoise)
 
 
-def _task(config: PCTDTerms, state: State) -> Task:
-    return Task(state.words, config.unit, config.unit_words, _noise(config), state.topic_word)
+def _task(config: PCTDSettings, state: State) -> Task:
+    return Task(state.words, config.part(Units), _noise(config), state.topic_word)
 
 
 def _start(K: int, V: int, seed: int) -> F64:
@@ -230,5 +203,5 @@ def _start(K: int, V: int, seed: int) -> F64:
     return np.random.default_rng([seed, K, V]).dirichlet(np.ones(V), K)
 
 
-def _alpha(config: PCTDTerms) -> F64:
+def _alpha(config: PCTDSettings) -> F64:
     return np.full(config.topics, config.alpha / config.topics)

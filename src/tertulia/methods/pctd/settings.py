@@ -6,32 +6,52 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from tertulia.methods.common.settings import Positive, Settings, VocabularySettings
+from tertulia.federation.types import message
+from tertulia.methods.common.settings import (
+    Evaluated,
+    OverWords,
+    Positive,
+    Privacy,
+    Rounds,
+    Seeded,
+    Settings,
+    TopicPriors,
+)
 
 
-class PCTDSettings(Settings):
-    """Private and consistent topic discovery."""
+@message
+class PCTDPaper(Settings):
+    """Details of the paper that only a reproduction needs."""
 
-    name: Literal["pctd"] = "pctd"
-    mode: Literal["clear", "paper"] = "clear"
-    topics: Positive = 20
-    rounds: Positive = 35  # T: iterations of EM
-    unit: Literal["ngram", "sentence", "paragraph"] = "ngram"
-    unit_words: Positive = 3  # n, of n-grams
-    alpha: float = Field(default=5.0, gt=0)  # the sum of the prior with which new documents are folded in
-    beta: float = Field(default=0.01, gt=0)  # added to each expected count
-    sigma: float | None = Field(default=None, gt=0)  # of `paper`: the deviation of the noise; 0.25 if nothing is said
-    epsilon: float | None = Field(default=None, gt=0)  # of `paper`, instead of sigma: real, of one token, all rounds
-    delta: float = Field(default=1e-6, gt=0, lt=1)
-    noise_on: Literal["all", "held"] = "all"  # of `paper`: words of a unit; only those it holds: epsilon is infinite
-    vectors: str | None = None  # a file of word vectors
-    relations: str | None = None  # or of pairs of words
-    neighbours: Positive = 10  # the nearest words that a word is related to
-    min_cosine: float = Field(default=0.5, ge=0, le=1)  # if they are at least so similar
-    tau: float = Field(default=0.3, ge=0)  # how hard related words pull
-    evaluate: bool = True
-    seed: int | None = None  # of the first topics; None: the run's
-    vocabulary: VocabularySettings = VocabularySettings()
+    noise_on: Literal["all", "held"] = Field(
+        "all",
+        description="words of a unit whose counts get noise; `held`: only those that it holds, the other reading of "
+        "(4), whose epsilon is infinite",
+    )
+
+
+@message
+class Units(Settings):
+    """What has one topic."""
+
+    unit: Literal["ngram", "sentence", "paragraph"] = Field("ngram", description="what has one topic in a document")
+    unit_words: Positive = Field(3, description="words of an n-gram")
+
+
+@message
+class UnitNoise(Privacy, Rounds):
+    """How noisy the counts of words in units are."""
+
+    mode: Literal["clear", "paper"] = Field("clear", description="`clear`: no noise. `paper`: as published")
+    rounds: Positive = Field(35, description="iterations of EM (T)")
+    sigma: float | None = Field(
+        None, gt=0, description="standard deviation of the noise, for mode `paper`; None: 0.25, unless epsilon is given"
+    )
+    epsilon: float | None = Field(
+        None, gt=0, description="instead of sigma: the real privacy parameter of one token, over all rounds"
+    )
+    delta: float = Field(1e-6, gt=0, lt=1, description="the other privacy parameter, for which epsilon holds")
+    paper: PCTDPaper = Field(PCTDPaper(), description="details of the paper that only a reproduction needs")
 
     @field_validator("mode", mode="before")
     @classmethod
@@ -45,13 +65,28 @@ class PCTDSettings(Settings):
         return value
 
     @model_validator(mode="after")
-    def _settings_that_exclude_each_other(self) -> PCTDSettings:
+    def _epsilon_with_noise(self) -> UnitNoise:
         if self.sigma is not None and self.epsilon is not None:
             raise ValueError("sigma and epsilon both say how much noise there is: give one of them")
         if self.mode == "clear" and (self.sigma is not None or self.epsilon is not None):
             raise ValueError("sigma and epsilon go with mode 'paper': in mode 'clear' there is no noise")
-        if self.noise_on == "held" and (self.mode == "clear" or self.epsilon is not None):
-            raise ValueError("noise_on = 'held' goes with mode 'paper' and a sigma: it keeps no epsilon")
+        if self.paper.noise_on == "held" and (self.mode == "clear" or self.epsilon is not None):
+            raise ValueError("paper.noise_on = 'held' goes with mode 'paper' and a sigma: it keeps no epsilon")
+        return self
+
+
+class PCTDSettings(OverWords, Seeded, Evaluated, UnitNoise, Units, TopicPriors):
+    """Private and consistent topic discovery."""
+
+    name: Literal["pctd"] = "pctd"
+    vectors: str | None = Field(None, description="a file of word vectors, by which words are related")
+    relations: str | None = Field(None, description="or a file of pairs of related words")
+    neighbours: Positive = Field(10, description="nearest words that a word is related to, with `vectors`")
+    min_cosine: float = Field(0.5, ge=0, le=1, description="if they are at least so similar")
+    tau: float = Field(0.3, ge=0, description="how hard related words pull each other up; 0: not at all")
+
+    @model_validator(mode="after")
+    def _one_source_of_relations(self) -> PCTDSettings:
         if self.vectors is not None and self.relations is not None:
             raise ValueError("vectors and relations both say how words relate: give one of them")
         return self

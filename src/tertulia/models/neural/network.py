@@ -5,9 +5,9 @@ Methods see neural models through this file, so that they speak of arrays, as al
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
+from types import ModuleType
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -21,17 +21,16 @@ try:
 except ModuleNotFoundError as error:
     raise InputError("neural topic models need torch: pip install 'tertulia[neural]'") from error
 
-from torch import Tensor
 from torch.nn import functional
 
 from tertulia.models.neural import backprop, combinedtm, prodlda, zeroshottm
-from tertulia.models.neural.backprop import Value
-from tertulia.models.neural.prodlda import EPS, Inputs, Sizes, Weights
-from tertulia.models.neural.sparse import Rows
+from tertulia.models.neural.backprop import EncoderPass, Value
+from tertulia.models.neural.norms import EPS, BatchNorm, Known, LayerNorm
+from tertulia.models.neural.prodlda import Inputs, Sizes, Weights
+from tertulia.models.neural.sparse import Rows, Slopes
 
 Kind = Literal["prodlda", "combinedtm", "zeroshottm"]
 Normalisation = Literal["batch", "sync", "layer"]
-LAYERS = ("encoder", "decoder")  # where statistics are taken, in the order of the forward pass
 _BATCH = 1024  # documents whose shares are inferred together
 _MODELS = {"prodlda": prodlda, "combinedtm": combinedtm, "zeroshottm": zeroshottm}
 
@@ -59,9 +58,14 @@ class Network:
         return torch.float64 if self.precision == "float64" else torch.float32
 
     @property
+    def model(self) -> ModuleType:
+        """What of the network is this model's own: its first layer."""
+        return _MODELS[self.kind]
+
+    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The weights by name, in the order in which they stand in the flat array."""
-        shapes: dict[str, tuple[int, ...]] = _MODELS[self.kind].shapes(self.sizes)
+        shapes: dict[str, tuple[int, ...]] = self.model.shapes(self.sizes)
         return shapes
 
     @property
@@ -95,36 +99,17 @@ class Network:
         """A batch as the network reads it."""
         return Inputs.of(batch, self.sizes, noise, self.dtype)
 
-    def encode(self, weights: Weights, inputs: Inputs) -> Tensor:
-        """The encoder up to its norm."""
-        return prodlda.encode(weights, inputs, _MODELS[self.kind].first_layer(weights, inputs))
-
-    def losses(self, weights: Weights, inputs: Inputs, norm: Callable[[int, Tensor], Tensor]) -> Tensor:
-        """The negative evidence bound of each document, [B], under norms that look at one document at a time."""
-        theta, kl = prodlda.sample(weights, inputs, norm(0, self.encode(weights, inputs)), self.sizes)
-        return kl + prodlda.score(norm(1, theta @ weights["beta"]), inputs)
-
     def value(self, weights: Weights, inputs: Inputs) -> Value:
-        """The summed loss of a batch, its gradient, and the batch's statistics, by which it is normalised.
-
-        LayerNorm has none.
-        """
-        if self.normalisation != "layer":
-            return backprop.value(_MODELS[self.kind], weights, inputs, self.sizes)
-        for weight in weights.values():
-            weight.requires_grad_()
-        loss = self.losses(weights, inputs, layer_norm).sum()
-        slopes = torch.autograd.grad(loss, list(weights.values()))
-        return Value(loss.item(), self.resting(), {name: g.numpy() for name, g in zip(weights, slopes, strict=True)})
+        """The summed loss of a batch, its gradient, and the batch's own statistics, by which it is normalised."""
+        return backprop.value(self.model, weights, inputs, self.sizes, self.normalisation == "layer")
 
     def gradient(self, flat: Array, batch: Batch, noise: Noise) -> Gradient:
         """The gradient of a batch's mean loss with the batch's own statistics."""
         if batch.size < self.least:
             return Gradient(np.zeros_like(flat), 0.0, self.resting())
         found = self.value(self.tensors(flat), self.inputs(batch, noise))
-        parts = (g.spread(self.sizes.words) if isinstance(g, Rows) else g for g in found.slopes.values())
-        flat = np.concatenate([part.reshape(-1) for part in parts]) / flat.dtype.type(batch.size)
-        return Gradient(flat, found.loss / batch.size, found.statistics)
+        statistics = self.resting() if found.statistics is None else found.statistics
+        return Gradient(flatten(self, found.slopes, batch.size), found.loss / batch.size, statistics)
 
     @property
     def least(self) -> int:
@@ -134,15 +119,20 @@ class Network:
     def topic_word(self, flat: Array, statistics: Array) -> F64:
         """Read the topics out through the decoder's norm: softmax(norm(beta)), [K, V]."""
         beta = torch.from_numpy(self.named(flat)["beta"]).double()
-        return torch.softmax(self._inference_norm(statistics)(1, beta), dim=1).numpy()
+        mean, variance = torch.from_numpy(self.split(statistics)[1]).double()
+        if self.normalisation == "layer":
+            normed = functional.layer_norm(beta, beta.shape[1:], eps=EPS)
+        else:
+            normed = (beta - mean) * torch.rsqrt(variance + EPS)
+        return torch.softmax(normed, dim=1).numpy()
 
+    @torch.no_grad()
     def theta(self, flat: Array, statistics: Array, batch: Batch) -> F32 | F64:
         """Infer topic shares [B, K]: the softmax of the Gaussian's mean."""
-        with torch.inference_mode():
-            weights = {name: torch.from_numpy(part) for name, part in self.named(flat).items()}
-            raw = self.encode(weights, self.inputs(batch, None))
-            mean, _ = self._inference_norm(statistics)(0, raw).chunk(2, dim=1)
-            theta: F32 | F64 = torch.softmax(mean, dim=1).numpy()
+        raw = EncoderPass(self.model, self.tensors(flat), self.inputs(batch, None)).raw
+        known = Known(self.split(statistics)[0], 0.0)
+        norm = LayerNorm(raw) if self.normalisation == "layer" else BatchNorm(raw, known)
+        theta: F32 | F64 = torch.softmax(torch.from_numpy(norm.normed[:, : self.sizes.topics]), dim=1).numpy()
         return theta
 
     def theta_of(self, flat: Array, statistics: Array, bags: Bags) -> F64:
@@ -164,31 +154,14 @@ class Network:
         mean, _ = prodlda.prior_of(self.tensors(flat), self.sizes, torch.zeros((), dtype=self.dtype))
         return torch.softmax(mean.double(), dim=0).numpy()
 
-    def _inference_norm(self, statistics: Array) -> Callable[[int, Tensor], Tensor]:
-        return layer_norm if self.normalisation == "layer" else given_norm(self.split(statistics))
-
-    def split(self, statistics: Array | Tensor) -> list[Tensor]:
-        """Statistics of both norms as one [2, F] tensor each."""
-        whole, first = torch.as_tensor(statistics, dtype=self.dtype), self.features[0]
-        return [whole[:, :first], whole[:, first:]]
+    def split(self, statistics: Array) -> list[Array]:
+        """Statistics of the two norms as one [2, F] array each."""
+        return [np.ascontiguousarray(part, self.precision) for part in np.split(statistics, self.features[:1], axis=1)]
 
 
-def layer_norm(layer: int, raw: Tensor) -> Tensor:
-    """Normalise each document by itself."""
-    return functional.layer_norm(raw, raw.shape[1:], eps=EPS)
-
-
-def given_norm(statistics: list[Tensor]) -> Callable[[int, Tensor], Tensor]:
-    """Normalise by given means and variances."""
-
-    def norm(layer: int, raw: Tensor) -> Tensor:
-        mean, variance = statistics[layer].to(raw.dtype)
-        normalised: Tensor = (raw - mean) * torch.rsqrt(variance + EPS)
-        return normalised
-
-    return norm
-
-
-def flattened(gradients: tuple[Tensor, ...]) -> Array:
-    """Gradients as one array."""
-    return torch.cat([g.reshape(-1) for g in gradients]).numpy()
+def flatten(network: Network, slopes: Slopes, documents: int) -> Array:
+    """A gradient by name as one flat array, divided by so many documents."""
+    parts = (slopes[name] for name in network.shapes)
+    whole = (part.whole(network.sizes.words) if isinstance(part, Rows) else part for part in parts)
+    flat: Array = np.concatenate([part.reshape(-1) for part in whole])
+    return flat / flat.dtype.type(documents)

@@ -1,11 +1,15 @@
 """ProdLDA: a variational autoencoder whose decoder is a product of experts.
 
 Srivastava and Sutton 2017, "Autoencoding Variational Inference for Topic Models" (ICLR); sizes and optimiser are those
-of Bianchi et al.'s contextualized topic models. Weights are a dict of tensors and every function is pure: what a
-party computes depends on weights and batch alone. An encoder reads a bag of words into a Gaussian over topics, whose
-softmax is theta; words are drawn from softmax(norm(theta beta)). Both `norm`s are without scale and shift.
+of Bianchi et al.'s contextualized topic models. An encoder reads a bag of words into a Gaussian over topics, whose
+softmax is theta; words are drawn from softmax(norm(theta beta)). Both norms are without scale and shift.
 
-    encode -> norm -> mix -> norm -> score
+    h = softplus(W h + b), for each hidden layer; the first reads the bag of words
+    mean, log_variance = norm(head h)
+    theta = softmax(mean + exp(log_variance / 2) normal)
+    loss = KL(N(mean, variance) || prior) - log likelihood of the words under softmax(norm(theta beta))
+
+This file says which weights there are and how they start; `backprop` computes loss and gradient.
 """
 
 from __future__ import annotations
@@ -18,15 +22,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from tertulia._arrays import F64
-from tertulia.kernels.neural.gaussian import MOST_LOG_VARIANCE
 from tertulia.models.neural.bags import Batch, Noise
 from tertulia.models.neural.sparse import Bow, Slopes
 
 Weights = dict[str, Tensor]
-EPS = 1e-5  # of the norms
 
 
 class Sizes(NamedTuple):
@@ -97,31 +98,6 @@ def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> Slopes:
     return {"words": inputs.bow.times_slopes(slopes)}
 
 
-def encode(weights: Weights, inputs: Inputs, first: Tensor) -> Tensor:
-    """Mean and log variance of the Gaussian over topics, before their norm: [B, 2K]."""
-    h = _softplus(first + weights["bias0"])
-    for i in range(1, sum(name.startswith("bias") for name in weights)):
-        h = _softplus(torch.addmm(weights[f"bias{i}"], h, weights[f"hidden{i}"]))
-    if inputs.keep_hidden is not None:
-        h = h * inputs.keep_hidden
-    raw = h @ weights["head"]
-    return raw + weights["head_bias"] if "head_bias" in weights else raw
-
-
-def _softplus(x: Tensor) -> Tensor:
-    return functional.softplus(x, threshold=40.0)  # above it torch says x; from its default, 20, float64 can tell that
-
-
-def sample(weights: Weights, inputs: Inputs, gaussian: Tensor, sizes: Sizes) -> tuple[Tensor, Tensor]:
-    """Theta of each document, [B, K], and the divergence of its Gaussian from the prior, [B]."""
-    mean, log_variance = gaussian.chunk(2, dim=1)
-    log_variance = log_variance.clamp(max=MOST_LOG_VARIANCE)  # see there
-    theta = torch.softmax(mean + torch.exp(0.5 * log_variance) * inputs.normal, dim=1)
-    if inputs.keep_theta is not None:
-        theta = theta * inputs.keep_theta
-    return theta, divergence(mean, log_variance, *prior_of(weights, sizes, gaussian))
-
-
 def prior_of(weights: Weights, sizes: Sizes, like: Tensor) -> tuple[Tensor, Tensor]:
     """The prior's mean and log variance, learned or fixed."""
     mean, log_variance = _fixed_prior(sizes.topics, sizes.alpha, like.dtype)
@@ -144,19 +120,6 @@ def laplace_prior(alpha: F64) -> tuple[F64, F64]:
     mean = np.log(alpha) - np.log(alpha).mean()
     variance = (1.0 / alpha) * (1.0 - 2.0 / K) + (1.0 / alpha).sum() / K**2
     return mean, variance
-
-
-def divergence(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor) -> Tensor:
-    """KL(N(mean, variance) || N(prior)) of each document, [B]."""
-    inverse = torch.exp(-prior_log_variance)
-    terms = (log_variance.exp() + (mean - prior_mean) ** 2) * inverse - 1.0 + prior_log_variance - log_variance
-    return 0.5 * terms.sum(dim=1)
-
-
-def score(logits: Tensor, inputs: Inputs) -> Tensor:
-    """The negative log likelihood of each document's words, [B]."""
-    tokens = torch.from_numpy(inputs.bow.tokens)
-    return tokens * torch.logsumexp(logits, dim=1) - inputs.bow.row_dots(logits)
 
 
 def start(names: dict[str, tuple[int, ...]], sizes: Sizes, seed: int) -> dict[str, F64]:

@@ -1,22 +1,20 @@
-"""A batch of bags of words, and the two layers that are as wide as the vocabulary.
+"""A batch of bags of words, times the first layer's weights.
 
-The first is computed for the words that a batch holds, a third of all or fewer, and so is its gradient; the second
-makes its loss and gradient in one go: three matrix products, and two passes over batch x vocabulary between them.
+Product and gradient are computed for the words that a batch holds, a third of all or fewer.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from tertulia._arrays import I64, Array
-from tertulia.kernels.core.vectors import padded
-from tertulia.kernels.neural import bag_products, experts
+from tertulia.kernels.neural import bag_products
 from tertulia.models.neural.bags import Batch
 
 
@@ -26,11 +24,11 @@ class Rows(NamedTuple):
     places: I64  # [U] ascending
     values: Array  # [U, H]
 
-    def spread(self, height: int) -> Array:
+    def whole(self, height: int) -> Array:
         """The whole matrix."""
-        whole = np.zeros((height, self.values.shape[1]), self.values.dtype)
-        whole[self.places] = self.values
-        return whole
+        matrix = np.zeros((height, self.values.shape[1]), self.values.dtype)
+        matrix[self.places] = self.values
+        return matrix
 
 
 Slopes = dict[str, Array | Rows]  # a gradient, by weight
@@ -66,11 +64,6 @@ class Bow:
         return len(self.offsets) - 1
 
     @cached_property
-    def rows(self) -> I64:
-        """The document of each word, [N]."""
-        return np.repeat(np.arange(self.size), np.diff(self.offsets))
-
-    @cached_property
     def tokens(self) -> Array:
         """The number of tokens of each document, [B]."""
         return bag_products.tokens(self.counts, self.offsets)
@@ -82,12 +75,6 @@ class Bow:
 
     def times(self, weight: Tensor) -> Tensor:
         """Multiply the bags with a [V, H] weight: [B, H]."""
-        if not weight.requires_grad:
-            return self._times(weight)
-        product: Tensor = _Times.apply(weight, self)  # type: ignore[no-untyped-call]
-        return product
-
-    def _times(self, weight: Tensor) -> Tensor:
         return torch.from_numpy(bag_products.times(self.words, self.counts, self.offsets, weight.numpy()))
 
     def times_slopes(self, slopes: Tensor) -> Rows:
@@ -95,49 +82,3 @@ class Bow:
         index = self.by_word
         values = bag_products.times_slopes(index.starts, index.holders, index.counts, slopes.contiguous().numpy())
         return Rows(index.words, values)
-
-    def row_dots(self, logits: Tensor) -> Tensor:
-        """The sum of each document's [B, V] logits over its own tokens, [B]."""
-        rows = torch.from_numpy(self.rows)
-        own = torch.from_numpy(self.counts) * logits[rows, torch.from_numpy(self.words)]
-        return torch.zeros(self.size, dtype=own.dtype).index_add(0, rows, own)
-
-
-class _Times(torch.autograd.Function):
-    """Bags times weight."""
-
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, bow: Bow) -> Tensor:
-        ctx.bow = bow
-        return bow._times(weight)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        bow: Bow = ctx.bow
-        return torch.from_numpy(bow.times_slopes(gradients[0]).spread(bow.V)), None
-
-
-class Decoded(NamedTuple):
-    """What the decoder makes of a batch with the batch's own statistics."""
-
-    loss: float  # the negative log likelihood of all words
-    mean: Array  # [V] of theta beta
-    variance: Array  # [V]
-    theta: Array  # [B, K] the gradient by theta
-    beta: Array  # [K, V] the one by beta
-
-
-def decode(theta: Array, beta: Tensor, bow: Bow, eps: float) -> Decoded:
-    """Score a batch's words under softmax(BatchNorm(theta beta)).
-
-    With theta centred, so is its product with beta: BatchNorm only scales it.
-    """
-    B = len(theta)
-    centred = torch.from_numpy(experts.centred(theta, padded(B + 1)))
-    product = beta.T @ centred  # [V, B], and the mean
-    logits, index = product.numpy(), bow.by_word
-    mean, variance, scale, shifts, totals = experts.normalise(logits, B, eps)
-    loss, rates = experts.score(logits, shifts, totals, bow.tokens, index)
-    experts.slopes(logits, shifts, rates, index, B, scale)  # all 0 beyond the last document
-    by_theta = experts.centred_slopes((beta @ product).numpy(), B)
-    return Decoded(loss, mean, variance, by_theta, (centred @ product.T).numpy())

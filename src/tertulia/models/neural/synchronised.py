@@ -1,101 +1,100 @@
-"""BatchNorm whose statistics are everybody's, in five steps that each recompute the forward pass.
+"""BatchNorm whose statistics are everybody's, in five questions that each repeat the forward pass.
 
-A batch is spread over parties. The total loss L depends on the weights directly, and through the statistics s1 of the
-encoder and s2 of the decoder, which are sums over all parties. By the chain rule a party's part of the gradient is that
-of its own loss with s1 and s2 held fixed, plus that of (dL/ds) s, in which dL/ds is again a sum over parties:
+A batch is spread over parties. The statistics s1 of the encoder and s2 of the decoder are sums over all documents, and
+so are the two means of slopes by which BatchNorm's gradient goes through them (`kernels.neural.norms`), m2 and m1:
 
-    moments(0)  ->  s1          moments(1)  ->  s2
-    adjoint(1)  ->  dL/ds2      adjoint(0)  ->  dL/ds1      gradient  ->  dL/dW
+    sum_moments  ->  s1          sum_moments  ->  s2
+    slope_means  ->  m2          slope_means  ->  m1          gradient  ->  dL/dW
 
-So nothing but sums needs to cross, and no party keeps a graph between two steps.
+So nothing but sums needs to cross, and no party keeps anything between two questions.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import torch
-from torch import Tensor
 
 from tertulia._arrays import Array
-from tertulia.models.neural import prodlda
+from tertulia.models.neural.backprop import EncoderPass, ThetaDraw
 from tertulia.models.neural.bags import Batch, Noise
-from tertulia.models.neural.network import Network, flattened, given_norm
+from tertulia.models.neural.decoder import BatchNormDecoder
+from tertulia.models.neural.network import Network, flatten
+from tertulia.models.neural.norms import BatchNorm, Known
 
 
-class Shared(NamedTuple):
-    """What is known of all parties' batches together."""
+class _Forward:
+    """A forward pass up to the decoder's norm, under the encoder's shared statistics."""
 
-    documents: float  # n
-    statistics: tuple[Array, ...]  # [2, F] mean and variance of each norm that is known so far
-    adjoints: tuple[Array, ...] = ()  # [2, F] dL/ds, decoder first
+    def __init__(self, network: Network, flat: Array, batch: Batch, noise: Noise, statistics: Array, n: float) -> None:
+        weights, inputs = network.tensors(flat), network.inputs(batch, noise)
+        self.beta, self.bow, self.documents = weights["beta"], inputs.bow, n
+        self.encoder = EncoderPass(network.model, weights, inputs)
+        self.norm = BatchNorm(self.encoder.raw, Known(statistics.astype(network.precision), n))
+        self.draw = ThetaDraw(weights, inputs, network.sizes, self.norm.normed)
+        self.theta, self.kl = self.draw.drawn.theta, self.draw.drawn.kl
 
-
-class _Pass(NamedTuple):
-    """A forward pass as far as statistics are known."""
-
-    raw: list[Tensor]  # what enters each norm
-    statistics: list[Tensor]
-    loss: Tensor | None
-
-
-def _forward(network: Network, weights: prodlda.Weights, batch: Batch, noise: Noise, shared: Shared) -> _Pass:
-    inputs = network.inputs(batch, noise)
-    known = [torch.as_tensor(s, dtype=network.dtype).requires_grad_() for s in shared.statistics]
-    norm = given_norm(known)
-    raw = [network.encode(weights, inputs)]
-    if len(known) < 1:
-        return _Pass(raw, known, None)
-    theta, kl = prodlda.sample(weights, inputs, norm(0, raw[0]), network.sizes)
-    raw.append(theta @ weights["beta"])
-    if len(known) < 2:
-        return _Pass(raw, known, None)
-    return _Pass(raw, known, (kl + prodlda.score(norm(1, raw[1]), inputs)).sum())
+    def decode(self, statistics: Array) -> BatchNormDecoder:
+        """Score the words under the decoder's shared statistics."""
+        known = Known(statistics.astype(self.theta.dtype), self.documents)
+        return BatchNormDecoder(self.theta, self.beta, self.bow, known)
 
 
-def moments(network: Network, flat: Array, batch: Batch, noise: Noise, shared: Shared) -> Array:
+@torch.no_grad()
+def sum_moments(network: Network, flat: Array, batch: Batch, noise: Noise, statistics: tuple[Array, ...]) -> Array:
     """Sums and sums of squares of what enters the first norm whose statistics are not known: [2, F], in float64."""
     if batch.size == 0:
-        return np.zeros((2, network.features[len(shared.statistics)]))
-    with torch.no_grad():
-        raw = _forward(network, network.tensors(flat), batch, noise, shared).raw[-1].double()
-    return torch.stack((raw.sum(dim=0), raw.square().sum(dim=0))).numpy()
+        return np.zeros((2, network.features[len(statistics)]))
+    if not statistics:
+        raw = EncoderPass(network.model, network.tensors(flat), network.inputs(batch, noise)).raw.astype(np.float64)
+        return np.stack((raw.sum(axis=0), (raw**2).sum(axis=0)))
+    forward = _Forward(network, flat, batch, noise, statistics[0], 0.0)
+    theta, beta = torch.from_numpy(forward.theta).double(), forward.beta.double()
+    squares = ((theta.T @ theta) @ beta).mul_(beta).sum(dim=0)  # of theta beta: K x K numbers tell all about theta
+    return torch.stack((theta.sum(dim=0) @ beta, squares)).numpy()
 
 
-def statistics(sums: Array, documents: float) -> Array:
+def statistics_of(sums: Array, documents: float) -> Array:
     """Mean and variance [2, F] from everybody's moments."""
     mean, square = sums / max(documents, 1.0)
     return np.stack((mean, np.maximum(square - mean**2, 0.0)))
 
 
-def adjoint(network: Network, flat: Array, batch: Batch, noise: Noise, shared: Shared) -> Array:
-    """A party's part of dL/ds, [2, F]: of the decoder's statistics, then of the encoder's."""
-    layer = 1 - len(shared.adjoints)
+@torch.no_grad()
+def slope_means(
+    network: Network, flat: Array, batch: Batch, noise: Noise, statistics: tuple[Array, ...], means: tuple[Array, ...],
+    documents: float,
+) -> Array:  # fmt: skip
+    """A party's part of the mean slopes [2, F] over everybody's documents: of the decoder, then of the encoder."""
     if batch.size == 0:
-        return np.zeros((2, network.features[layer]))
-    found = _forward(network, network.tensors(flat), batch, noise, shared)
-    (part,) = torch.autograd.grad(_objective(found, shared), found.statistics[layer])
-    return part.double().numpy()
+        return np.zeros((2, network.features[1 - len(means)]))
+    forward = _Forward(network, flat, batch, noise, statistics[0], documents)
+    decoder = forward.decode(statistics[1])
+    if not means:
+        return decoder.slope_means(documents).astype(np.float64)
+    by_theta, _ = decoder.back(means[0].astype(network.precision))
+    slopes, _ = forward.draw.back(by_theta)
+    return forward.norm.slope_means(slopes, documents).astype(np.float64)
 
 
-def gradient(network: Network, flat: Array, batch: Batch, noise: Noise, shared: Shared) -> tuple[Array, float]:
+@torch.no_grad()
+def gradient(
+    network: Network, flat: Array, batch: Batch, noise: Noise, statistics: tuple[Array, ...], means: tuple[Array, ...],
+    documents: float,
+) -> tuple[Array, float]:  # fmt: skip
     """A party's gradient and loss, both divided by its own documents."""
     if batch.size == 0:
         return np.zeros_like(flat), 0.0
-    weights = {name: weight.requires_grad_() for name, weight in network.tensors(flat).items()}
-    found = _forward(network, weights, batch, noise, shared)
-    assert found.loss is not None
-    parts = torch.autograd.grad(_objective(found, shared) / batch.size, list(weights.values()))
-    return flattened(parts), found.loss.item() / batch.size
+    forward = _Forward(network, flat, batch, noise, statistics[0], documents)
+    decoder = forward.decode(statistics[1])
+    by_theta, by_beta = decoder.back(means[0].astype(network.precision))
+    slopes, by_prior = forward.draw.back(by_theta)
+    forward.norm.back(slopes, means[1].astype(network.precision))
+    found = {"beta": by_beta, **by_prior, **forward.encoder.back(slopes)}
+    return flatten(network, found, batch.size), (forward.kl + decoder.loss) / batch.size
 
 
-def _objective(found: _Pass, shared: Shared) -> Tensor:
-    """The loss, and for each norm whose dL/ds is known the part of the loss that goes through its statistics."""
-    assert found.loss is not None
-    total = found.loss
-    for layer, given in zip((1, 0), shared.adjoints, strict=False):
-        raw, mean = found.raw[layer], found.statistics[layer].detach()[0]
-        slope = torch.as_tensor(given, dtype=raw.dtype) / shared.documents
-        total = total + (slope[0] * raw.sum(dim=0)).sum() + (slope[1] * (raw - mean).square().sum(dim=0)).sum()
-    return total
+@torch.no_grad()
+def loss(network: Network, flat: Array, batch: Batch, noise: Noise, statistics: tuple[Array, ...], n: float) -> float:
+    """The summed loss of a batch under both norms' statistics over n documents."""
+    forward = _Forward(network, flat, batch, noise, statistics[0], n)
+    return forward.kl + forward.decode(statistics[1]).loss

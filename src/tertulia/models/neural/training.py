@@ -46,7 +46,8 @@ def train(
         optimiser.ready(inputs.bow.by_word.words)
         loss, statistics, slopes = network.value(weights, inputs)
         optimiser.step(slopes, 1.0 / batch.size)
-        running += MOMENTUM * (statistics - running)
+        if statistics is not None:
+            running += MOMENTUM * (statistics - running)
         total, documents = total + loss, documents + batch.size
     optimiser.finish()
     if not np.isfinite(total):

@@ -12,14 +12,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from tertulia._arrays import Array
-from tertulia.models.neural import synchronised
+from tertulia.models.neural import backprop, synchronised
 from tertulia.models.neural.bags import Bags, Batch, Noise, Schedule
 from tertulia.models.neural.convergence import MOST_EPOCHS, stalled
-from tertulia.models.neural.network import LAYERS, Network, given_norm, layer_norm
-from tertulia.models.neural.synchronised import Shared
+from tertulia.models.neural.network import Network
 from tertulia.models.neural.training import Progress, train
 
 _BATCH = 256
@@ -39,28 +37,29 @@ def validation_loss(network: Network, flat: Array, bags: Bags, seed: int) -> flo
     """The mean training loss of documents on which nobody trained."""
     known: tuple[Array, ...] = ()
     if network.normalisation != "layer":
-        for _ in LAYERS:
+        for _ in network.features:
             sums = validation_moments(network, flat, bags, seed, known)
-            known = (*known, synchronised.statistics(sums, bags.n_documents))
+            known = (*known, synchronised.statistics_of(sums, bags.n_documents))
     return loss_under(network, flat, bags, seed, known)
 
 
 def validation_moments(network: Network, flat: Array, bags: Bags, seed: int, known: tuple[Array, ...]) -> Array:
     """Sums and sums of squares [2, F] of what enters the first norm whose statistics are not known; parties' add up."""
-    noise, shared, total = Noise(seed, _STEP), Shared(0.0, known), np.zeros((2, network.features[len(known)]))
+    noise, total = Noise(seed, _STEP), np.zeros((2, network.features[len(known)]))
     for batch in _batches(bags):
-        total += synchronised.moments(network, flat, batch, noise, shared)
+        total += synchronised.sum_moments(network, flat, batch, noise, known)
     return total
 
 
 def loss_under(network: Network, flat: Array, bags: Bags, seed: int, known: tuple[Array, ...]) -> float:
     """The mean loss of validation documents under given statistics of both norms; LayerNorm needs none."""
-    norm = given_norm([torch.as_tensor(s, dtype=network.dtype) for s in known]) if known else layer_norm
-    total = 0.0
-    with torch.inference_mode():
-        weights = {name: torch.from_numpy(part) for name, part in network.named(flat).items()}
-        for batch in _batches(bags):
-            total += float(network.losses(weights, network.inputs(batch, Noise(seed, _STEP)), norm).sum())
+    noise, weights, total = Noise(seed, _STEP), network.tensors(flat), 0.0
+    for batch in _batches(bags):
+        if known:  # over any number of documents: others' are not known here
+            total += synchronised.loss(network, flat, batch, noise, known, np.inf)
+        else:
+            inputs = network.inputs(batch, noise)
+            total += backprop.layer_norm_loss(network.model, weights, inputs, network.sizes)
     return total / max(1, bags.n_documents)
 
 

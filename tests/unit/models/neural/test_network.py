@@ -7,17 +7,16 @@ import sys
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional
 
 import tertulia as tt
+from benchmarks.neural import autograd
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.models.neural import synchronised
 from tertulia.models.neural.bags import Bags, Batch, Noise, Schedule, document_key
 from tertulia.models.neural.network import Network
-from tertulia.models.neural.prodlda import EPS, Sizes, divergence, laplace_prior
-from tertulia.models.neural.sparse import Rows
-from tertulia.models.neural.synchronised import Shared
+from tertulia.models.neural.prodlda import Sizes, laplace_prior
 from tertulia.models.neural.training import Progress, train
+from tertulia.models.neural.validation import validation_loss
 
 torch.set_num_threads(1)
 KINDS = ["prodlda", "combinedtm", "zeroshottm"]
@@ -35,10 +34,6 @@ def bags():
 def network(kind, normalisation="batch", literal=False, precision="float64", **sizes):
     made = Sizes(V, K, E, (7, 5), literal_adapter=literal, shifts=normalisation == "layer", **sizes)
     return Network(kind, made, normalisation, precision)
-
-
-def batch_norm(layer, raw):
-    return functional.batch_norm(raw, None, None, training=True, eps=EPS)
 
 
 @pytest.mark.parametrize("normalisation", ["batch", "layer"])
@@ -59,19 +54,15 @@ def test_gradients_are_those_of_finite_differences(kind, literal, normalisation,
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.2])
+@pytest.mark.parametrize("normalisation", ["batch", "layer"])
 @pytest.mark.parametrize(("kind", "literal"), [(k, False) for k in KINDS] + [("combinedtm", True)])
-def test_gradients_by_hand_are_those_of_autograd(kind, literal, dropout, bags):
-    net = network(kind, literal=literal, dropout=dropout)
-    inputs = net.inputs(bags.select(np.arange(20)), Noise(1, 2))
-    found = net.value(net.tensors(net.start(3)), inputs)
-    weights = {name: weight.requires_grad_() for name, weight in net.tensors(net.start(3)).items()}
-
-    loss = net.losses(weights, inputs, batch_norm).sum()
-    assert found.loss == pytest.approx(loss.item(), rel=1e-13)
-    for name, expected in zip(weights, torch.autograd.grad(loss, list(weights.values())), strict=True):
-        slope = found.slopes[name]
-        slope = slope.spread(V) if isinstance(slope, Rows) else slope
-        assert np.abs(slope - expected.numpy()).max() < 1e-10 * max(1.0, expected.abs().max().item())
+def test_gradients_by_hand_are_those_of_autograd(kind, literal, normalisation, dropout, bags):
+    net, noise, batch = network(kind, normalisation, literal, dropout=dropout), Noise(1, 2), bags.select(np.arange(20))
+    found = net.gradient(net.start(3), batch, noise)
+    norm = autograd.layer_norm if normalisation == "layer" else autograd.batch_norm
+    expected, loss = autograd.gradient(net, net.start(3), batch, noise, norm)
+    assert found.loss == pytest.approx(loss, rel=1e-13)
+    assert np.abs(found.flat - expected).max() < 1e-10
 
 
 def test_a_long_document_among_thousands_of_short_ones_leaves_loss_and_gradient_finite():
@@ -87,27 +78,46 @@ def test_a_long_document_among_thousands_of_short_ones_leaves_loss_and_gradient_
     exact = wide.gradient(wide.start(3), whole, Noise(1, 2))
     assert found.loss == pytest.approx(exact.loss, rel=1e-3)
     assert np.linalg.norm(found.flat - exact.flat) < 0.05 * np.linalg.norm(exact.flat)
-    weights = {name: weight.requires_grad_() for name, weight in wide.tensors(wide.start(3)).items()}
-    loss = wide.losses(
-        weights, wide.inputs(whole, Noise(1, 2)), batch_norm
-    ).mean()  # autograd's, held at the same bound
-    assert exact.loss == pytest.approx(loss.item(), rel=1e-10)
+    _, loss = autograd.gradient(wide, wide.start(3), whole, Noise(1, 2), autograd.batch_norm)  # held at the same bound
+    assert exact.loss == pytest.approx(loss, rel=1e-10)
 
 
-def test_five_sums_equal_one_batch(bags):
-    net, noise, flat = network("combinedtm"), Noise(1, 2), network("combinedtm").start(3)
+@pytest.mark.parametrize(("kind", "literal"), [(k, False) for k in KINDS] + [("combinedtm", True)])
+def test_five_questions_equal_one_batch(kind, literal, bags):
+    net, noise, n = network(kind, literal=literal), Noise(1, 2), 20.0
+    flat = net.start(3)
     whole = net.gradient(flat, bags.select(np.arange(20)), noise)
     parts = [bags.select(np.arange(*span)) for span in ((0, 12), (12, 13), (13, 20), (0, 0))]  # one holds one, one none
-    shared = Shared(20.0, ())
+    statistics, means = (), ()
     for _ in range(2):
-        sums = sum(synchronised.moments(net, flat, part, noise, shared) for part in parts)
-        shared = shared._replace(statistics=(*shared.statistics, synchronised.statistics(sums, 20.0)))
+        sums = sum(synchronised.sum_moments(net, flat, part, noise, statistics) for part in parts)
+        statistics = (*statistics, synchronised.statistics_of(sums, n))
     for _ in range(2):
-        slopes = sum(synchronised.adjoint(net, flat, part, noise, shared) for part in parts)
-        shared = shared._replace(adjoints=(*shared.adjoints, slopes))
-    found = sum(part.size * synchronised.gradient(net, flat, part, noise, shared)[0] for part in parts) / 20
-    assert np.abs(found - whole.flat).max() < 1e-12
-    assert np.abs(np.concatenate(shared.statistics, axis=1) - whole.statistics).max() < 1e-12
+        found = sum(synchronised.slope_means(net, flat, part, noise, statistics, means, n) for part in parts)
+        means = (*means, found)
+    found = [synchronised.gradient(net, flat, part, noise, statistics, means, n) for part in parts]
+    gradient, loss = (sum(p.size * f[i] for p, f in zip(parts, found, strict=True)) / n for i in range(2))
+    assert np.abs(gradient - whole.flat).max() < 1e-12
+    assert np.abs(gradient - autograd.five_questions(net, flat, parts, noise)).max() < 1e-12
+    assert np.abs(np.concatenate(statistics, axis=1) - whole.statistics).max() < 1e-12
+    assert loss == pytest.approx(whole.loss, rel=1e-13)
+    losses = [synchronised.loss(net, flat, part, noise, statistics, n) for part in parts if part.size]
+    assert sum(losses) / n == pytest.approx(loss, rel=1e-13)
+
+
+@pytest.mark.parametrize("normalisation", ["batch", "layer"])
+def test_validation_and_inference_are_those_of_torch(normalisation, bags):
+    net, statistics = network("combinedtm", normalisation), network("combinedtm").resting()
+    statistics[0] += 0.1
+    flat, batch = net.start(3), bags.select(np.arange(20))
+    norm = autograd.layer_norm if normalisation == "layer" else autograd.batch_norm
+    _, loss = autograd.gradient(net, flat, batch, Noise(1, -1), norm)
+    assert validation_loss(net, flat, bags, 1) == pytest.approx(loss, rel=1e-12)
+    given = autograd.given_norm([torch.from_numpy(part) for part in net.split(statistics)])
+    with torch.no_grad():
+        raw = autograd.encode(net.tensors(flat), net.inputs(batch, None))
+        mean, _ = (norm if normalisation == "layer" else given)(0, raw).chunk(2, dim=1)
+    assert np.abs(net.theta(flat, statistics, batch) - torch.softmax(mean, dim=1).numpy()).max() < 1e-14
 
 
 def test_the_laplace_prior_and_its_divergence_have_closed_forms():
@@ -120,8 +130,8 @@ def test_the_laplace_prior_and_its_divergence_have_closed_forms():
     exact = torch.distributions.kl_divergence(
         torch.distributions.Normal(m, s2.sqrt()), torch.distributions.Normal(p, q2.sqrt())
     ).sum()
-    assert divergence(m, s2.log(), p, q2.log()).item() == pytest.approx(exact.item(), rel=1e-5)
-    assert divergence(p[None], q2.log()[None], p, q2.log()).item() == pytest.approx(0, abs=1e-6)
+    assert autograd.divergence(m, s2.log(), p, q2.log()).item() == pytest.approx(exact.item(), rel=1e-5)
+    assert autograd.divergence(p[None], q2.log()[None], p, q2.log()).item() == pytest.approx(0, abs=1e-6)
 
 
 def test_topics_are_read_out_through_the_norm():
@@ -183,7 +193,7 @@ def test_without_torch_the_extra_is_named():
     code = (
         "import sys; sys.modules['torch'] = None\n"
         "from tertulia.errors import InputError\n"
-        "try:\n    import tertulia.methods.gfedntm\n"
+        "try:\n    import tertulia.methods.gfedntm.method\n"
         "except InputError as error:\n    print(error)"
     )
     said = subprocess.check_output([sys.executable, "-c", code], text=True)
