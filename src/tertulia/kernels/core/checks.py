@@ -20,6 +20,14 @@ def checked_documents(words: Array, documents: Array, V: int) -> tuple[I32, I64]
     return frozen(words, np.int32), frozen(documents, np.int64)
 
 
+def checked_sentences(sentences: Array, documents: Array, n_tokens: int) -> tuple[I64, I64]:
+    """Token offsets of the sentences that have words [S+1], and of documents in these [D+1], both frozen."""
+    tokens: I64 = np.unique(np.append(0, np.asarray(sentences, dtype=np.int64)))
+    if tokens[0] < 0 or tokens[-1] != n_tokens or not np.all(np.isin(documents, tokens)):
+        raise InputError("sentences must rise from 0 to the number of tokens, and documents end where a sentence ends")
+    return frozen(tokens, np.int64), frozen(np.searchsorted(tokens, documents), np.int64)
+
+
 def checked_assignment(z: Array, n_tokens: int, K: int) -> I32:
     """A copy of the topics [N] of tokens, each within 0..K-1."""
     z = np.asarray(z)

@@ -14,7 +14,14 @@ from __future__ import annotations
 import numpy as np
 
 from tertulia._arrays import F64, I32, Array
-from tertulia.kernels.core.checks import check_size, checked_alpha, checked_beta, checked_documents, checked_topics
+from tertulia.kernels.core.checks import (
+    check_size,
+    checked_alpha,
+    checked_beta,
+    checked_documents,
+    checked_sentences,
+    checked_topics,
+)
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
 from tertulia.kernels.ftm_paper import SAMPLERS, Proposals, Sampler, Source, count_state, run_units
@@ -22,7 +29,6 @@ from tertulia.kernels.ftm_paper.gibbs import Units
 from tertulia.kernels.lda import LDAState, topic_word
 from tertulia.kernels.lda.init import running_sums, uniform_topics
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo
-from tertulia.kernels.lda.sentences import sentence_offsets
 
 __all__ = ["SAMPLERS", "LDAState", "init", "init_from_topics", "run", "topic_word"]
 _INIT = 2**63  # no sweep has this number
@@ -83,7 +89,7 @@ def run(
 def _units(words: Array, sentences: Array, documents: Array, V: int) -> Units:
     """Sentences as units, checked; those without words have no topic."""
     words, documents = checked_documents(words, documents, V)
-    return Units(words, *sentence_offsets(sentences, documents, len(words)))
+    return Units(words, *checked_sentences(sentences, documents, len(words)))
 
 
 def _start(units: Units, z: I32, V: int, alpha: F64, beta: float) -> LDAState:

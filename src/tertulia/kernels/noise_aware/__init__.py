@@ -38,6 +38,7 @@ from tertulia.kernels.noise_aware.state import (
 )
 from tertulia.kernels.reports import Reports
 
+__all__ = ["SAMPLERS", "AwareState", "Source", "init", "init_from_topics", "run", "topic_word"]
 Source = Reports | Callable[[int, int], Reports]
 Sampler = Literal["dense", "gibbs", "mh", "warp"]
 SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)

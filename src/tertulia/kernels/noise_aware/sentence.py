@@ -17,11 +17,16 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.errors import InputError
-from tertulia.kernels.core.checks import check_size, checked_alpha, checked_assignment, checked_topics
+from tertulia.kernels.core.checks import (
+    check_size,
+    checked_alpha,
+    checked_assignment,
+    checked_sentences,
+    checked_topics,
+)
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
-from tertulia.kernels.lda.sentences import sentence_offsets
 from tertulia.kernels.noise_aware import FLAT, INIT, PHI, SWEEP, Source, checked_documents, sweep_blocks, topic_word
 from tertulia.kernels.noise_aware.gibbs import add_evidence, which
 from tertulia.kernels.noise_aware.state import (
@@ -71,7 +76,7 @@ def run(
     """Sweep over all sentences `sweeps` times and return the new state; exact with `phi="draw"`."""
     check_options("dense", ("dense",), phi, sweeps, threads, learning)
     documents = checked_documents(source, documents)
-    tokens, of_documents = sentence_offsets(sentences, documents, int(documents[-1]))
+    tokens, of_documents = checked_sentences(sentences, documents, int(documents[-1]))
     z = checked_assignment(state.z, len(tokens) - 1, state.cwk.shape[1])
     state = _count_state(z, np.array(state.word, dtype=np.int32), tokens, state)
     changed = 0
@@ -88,7 +93,7 @@ def _draw_state(
     source: Source, sentences: Array, documents: Array, topics: Array, alpha: F64, prior: F64, beta: float, key: int
 ) -> AwareState:
     documents = checked_documents(source, documents)
-    tokens, of_documents = sentence_offsets(sentences, documents, int(documents[-1]))
+    tokens, of_documents = checked_sentences(sentences, documents, int(documents[-1]))
     V = topics.shape[1]
     word = np.full(int(documents[-1]), -1, dtype=np.int32)
     z = np.full(len(tokens) - 1, -1, dtype=np.int32)
