@@ -16,9 +16,10 @@ from tertulia.federation.messages import LEDGER_DIGEST, Inquiry
 from tertulia.federation.server.handle import Handle, Terms
 from tertulia.federation.server.inquiring import inquire
 from tertulia.federation.server.membership import Dropouts, Membership
-from tertulia.methods import MODULES, ConsensusSettings, CustomSettings
+from tertulia.methods import MODULES, CustomSettings
 from tertulia.methods.common import choosing
 from tertulia.methods.common.result import Trained
+from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.runs.config import RunSettings
 from tertulia.runs.layout import Run, drive
 from tertulia.runs.results import FederatedTopics

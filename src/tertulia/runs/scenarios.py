@@ -21,8 +21,10 @@ import numpy as np
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import ConfigError
-from tertulia.methods import AloneSettings, FTMSettings, GFedNTMSettings
+from tertulia.methods.baselines.settings import AloneSettings
 from tertulia.methods.common.settings import LDASettings
+from tertulia.methods.ftm.settings import FTMSettings
+from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.metrics.diversity import topic_diversity
 from tertulia.metrics.perplexity import completion, unigram
 from tertulia.models import Topics
