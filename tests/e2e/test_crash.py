@@ -41,7 +41,7 @@ POINTS = [
 TOY = {"name": "custom", "module": "helpers.toys", "config": {"rounds": 4}}
 REAL = FTMSettings(topics=4, rounds=3, sweeps=5).model_dump()
 NEURAL = GFedNTMSettings(  # parties hold back a part of every gradient, and three rounds in four are not on disk
-    topics=3, hidden=(8, 6), rounds=7, checkpoint_every=4, compression="topk", vocabulary={"max_share": 1.0}
+    topics=3, hidden=(8, 6), rounds=7, checkpoint_every=4, paper={"keep": 0.1}, vocabulary={"max_share": 1.0}
 ).model_dump()
 
 
