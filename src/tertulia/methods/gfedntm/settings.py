@@ -7,7 +7,16 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from tertulia.federation.types import message
-from tertulia.methods.common.settings import OverWords, Positive, Seeded, Settings, Share, VocabularySettings
+from tertulia.methods.common.settings import (
+    MethodSettings,
+    OverWords,
+    Positive,
+    Seeded,
+    Settings,
+    Share,
+    TopicCount,
+    VocabularySettings,
+)
 from tertulia.models.neural.sizes import Kind, Normalisation, Precision, Sizes
 
 
@@ -51,10 +60,9 @@ class NeuralTraining(Settings):
     )
 
 
-class NeuralSettings(OverWords, NeuralTraining):
+class NeuralSettings(OverWords, NeuralTraining, TopicCount):
     """Settings of every neural model, trained together or on one machine."""
 
-    topics: int = Field(20, description="number of topics (K), the same for all parties")
     hidden: tuple[Positive, ...] = Field((100, 100), min_length=1, description="the widths of the encoder's layers")
     dropout: float = Field(0.2, ge=0, lt=1, description="share of the last hidden layer, and of theta, that is dropped")
     alpha: float = Field(1.0, gt=0, description="theta's Dirichlet prior, of each topic")
@@ -100,11 +108,11 @@ class PartyTraining(NeuralTraining):
 
     @property
     def reads_sentences(self) -> bool:
-        """Whether parties must keep their texts, to embed them."""
+        """Whether the encoder reads sentence embeddings."""
         return self.model != "prodlda"
 
 
-class GFedNTMSettings(Seeded, PartyTraining, NeuralSettings):
+class GFedNTMSettings(Seeded, PartyTraining, NeuralSettings, MethodSettings):
     """Federated neural topic models."""
 
     name: Literal["gfedntm"] = "gfedntm"
@@ -143,6 +151,16 @@ class GFedNTMSettings(Seeded, PartyTraining, NeuralSettings):
         if self.normalisation == "sync" and self.averaging != "syncopt":
             raise ValueError("normalisation 'sync' sums statistics in every step: with local steps take 'layer'")
         return self
+
+    @property
+    def pools(self) -> bool:
+        """Whether all documents are brought to one place."""
+        return self.scenario == "centralised"
+
+    @property
+    def keeps_text(self) -> bool:
+        """Whether parties must keep their texts, to embed them."""
+        return self.reads_sentences
 
     @property
     def norm(self) -> Normalisation:

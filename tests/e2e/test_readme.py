@@ -1,0 +1,68 @@
+"""README runs as it is printed: its two blocks of Python, and its commands."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+
+import tertulia as tt
+from tertulia.cli.main import app
+from tertulia.corpus import demo_corpus
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "README.md").read_text()
+FIRST, SECOND = re.findall(r"```python\n(.*?)```", TEXT, re.S)
+OUTPUT = re.search(r"```\n(Topics\(.*?)```", TEXT, re.S)[1].splitlines()
+COMMANDS = re.findall(r"^tertulia (.*?)(?: +#.*)?$", TEXT, re.M)
+
+
+def small_parties():
+    """Three parties with documents of twenty subjects, each with eight words of its own."""
+    random = np.random.default_rng(0)
+    words = [[f"word{subject}{letter}" for letter in "abcdefgh"] for subject in range(20)]
+    words[0][:3] = "eigenvalues", "symmetric", "matrix"
+    return {
+        party: [" ".join(random.choice(words[d % 20], 20)) for d in range(120)]
+        for party in ("stdlib", "numpy", "scipy")
+    }
+
+
+@pytest.fixture
+def names(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo_corpus, "demo_parties", small_parties)
+    return {"tt": tt, "parties": small_parties(), "words": ("eigenvalues", "matrix", "symmetric", "word1a", "word2b")}
+
+
+def test_eight_lines(names, tmp_path, capsys):
+    assert len([line for line in FIRST.splitlines() if line]) == 8
+    exec(FIRST, names)
+    head, *lines, strongest = capsys.readouterr().out.splitlines()
+    assert re.sub(r"[\d,]+ words", "", head) == re.sub(r"[\d,]+ words", "", OUTPUT[0])
+    assert all(re.fullmatch(r" +\d+ +[\d.]+%  \w+( \w+){7}", line) for line in (*lines[:-1], *OUTPUT[1:6]))
+    topic, share = strongest.split()
+    assert "matrix" in names["model"].top_words(8)[int(topic)]
+    assert float(share) > 0.2
+    assert (tmp_path / "shared-topics").is_dir()
+
+
+def test_sound_mode(names):
+    model = eval(SECOND, names)
+    assert model.n_topics == 20
+    assert model.vocabulary.words == names["words"]
+
+
+@pytest.mark.parametrize("line", COMMANDS, ids=lambda line: line.split()[0])
+def test_commands_are_understood(line, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    name, *arguments = shlex.split(line)
+    command = typer.main.get_command(app).commands[name]
+    command.make_context(name, [a.replace("runs/example", "examples") for a in arguments])  # a directory that exists
+
+
+def test_every_command_is_shown():
+    known = set(typer.main.get_command(app).commands)
+    assert {line.split()[0] for line in COMMANDS} == known - {"demo"}
