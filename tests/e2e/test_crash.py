@@ -35,7 +35,7 @@ METHODS = {
     "toy": {"name": "custom", "module": "helpers.toys", "config": {"rounds": 4}},
     "ftm": FTMSettings(topics=4, rounds=3, sweeps=5).model_dump(),
     "gfedntm": GFedNTMSettings(  # parties hold back a part of every gradient, and three rounds in four are not on disk
-        topics=3, hidden=(8, 6), rounds=7, checkpoint_every=4, compression="topk", vocabulary={"max_share": 1.0}
+        topics=3, hidden=(8, 6), rounds=7, checkpoint_every=4, paper={"keep": 0.1}, vocabulary={"max_share": 1.0}
     ).model_dump(),
 }
 

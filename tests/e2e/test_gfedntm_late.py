@@ -74,8 +74,8 @@ def absent(round_):
         ({"checkpoint_every": 1}, (ROUND, 0)),
         ({"checkpoint_every": 50}, (ROUND, 2)),
         ({"checkpoint_every": 50}, (ROUND, 4)),
-        ({"compression": "topk"}, (ROUND, 0)),
-        ({"compression": "topk"}, (ROUND, 5)),  # the others have already let go of what they sent
+        ({"paper": {"keep": 0.1}}, (ROUND, 0)),
+        ({"paper": {"keep": 0.1}}, (ROUND, 5)),  # the others have already let go of what they sent
     ],
 )
 def test_who_is_late_anywhere_in_a_step_is_absent_from_all_of_it(settings, place, parties, monkeypatch):
