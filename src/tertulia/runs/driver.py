@@ -17,7 +17,7 @@ from tertulia.federation.codec import decode
 from tertulia.federation.party.host import PartyConfig
 from tertulia.federation.server.handle import Handle, Terms
 from tertulia.federation.server.membership import Dropouts, Membership
-from tertulia.methods import MODULES, ConsensusSettings, CustomSettings
+from tertulia.methods import CustomSettings, entry_of
 from tertulia.methods.common import choosing
 from tertulia.methods.common.result import Trained
 from tertulia.models import Topics
@@ -31,20 +31,14 @@ from tertulia.runs.sources import POOLED, pooled, sources_of
 Observer = Callable[[str, Mapping[str, Any]], None]  # told of each "round" and each "warning"
 
 
-def module_of(settings: RunSettings) -> str:
-    """The module that holds a method's steps."""
-    method = settings.method
-    return method.module if isinstance(method, CustomSettings) else MODULES[method.name]
-
-
 def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *, durable: bool = True) -> Run:
     """Lay out a run's directory: each party gets a home with its documents, or with where to read them."""
-    if settings.pools:
+    if settings.method.pools:
         corpora = {POOLED: pooled(settings, corpora)}
     sources = sources_of(settings) if corpora is None else {}
     parties = tuple(corpora if corpora is not None else sources)
     strangers = set(settings.parties) - set(parties)
-    if strangers and not settings.pools:
+    if strangers and not settings.method.pools:
         raise ConfigError(f"there are settings for {sorted(strangers)}, but the parties are {sorted(parties)}")
     for party in parties:
         policy_of(settings, party)
@@ -94,17 +88,16 @@ def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Obser
 def _finish(run: Run, corpora: Mapping[str, Corpus] | None, observe: Observer | None) -> Any:
     settings = RunSettings(**run.config)
     method = settings.method
-    module = importlib.import_module(module_of(settings))
-    custom = isinstance(method, CustomSettings)
+    entry = entry_of(method)
+    train = getattr(importlib.import_module(entry.module), entry.function)
     transport = run.transport(settings.engine, settings.workers, corpora)
     try:
         handle = Handle(run.id, transport, run.journal(), terms(settings), observe)
-        train = getattr(module, method.train if isinstance(method, CustomSettings) else "train")
         driven = _then_choose(train) if settings.chooses else train
-        result = drive(handle, driven, method.config if isinstance(method, CustomSettings) else method)
+        result = drive(handle, driven, entry.config)
     finally:
         transport.close()
-    if custom or not isinstance(result, Trained):
+    if isinstance(method, CustomSettings) or not isinstance(result, Trained):
         return result
     provenance = {
         "method": method.name,
@@ -121,7 +114,7 @@ def _finish(run: Run, corpora: Mapping[str, Corpus] | None, observe: Observer | 
 
 
 def _modules(settings: RunSettings) -> tuple[str, ...]:
-    return (module_of(settings), *((choosing.__name__,) if settings.chooses else ()))
+    return (entry_of(settings.method).module, *((choosing.__name__,) if settings.chooses else ()))
 
 
 def _then_choose(train: Callable[..., Any]) -> Callable[..., Any]:
@@ -129,11 +122,7 @@ def _then_choose(train: Callable[..., Any]) -> Callable[..., Any]:
 
     def both(fed: Any, method: Any, state: Any) -> Any:
         result = train(fed, method, state)
-        if isinstance(method, ConsensusSettings):
-            sweeps = (method.start_sweeps, 1, method.rounds * method.sweeps)
-        else:
-            sweeps = (method.sweeps, method.rounds, 0)
-        choosing.let_choose(fed, method, sweeps, result)
+        choosing.let_choose(fed, method, result)
         return result
 
     return both
