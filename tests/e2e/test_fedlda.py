@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tertulia as tt
-from helpers.runs import Interrupted, interrupt_at
+from helpers.marks import slow
+from helpers.runs import Interrupted, interrupt_at, prepared
 from helpers.texts import PUBLIC, STEMS
 from tertulia.errors import ConfigError
 from tertulia.federation.party.answer_log import AnswerLog
@@ -54,22 +55,12 @@ def test_topics_are_recovered(settings):
     assert found_topics(model).min() > 0.95
 
 
-@pytest.mark.parametrize("settings", MODES, ids=lambda s: s.get("mechanism", s.get("mode", "clear")))
-def test_engines_agree_and_odd_users_do_no_harm(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("secrets.token_hex", lambda n: "run")
-    monkeypatch.setattr("secrets.token_bytes", lambda n: b"k" * n)  # the same keys, so that noise can be compared
-    local = method(**settings).fit(PARTIES, directory=tmp_path / "local", workers=2)
-    assert np.allclose(local.topic_word.sum(axis=1), 1)
-    if settings.get("mechanism") != "rrp":
-        return  # one private mode on both engines is enough: they run the same code
-    for party in PARTIES:  # the processes cannot see the patched keys, so they get the files
-        (tmp_path / "keys" / party).mkdir(parents=True)
-        key = tmp_path / "keys" / party / "noise.key"
-        key.write_bytes(b"k" * 32)
-        key.chmod(0o600)
-    homes = {party: {"home": str(tmp_path / "keys" / party)} for party in PARTIES}
-    apart = method(**settings).fit(PARTIES, directory=tmp_path / "apart", engine="processes", party_settings=homes)
-    assert apart.topic_word.tobytes() == local.topic_word.tobytes()
+@pytest.mark.parametrize("settings", [{**PRIVATE, "mechanism": "rrp"}, slow(SOUND)])
+def test_engines_agree(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr("secrets.token_hex", lambda n: "run")  # noise is of one run
+    config = {"name": "fedlda", "topics": 2, "rounds": 4, "vocabulary": PUBLIC, "max_words": 30, **settings}
+    models = [finish(prepared(tmp_path / engine, PARTIES, config, engine=engine)) for engine in ("local", "processes")]
+    assert models[0].topic_word.tobytes() == models[1].topic_word.tobytes()
 
 
 @pytest.mark.parametrize("settings", [{**PRIVATE, "mechanism": "rrp"}, SOUND], ids=["rrp", "sound"])

@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import issparse
 from scipy.special import gammaln
 
+from helpers.planted import counts_of
 from tertulia.errors import InputError
 from tertulia.kernels import lda
 from tertulia.kernels.lda import dense, gibbs, samplers
@@ -30,12 +31,6 @@ def state(corpus):
     return lda.init(*corpus, V, K, alpha=0.1, beta=0.01, key=1)
 
 
-def counts_of(words, z):
-    cwk = np.zeros((V, K), dtype=np.int32)
-    np.add.at(cwk, (words, z), 1)
-    return cwk
-
-
 def equal(a, b):
     return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
@@ -48,7 +43,7 @@ def test_init_draws_topics_uniformly(state):
 @pytest.mark.parametrize(("sampler", "phi"), SAMPLERS)
 def test_counts_are_those_of_the_topics(corpus, state, sampler, phi):
     after, info = lda.run(*corpus, state, 3, 2, sampler, phi=phi, monitor=True)
-    assert np.array_equal(after.cwk, counts_of(corpus[0], after.z))
+    assert np.array_equal(after.cwk, counts_of(corpus[0], after.z, V, K))
     assert np.array_equal(after.ck, after.cwk.sum(axis=0))
     assert 0 < info.changed < len(after.z)
     assert info.log_joint == lda.log_joint(*corpus, after)
