@@ -59,7 +59,6 @@ def test_engines_and_interruptions_change_no_bit(tmp_path):
     assert _model(processes) == _model(reference)
 
     interrupted = run_of(tmp_path / "interrupted")
-
     stop = interrupt_at(1, 4)
     for _ in range(2):
         with pytest.raises(Interrupted):
