@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import tertulia as tt
+from helpers.marks import slow
 from tertulia.federation.messages import read_frame
 from tertulia.runs.layout import Run
 
@@ -71,10 +72,10 @@ def absent(round_):
     ("settings", "place"),
     [
         ({"checkpoint_every": 1}, (1, 0)),  # in the very first step there is no earlier task
-        ({"checkpoint_every": 1}, (ROUND, 0)),
+        slow({"checkpoint_every": 1}, (ROUND, 0)),
         ({"checkpoint_every": 50}, (ROUND, 2)),
-        ({"checkpoint_every": 50}, (ROUND, 4)),
-        ({"paper": {"keep": 0.1}}, (ROUND, 0)),
+        slow({"checkpoint_every": 50}, (ROUND, 4)),
+        slow({"paper": {"keep": 0.1}}, (ROUND, 0)),
         ({"paper": {"keep": 0.1}}, (ROUND, 5)),  # the others have already let go of what they sent
     ],
 )

@@ -50,7 +50,6 @@ from tertulia.models.neural.optimiser import Moments
 from tertulia.models.neural.synchronised import statistics_of
 from tertulia.models.neural.training import MOMENTUM
 
-
 STEPS = (
     propose_words, count_documents, sum_moments, sum_slopes, send_gradient, sum_norms, send_blocks, train_locally,
     train_alone, sum_validation, validate, sum_sizes,
