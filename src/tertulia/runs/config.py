@@ -19,11 +19,12 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, create_model, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, create_model, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
 from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, InputError
+from tertulia.federation.engines.base import check_engine
 from tertulia.methods import METHODS, SETTINGS, Method
 from tertulia.methods.common.settings import (
     Explained,
@@ -144,7 +145,7 @@ class RunSettings(Explained):
 
     seed: int = Field(0, description="everything but the parties' noise is a function of it")
     directory: str = Field("runs/run", description="where the run lives; it must not hold one yet")
-    engine: Literal["local", "processes"] = Field(
+    engine: Annotated[str, AfterValidator(check_engine)] = Field(
         "local", description="parties in one process, or each in a process of its own"
     )
     workers: Positive = Field(1, description="parties that work at the same time, with engine `local`")

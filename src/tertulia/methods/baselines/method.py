@@ -11,7 +11,7 @@ from tertulia.federation.types import Federation, PartyId, Planned, message
 from tertulia.methods.baselines.settings import AloneSettings
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.ftm.local import SIZES, WHAT, in_clear
 from tertulia.methods.ftm.method import LocalTask, SizedModel, train_local
 from tertulia.models import Topics
@@ -32,12 +32,15 @@ def plan(config: AloneSettings) -> list[Planned]:
     return [*plan_vocabulary(config.vocabulary), *pushed]
 
 
+STEPS = (propose_words, train_local)
+
+
 def train(fed: Federation, config: AloneSettings, state: AloneState | None = None) -> Trained:
     """Train every party alone, with as many sweeps as all rounds of a federation together."""
     if state is None:
         state = fed.commit(AloneState(agree(fed, config.vocabulary).words, {}))
     if not state.models:
-        task = LocalTask(state.words, in_clear(config, config.sweeps), None, sizes=True)
+        task = LocalTask(state.words, in_clear(config, config.sweeps), None, with_sizes=True)
         state = fed.commit(AloneState(state.words, fed.each(train_local, task)))
     local = {
         party: Topics(

@@ -26,13 +26,13 @@ from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.kernels import lda, noise_aware
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.lda import together
-from tertulia.methods.common.evaluation import Evaluation, plan_evaluation
+from tertulia.kernels.lda import dense
+from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
 from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
-from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.methods.ftm.local import planned_reports, report_tokens
 from tertulia.methods.ftm.merging import cluster
@@ -118,7 +118,7 @@ def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I
         z = before.z
     for s in range(ask.training.sweeps):
         key = int(derive(party.seed ^ 1, s))
-        z, own = together.run(corpus.words, corpus.documents, z, others, alpha, beta, 1, key, threads)
+        z, own = dense.run_beside(corpus.words, corpus.documents, z, others, alpha, beta, 1, key, threads)
         yield _Sweep(z, corpus.words, own, Clear(COUNTS))
 
 
@@ -139,6 +139,9 @@ def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others:
         key = int(derive(party.seed ^ 1, s))
         state, _ = noise_aware.run(reports, corpus.documents, state, 1, key, phi="mean", others=others, threads=threads)
         yield _Sweep(state.z, state.word, state.cwk, Derived(COUNTS, parents=(tokens.release_id,)))
+
+
+STEPS = (propose_words, train_local, count_together, score)
 
 
 def train(fed: Federation, config: ConsensusSettings, state: ConsensusState | None = None) -> Trained:
@@ -167,7 +170,7 @@ def _start(fed: Federation, config: ConsensusSettings) -> ConsensusState:
     """Merge what parties learned alone, as pseudo-counts."""
     words = agree(fed, config.vocabulary).words
     training = config.part(Training, sweeps=config.start_sweeps)
-    task = LocalTask(words, training, None, sizes=False)  # they will come with the counts
+    task = LocalTask(words, training, None, with_sizes=False)  # they will come with the counts
     models = fed.each(train_local, task).values()
     if not models:
         raise InputError("no party trained a model to start from")
@@ -196,7 +199,7 @@ def plan(config: ConsensusSettings) -> list[Planned]:
     counts = Derived(COUNTS, parents=("reports",)) if charge else Clear(COUNTS)
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
     models = [Planned(train_local, "each", mechanism, 1) for mechanism in (pushed, DOCUMENTS)]
-    together = [Planned(count_together, "sum", counts, 2 * config.rounds)]  # the last counts and their sum over sweeps
+    together = [Planned(count_together, "sum", counts, config.rounds)]  # the last, and their sum over sweeps
     return [*plan_vocabulary(config.vocabulary), *reports, *models, *together, *plan_evaluation(config)]
 
 

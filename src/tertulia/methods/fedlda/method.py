@@ -29,11 +29,11 @@ from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.sampling import MOST_TOPICS, broadcast_phi, resample
 from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
-from tertulia.methods.common.evaluation import Evaluation, plan_evaluation
+from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
-from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.fedlda.reporting import TUPLES, Answers, charge_of, report_perturbed, report_truth, users_after
 from tertulia.methods.fedlda.settings import FedLDASettings, UserSettings
 from tertulia.methods.fedlda.shard import Users, count_arrived, draw_participants, initial_users, shard_of
@@ -172,6 +172,9 @@ def _channel(settings: UserSettings, V: int) -> Channel:
     return Channel(settings.channel, settings.epsilon, V)
 
 
+STEPS = (propose_words, local_sampling, count_reports, score)
+
+
 def train(fed: Federation, config: FedLDASettings, state: FedLDAState | None = None) -> Trained:
     """Algorithm 2: global integration."""
     if state is None:
@@ -202,24 +205,26 @@ def _from_reports(fed: Federation, ask: Broadcast) -> tuple[F64, Metrics]:
 
 def plan(config: FedLDASettings) -> list[Planned]:
     """Everything that will leave a shard, for `tertulia check`."""
-    rounds = config.rounds
     scores = plan_evaluation(config)
-    first = plan_vocabulary(config.vocabulary)
-    if config.mode == "sound":
-        channel = _channel(config, max(2, len(config.vocabulary.words)))
-        charge = UserReports(REPORTS, channel=channel, tokens=config.max_words)
-        counts = Derived(COUNTS, parents=("reports",))
-        made = [Planned(count_reports, "reports", charge, 1), Planned(count_reports, "sum", counts, rounds)]
-        return [*first, *made, *scores]
-    how = config.perturbation()
-    charges: list[Planned] = []
-    way_out: Mechanism = Clear(TUPLES, unit=Unit.USER)
-    if how.kind != "none":
-        charge = UserTuples(TUPLES, how=how, once=config.drawn_once)
-        charges = [Planned(local_sampling, "reports", charge, rounds)]
-        way_out = Derived(MOVES, parents=("reports",))
-    replies = [Planned(local_sampling, "sum", mechanism, rounds) for mechanism in (way_out, DOCUMENTS)]
-    return [*first, *charges, *replies, *scores]
+    replies = _plan_reports(config) if config.mode == "sound" else _plan_tuples(config)
+    return [*plan_vocabulary(config.vocabulary), *replies, *scores]
+
+
+def _plan_reports(config: FedLDASettings) -> list[Planned]:
+    channel = _channel(config, max(2, len(config.vocabulary.words)))
+    charge = UserReports(REPORTS, channel=channel, tokens=config.max_words)
+    counts = Derived(COUNTS, parents=("reports",))
+    return [Planned(count_reports, "reports", charge, 1), Planned(count_reports, "sum", counts, config.rounds)]
+
+
+def _plan_tuples(config: FedLDASettings) -> list[Planned]:
+    how, rounds = config.perturbation(), config.rounds
+    users = Planned(local_sampling, "sum", DOCUMENTS, rounds)
+    if how.kind == "none":
+        return [Planned(local_sampling, "sum", Clear(TUPLES, unit=Unit.USER), rounds), users]
+    charge = UserTuples(TUPLES, how=how, once=config.drawn_once)
+    moves = Derived(MOVES, parents=("reports",))
+    return [Planned(local_sampling, "reports", charge, rounds), Planned(local_sampling, "sum", moves, rounds), users]
 
 
 def _shares(counts: Array, beta: float) -> F64:

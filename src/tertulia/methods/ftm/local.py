@@ -27,7 +27,7 @@ from tertulia.kernels.ftm_paper import sentence
 from tertulia.kernels.noise_aware import sentence as aware_sentence
 from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
-from tertulia.kernels.reports.condensed import condensed
+from tertulia.kernels.reports.condense import condense
 from tertulia.methods.common.lda_settings import LDASettings, PrivateSettings, Training
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.settings import own_choices
@@ -48,7 +48,7 @@ class ReportedTokens(NamedTuple):
 
     def condense(self, n_tokens: int) -> noise_aware.Source:
         """The reports as noise-aware samplers want them."""
-        return condensed(self.source, self.channel, n_tokens)
+        return condense(self.source, self.channel, n_tokens)
 
 
 def in_clear(config: LDASettings, sweeps: int) -> Training:

@@ -17,12 +17,12 @@ from tertulia._arrays import F64, Array
 from tertulia.corpus import Vocabulary
 from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
-from tertulia.methods.common.evaluation import Evaluation, plan_evaluation
+from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
 from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.priors import check_topics, symmetric
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
-from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.ftm.alignment import XI, align, warn_of_merge
 from tertulia.methods.ftm.local import SIZES, planned_reports
 from tertulia.methods.ftm.local import train as train_party
@@ -40,7 +40,7 @@ class LocalTask:
     words: tuple[str, ...]
     training: Training
     model: Array | None  # [K_p, V] the composed local model; None in a party's first round
-    sizes: bool  # whether topic sizes are wanted, too
+    with_sizes: bool  # whether topic sizes are wanted, too
 
 
 @message
@@ -98,7 +98,7 @@ def train_local(party: Party, state: Chain | None, ask: LocalTask) -> tuple[Chai
     local = train_party(party, corpus, start, ask.training)
     pushed = local.topic_word.astype(np.float32)  # line 24 and topic-wise normalisation
     model = LocalModel(party.release(pushed, local.mechanism), party.release(np.array(corpus.n_documents), DOCUMENTS))
-    if ask.sizes:
+    if ask.with_sizes:
         sizes = party.release(local.sizes, replace(local.mechanism, what=SIZES))
         model = SizedModel(model.topic_word, model.documents, sizes)
     return Chain(local.z, pushed), model
@@ -115,6 +115,9 @@ def _take_over(party: Party, own: Chain, composed: Array) -> Array:
     """The composed model, but for topics that the party's own xi and L, if it has any, do not find similar enough."""
     xi, top = party.setting("min_similarity", 0.0), party.setting("top_words", TOP_WORDS)
     return accept(composed, own.topic_word, xi, top) if xi else composed
+
+
+STEPS = (propose_words, train_local, keep_composed, score)
 
 
 def train(fed: Federation, config: FTMSettings, state: FTMState | None = None) -> Trained:

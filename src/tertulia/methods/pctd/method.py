@@ -21,15 +21,15 @@ from tertulia._arrays import F64, Array, digest_of
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
-from tertulia.kernels.pctd import unit_noise, units
+from tertulia.kernels.pctd import em, unit_noise
 from tertulia.kernels.pctd.normals import normals
-from tertulia.methods.common.evaluation import Evaluation, plan_evaluation
+from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
 from tertulia.methods.pctd.consistency import known_relations, make_consistent
-from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, Units
+from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, UnitSettings
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 from tertulia.privacy.mechanisms.gaussian import sigma_for
@@ -46,7 +46,7 @@ class UnitTask:
     """What all parties get in a round."""
 
     words: tuple[str, ...]
-    units: Units
+    units: UnitSettings
     noise: UnitNoise | None
     topic_word: Array  # [K, V] p(w|z)
 
@@ -89,27 +89,27 @@ def expect(party: Party, state: Shares | None, ask: UnitTask) -> tuple[Shares, S
     corpus = party.documents(Vocabulary(ask.words))
     K, V = ask.topic_word.shape
     bounds = corpus.units(ask.units.unit, ask.units.unit_words)
-    found = units.units(corpus.words, corpus.documents, bounds, V)
+    found = em.semantic_units(corpus.words, corpus.documents, bounds, V)
     theta = np.full((corpus.n_documents, K), 1.0 / K) if state is None else state.theta
     log_phi = np.log(ask.topic_word.T)
     if ask.noise is None:
-        r, _ = units.responsibilities(found, log_phi, theta, party.setting("threads", 1))  # (3)
-        expected = Expected(r, units.statistics(found, r, V), Clear(STATISTICS))
+        r, _ = em.responsibilities(found, log_phi, theta, party.setting("threads", 1))  # (3)
+        expected = Expected(r, em.statistics(found, r, V), Clear(STATISTICS))
     else:
         expected = _under_noise(party, corpus, found, log_phi, theta, ask.noise)
-    theta = units.shares(found, expected.r)  # (7)
+    theta = em.shares(found, expected.r)  # (7)
     return Shares(theta), Statistics(party.release(np.ascontiguousarray(expected.statistic.T), expected.mechanism))
 
 
 def _under_noise(
-    party: Party, corpus: Corpus, found: units.Units, log_phi: F64, theta: Array, noise: UnitNoise
+    party: Party, corpus: Corpus, found: em.SemanticUnits, log_phi: F64, theta: Array, noise: UnitNoise
 ) -> Expected:
     """(4), (5) and (10), with noise of the party's key that belongs to this very question."""
     question = digest_of(log_phi, theta, found.bounds)  # the same numbers may never serve two questions
     charge = _charge(noise, party.setting("epsilon", None), question)
     randomness = party.randomise(corpus, charge)
     normal = partial(normals, NoiseStream(randomness.key).words)
-    draw = unit_noise.held if noise.paper.noise_on == "held" else unit_noise.covered
+    draw = unit_noise.on_held_words if noise.paper.noise_on == "held" else unit_noise.on_all_words
     r, statistic = draw(found, log_phi, theta, charge.sigma, normal)
     return Expected(r, statistic, Derived(STATISTICS, parents=(randomness.release_id,)))
 
@@ -140,6 +140,9 @@ def keep_shares(party: Party, state: Shares | None, ask: Nothing) -> tuple[Share
     if state is not None:
         party.keep("shares", theta=state.theta)
     return state, Nothing()
+
+
+STEPS = (propose_words, expect, keep_shares, score)
 
 
 def train(fed: Federation, config: PCTDSettings, state: PCTDState | None = None) -> Trained:
@@ -188,7 +191,7 @@ def _noise(config: PCTDSettings) -> UnitNoise | None:
 
 
 def _task(config: PCTDSettings, state: PCTDState) -> UnitTask:
-    return UnitTask(state.words, config.part(Units), _noise(config), state.topic_word)
+    return UnitTask(state.words, config.part(UnitSettings), _noise(config), state.topic_word)
 
 
 def _start(K: int, V: int, seed: int) -> F64:

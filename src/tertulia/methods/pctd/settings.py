@@ -31,7 +31,7 @@ class PCTDPaper(Settings):
 
 
 @message
-class Units(Settings):
+class UnitSettings(Settings):
     """What has one topic."""
 
     unit: Literal["ngram", "sentence", "paragraph"] = Field(
@@ -80,7 +80,7 @@ class UnitNoise(Rounds, Privacy):
         return self
 
 
-class PCTDSettings(OverWords, Seeded, UnitNoise, Evaluated, Units, MethodSettings):
+class PCTDSettings(OverWords, Seeded, UnitNoise, Evaluated, UnitSettings, MethodSettings):
     """Private and consistent topic discovery."""
 
     name: Literal["pctd"] = "pctd"

@@ -24,6 +24,7 @@ MEANINGS = {  # names that stand for more than one thing, and for which
     "max_words": "of a vocabulary; of a user (FedLDA)",
     "mode": "of privacy; of a vocabulary",
     "model": "what has a topic (LDA); which network (gFedNTM)",
+    "normalisation": "of parties' networks, where it may be shared; on one machine",
     "paper": "each method's own details of its paper",
     "parties": "of a run; names of those that data are cut into",
     "rounds": "so many (LDA and PC-TD); at most so many (gFedNTM); of an offer to train alone",
@@ -39,7 +40,7 @@ MEANINGS = {  # names that stand for more than one thing, and for which
 def classes():
     """Every class of the package: its bases, and the fields that it declares with their types."""
     found = {}
-    for file in sorted(PACKAGE.rglob("*.py")):
+    for file in sorted(file for room in ("methods", "runs", "api") for file in (PACKAGE / room).rglob("*.py")):
         for node in ast.parse(file.read_text()).body:
             if isinstance(node, ast.ClassDef):
                 bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
@@ -82,7 +83,9 @@ def test_each_setting_is_declared_once():
     assert set(MEANINGS) - set(several) == set(), "the list of meanings names settings that have only one"
 
 
-@pytest.mark.parametrize("kind", [*SETTINGS, RunSettings, PartySettings], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", [*SETTINGS, RunSettings, PartySettings, tt.LDA, tt.ProdLDA], ids=lambda kind: kind.__name__
+)
 def test_every_setting_says_what_it_means(kind):
     assert [key for key, _, _, meaning in describe(kind) if not meaning] == []
 
