@@ -46,7 +46,7 @@ def totals_of_run(run: Run, party: str, ledger: Ledger, delta: float) -> Rows:
     policy = Policy.load(own) if own.exists() else Policy()
 
     def spent(unit: Unit, bounds: Bounds) -> Guarantee:
-        return ledger.spent(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)
+        return ledger.cost(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)
 
     scope = "in this run" if rules.home is None else "in all runs with this home"
     lengths = _lengths(run, party, rules.heldout + rules.validation)
@@ -57,7 +57,7 @@ def totals_of_plan(releases: Sequence[Release], lengths: Lengths, policy: Policy
     """What a run would add to a party's ledger, taken by itself."""
 
     def spent(unit: Unit, bounds: Bounds) -> Guarantee:
-        return accounting.spent(releases, unit, Adjacency.SUBSTITUTE, delta, bounds)
+        return accounting.cost(releases, unit, Adjacency.SUBSTITUTE, delta, bounds)
 
     return [{**row, "holds": "in this run"} for row in totals(releases, spent, lengths, policy)]
 
