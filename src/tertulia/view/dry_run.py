@@ -16,7 +16,7 @@ from tertulia.federation.party.host import parts_of
 from tertulia.federation.types import Planned
 from tertulia.methods import entry_of
 from tertulia.methods.common.vocabulary import propose_words, words_of_one_document
-from tertulia.privacy.accounting import cost
+from tertulia.privacy import accounting
 from tertulia.privacy.adjacency import common_level
 from tertulia.privacy.ledger import Ledger, Release, charging_or_all
 from tertulia.privacy.mechanisms import Derived
@@ -82,7 +82,7 @@ def _cost(one: Planned, planned: list[Planned]) -> dict[str, str]:
     unit, adjacency = common_level((release.unit, release.adjacency) for release in charging_or_all(charged))
     return {
         "claimed epsilon": claimed_epsilon(one.mechanism.claimed),
-        "real epsilon": epsilon(cost(charged, unit, adjacency, _DELTA).epsilon),
+        "real epsilon": epsilon(accounting.cost(charged, unit, adjacency, _DELTA).epsilon),
     }
 
 
