@@ -32,7 +32,7 @@ from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
 from tertulia.methods.fedlda.reporting import TUPLES, Answers, charge_of, report_perturbed, report_truth, users_after
 from tertulia.methods.fedlda.settings import FedLDASettings, UserSettings
 from tertulia.methods.fedlda.shard import Users, count_arrived, draw_participants, initial_users, shard_of
@@ -170,6 +170,9 @@ def _channel(settings: UserSettings, V: int) -> Channel:
     if settings.epsilon is None:
         raise ConfigError("mode 'sound' needs an epsilon: set method.epsilon")
     return Channel(settings.channel, settings.epsilon, V)
+
+
+STEPS = (propose_words, local_sampling, count_reports, score)
 
 
 def train(fed: Federation, config: FedLDASettings, state: FedLDAState | None = None) -> Trained:
