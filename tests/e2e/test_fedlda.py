@@ -30,6 +30,7 @@ ODD = ["", "unheard words only", "harbour " * 400]  # empty, outside the vocabul
 PARTIES = {"north": [*texts(1, 120), *ODD], "south": texts(2, 80)}
 PRIVATE = {"mode": "paper", "epsilon": 5.0}
 SOUND = {"mode": "sound", "epsilon": 4.0}
+LATE = {"arrival_rounds": 3}
 MODES = [{}, *({**PRIVATE, "mechanism": m} for m in ("rrp", "krr", "tkrr", "hm")), SOUND]
 
 
@@ -102,8 +103,8 @@ def test_noise_does_not_drive_counts_apart_in_240_rounds(monkeypatch):
     early, late = {}, {}
     for bookkeeping in ("converging", "paper"):
         model = method(
-            topics=4, rounds=240, beta=0.1, max_words=20, sample_ratio=1.0, bookkeeping=bookkeeping, **PRIVATE,
-            vocabulary={"mode": "public", "words": words},
+            **PRIVATE, topics=4, rounds=240, beta=0.1, max_words=20, sample_ratio=1.0,
+            paper={"bookkeeping": bookkeeping}, vocabulary={"mode": "public", "words": words},
         ).fit({"north": users}, heldout=0.25)  # fmt: skip
         perplexity = [facts["perplexity"] for facts in model.history[1:]]
         early[bookkeeping], late[bookkeeping] = np.mean(perplexity[20:60]), np.mean(perplexity[200:])
@@ -114,7 +115,7 @@ def test_noise_does_not_drive_counts_apart_in_240_rounds(monkeypatch):
 
 @pytest.mark.parametrize("mechanism", ["rrp", "krr", "tkrr"])
 def test_the_servers_counts_are_those_of_the_words_that_users_keep(mechanism, tmp_path):
-    away = {"users_per_round": 0.7, "user_dropout": 0.2, "arrival_rounds": 2}
+    away = {"users_per_round": 0.7, "user_dropout": 0.2, "paper": {"arrival_rounds": 2}}
     method(**PRIVATE, mechanism=mechanism, **away).fit(PARTIES, directory=tmp_path / "run")
     run = Run.open(tmp_path / "run")
     commit, _ = Journal(tmp_path / "run" / "server").last()
@@ -129,7 +130,7 @@ def test_the_servers_counts_are_those_of_the_words_that_users_keep(mechanism, tm
 
 
 @pytest.mark.parametrize(
-    "settings", [{"users_per_round": 0.4, "user_dropout": 0.3}, {"arrival_rounds": 3}, {"arrival_rounds": 3, **SOUND}]
+    "settings", [{"users_per_round": 0.4, "user_dropout": 0.3}, {"paper": LATE}, {"paper": LATE, **SOUND}]
 )
 def test_users_may_be_sampled_drop_and_come_late(settings):
     model = method(rounds=6, **settings).fit(PARTIES, heldout=0.0)
@@ -138,7 +139,7 @@ def test_users_may_be_sampled_drop_and_come_late(settings):
         return
     users = [facts["users"] for facts in model.history[1:]]
     assert users[0] < 203
-    assert (users[-1] == 203) == ("arrival_rounds" in settings)
+    assert (users[-1] == 203) == ("paper" in settings)
 
 
 def test_a_shard_that_is_away_takes_up_where_it_was():
@@ -219,6 +220,7 @@ def test_a_dry_run_names_what_leaves(tmp_path):
         ({**SOUND, "user_dropout": 0.1}, "asks each user once"),
         ({"mechanism": "rr"}, "mechanism = 'rr'"),
         ({"sample_ratio": 1.5}, "sample_ratio = 1.5"),
+        ({"gamma": 2.0}, "write 'paper.gamma'"),
     ],
 )
 def test_wrong_settings_name_the_key(settings, says):

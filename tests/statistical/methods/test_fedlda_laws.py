@@ -12,9 +12,8 @@ from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.sampling import broadcast_phi, resample
 from tertulia.kernels.reports import Channel, reports
 from tertulia.methods.fedlda.reporting import Answers, perturb_words, report_perturbed, report_truth, users_after
-from tertulia.methods.fedlda.settings import FedLDASettings
+from tertulia.methods.fedlda.settings import UserSettings
 from tertulia.methods.fedlda.shard import Shard, initial_users
-from tertulia.methods.fedlda.terms import UserSettings
 from tertulia.privacy.mechanisms.perturbation import HYBRID_GRID, hybrid_answers
 
 K, V = 2, 7
@@ -22,12 +21,11 @@ COUNTS = np.array([[50, 25, 12, 7, 4, 2, 0], [12, 25, 50, 7, 4, 0, 2]])
 PHI = broadcast_phi(COUNTS, 0.001)
 ALPHA = np.array([0.5, 0.5])
 KEY = bytes(range(32))
+DRIFTING = {"bookkeeping": "paper"}
 
 
 def user_settings(**changes):
-    return UserSettings(
-        **FedLDASettings(**{"mode": "paper", "epsilon": 2.0, "max_words": 7, "alpha": 1.0} | changes).users()
-    )
+    return UserSettings(**{"mode": "paper", "epsilon": 2.0, "max_words": 7, "alpha": 1.0} | changes)
 
 
 def answers_of(settings, words, documents, users, answering=None, number=3):
@@ -145,7 +143,7 @@ def test_words_drawn_anew_leave_counts_that_belong_to_no_token():
     words, documents, topics = five_words_each(400, 40)
     error = {}
     for bookkeeping in ("paper", "converging"):
-        settings = user_settings(mechanism="krr", epsilon=1.0, sample_ratio=1.0, bookkeeping=bookkeeping)
+        settings = user_settings(mechanism="krr", epsilon=1.0, sample_ratio=1.0, paper={"bookkeeping": bookkeeping})
         users, server = starting(settings, topics[0]), np.zeros((K, V), dtype=np.int64)
         for number, z in enumerate(topics):
             answers = answers_of(settings, words, documents, dataclasses.replace(users, z=z))
@@ -182,8 +180,12 @@ def test_drift_free_counts_are_unbiased(mechanism):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"mechanism": "hm"}, {"mechanism": "rrp"}, *({"mechanism": m, "bookkeeping": "paper"} for m in ("rrp", "hm"))],
-    ids=lambda s: "-".join(s.values()),
+    [
+        {"mechanism": "hm"},
+        {"mechanism": "rrp"},
+        *({"mechanism": m, "paper": {"bookkeeping": "paper"}} for m in ("rrp", "hm")),
+    ],
+    ids=["hm", "rrp", "rrp-paper", "hm-paper"],
 )
 def test_an_answer_that_never_came_has_reported_nothing(changes):
     words, documents, topics = five_words_each(60, 2)
@@ -205,7 +207,9 @@ def test_drift_free_counts_converge_and_the_papers_do_not():
     true = tokens_at(z, words)
     found = {}
     for bookkeeping in ("converging", "paper"):
-        settings = user_settings(mode="clear", epsilon=None, sample_ratio=0.6, bookkeeping=bookkeeping)  # l = 4 of 7
+        settings = user_settings(
+            mode="clear", epsilon=None, sample_ratio=0.6, paper={"bookkeeping": bookkeeping}
+        )  # l = 4 of 7
         server, users = np.zeros((K, V)), starting(settings, z)
         for number in range(20):
             moved, users = answer(answers_of(settings, words, documents, users, number=number), KEY)

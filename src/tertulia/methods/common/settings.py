@@ -222,12 +222,17 @@ class TopicPriors(TopicCount):
     beta: float = Field(0.01, gt=0, description="phi's Dirichlet prior, of each word", json_schema_extra=PARTY)
 
 
-class Sampling(TopicPriors):
-    """How LDA is sampled, on one machine or at a party."""
+class Sweeps(Settings):
+    """Whatever passes over its documents several times."""
 
     sweeps: Positive = Field(
         50, description="passes over the documents; in a federation, those of a round", json_schema_extra=PARTY
     )
+
+
+class Sampling(Sweeps, TopicPriors):
+    """How LDA is sampled, on one machine or at a party."""
+
     sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = Field(
         "auto", description="`auto`: the one that was measured to be fastest for the size of the problem"
     )

@@ -16,7 +16,7 @@ noise.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +32,10 @@ from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.settings import VocabularySettings
 from tertulia.methods.common.vocabulary import agree, plan_vocabulary
 from tertulia.methods.fedlda.reporting import TUPLES, Answers, charge_of, report_perturbed, report_truth, users_after
+from tertulia.methods.fedlda.settings import FedLDASettings, UserSettings
 from tertulia.methods.fedlda.shard import Users, count_arrived, draw_participants, initial_users, shard_of
-from tertulia.methods.fedlda.terms import UserSettings
 from tertulia.methods.ftm.local import REPORTS
 from tertulia.methods.ftm.method import DOCUMENTS
 from tertulia.models import Topics
@@ -48,24 +47,12 @@ from tertulia.privacy.mechanisms.user_tuples import UserTuples
 MOVES, COUNTS = "topic-word counts of users' tuples", "topic-word counts of reports"
 
 
-class FedLDATerms(Protocol):
-    """What a run's settings say about the method."""
-
-    topics: int
-    rounds: int
-    evaluate: bool | None
-    vocabulary: VocabularySettings
-
-    def users(self) -> dict[str, Any]:
-        """The fields of `UserSettings`."""
-
-
 @message
 class Broadcast:
     """What all shards get in a round."""
 
     words: tuple[str, ...]
-    terms: UserSettings
+    settings: UserSettings
     counts: Array  # [K, V] the server's n_kw
     round: int
 
@@ -106,25 +93,25 @@ class FedLDAState:
 @step
 def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[Users, Moves]:
     """Algorithm 1, for all users of a shard."""
-    terms, threads = ask.terms.no_laxer(party.setting("epsilon", None)), party.setting("threads", 1)
+    settings, threads = ask.settings.limit_epsilon(party.setting("epsilon", None)), party.setting("threads", 1)
     corpus = party.documents(Vocabulary(ask.words))
-    shard = shard_of(corpus, terms.max_words)
-    asked, answering = draw_participants(corpus.n_documents, ask.round, terms, party.seed)
-    phi, alpha = broadcast_phi(ask.counts, terms.beta), _alpha(terms, len(ask.counts))
-    users = initial_users(terms, len(shard.words), len(ask.words)) if state is None else state
+    shard = shard_of(corpus, settings.max_words)
+    asked, answering = draw_participants(corpus.n_documents, ask.round, settings, party.seed)
+    phi, alpha = broadcast_phi(ask.counts, settings.beta), _alpha(settings, len(ask.counts))
+    users = initial_users(settings, len(shard.words), len(ask.words)) if state is None else state
     z = resample(
-        *shard, users.z, asked, phi, alpha, derive(party.seed, 2), terms.sweeps, terms.sampler, threads
+        *shard, users.z, asked, phi, alpha, derive(party.seed, 2), settings.sweeps, settings.sampler, threads
     )  # lines 1-4
     sent = tuples.choose(
-        *shard, z, users.reported, answering, terms.max_words, terms.sampled, derive(party.seed, 3), threads
+        *shard, z, users.reported, answering, settings.max_words, settings.sampled, derive(party.seed, 3), threads
     )  # lines 5-6
     model = np.ascontiguousarray(phi[:, : len(alpha)].T, dtype=np.float64)
-    answers = Answers(terms, shard, dataclasses.replace(users, z=z), answering, sent, model, alpha)
+    answers = Answers(settings, shard, dataclasses.replace(users, z=z), answering, sent, model, alpha)
     way_out: Mechanism
-    if terms.perturbation().kind == "none":
+    if settings.perturbation().kind == "none":
         reported, way_out = report_truth(answers), Clear(TUPLES, unit=Unit.USER)
     else:
-        charge = charge_of(answers, ask.round, _shares(ask.counts, terms.beta))
+        charge = charge_of(answers, ask.round, _shares(ask.counts, settings.beta))
         randomness = party.randomise(corpus, charge)
         reported = report_perturbed(answers, randomness.key, threads)  # lines 7-8
         way_out = Derived(MOVES, parents=(randomness.release_id,))
@@ -136,24 +123,31 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
 @step
 def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> tuple[ReportTopics, Counts]:
     """Sound: sweep over reports that users made when they arrived; none is made twice."""
-    terms = ask.terms.no_laxer(party.setting("epsilon", None))
+    settings = ask.settings.limit_epsilon(party.setting("epsilon", None))
     corpus = party.documents(Vocabulary(ask.words))
-    shard = shard_of(corpus, terms.max_words)
-    channel = _channel(terms, len(ask.words))
-    randomness = party.randomise(corpus, UserReports(REPORTS, channel=channel, tokens=terms.max_words))
-    documents = shard.documents[: count_arrived(corpus.n_documents, ask.round, terms) + 1]
+    shard = shard_of(corpus, settings.max_words)
+    channel = _channel(settings, len(ask.words))
+    randomness = party.randomise(corpus, UserReports(REPORTS, channel=channel, tokens=settings.max_words))
+    documents = shard.documents[: count_arrived(corpus.n_documents, ask.round, settings) + 1]
     made = reports(shard.words, channel, randomness.key, randomness.corpus, 0, int(documents[-1]))
     before = _extend(state, int(documents[-1]))
     others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)  # [V, K]
     own = _counts_of(before, others.shape)
     if before.round == ask.round:  # the sum holds this shard's own counts: take them out
         others -= own
-    alpha = _alpha(terms, len(ask.counts))
-    chain = noise_aware.AwareState(before.z, before.word, own, own.sum(axis=0, dtype=np.int64), alpha, terms.beta)
+    alpha = _alpha(settings, len(ask.counts))
+    chain = noise_aware.AwareState(before.z, before.word, own, own.sum(axis=0, dtype=np.int64), alpha, settings.beta)
     if not ask.counts.any():
-        chain = noise_aware.init(made, documents, len(ask.words), len(alpha), alpha, terms.beta, party.seed ^ 1)
+        chain = noise_aware.init(made, documents, len(ask.words), len(alpha), alpha, settings.beta, party.seed ^ 1)
     chain, _ = noise_aware.run(
-        made, documents, chain, terms.sweeps, party.seed, phi="mean", others=others, threads=party.setting("threads", 1)
+        made,
+        documents,
+        chain,
+        settings.sweeps,
+        party.seed,
+        phi="mean",
+        others=others,
+        threads=party.setting("threads", 1),
     )
     counts = party.release(np.ascontiguousarray(chain.cwk.T), Derived(COUNTS, parents=(randomness.release_id,)))
     return ReportTopics(chain.z, chain.word, ask.round + 1), Counts(counts)
@@ -172,34 +166,33 @@ def _counts_of(taken: ReportTopics, shape: tuple[int, ...]) -> I32:
     return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.int32)
 
 
-def _channel(terms: UserSettings, V: int) -> Channel:
-    if terms.epsilon is None:
+def _channel(settings: UserSettings, V: int) -> Channel:
+    if settings.epsilon is None:
         raise ConfigError("mode 'sound' needs an epsilon: set method.epsilon")
-    return Channel(terms.channel, terms.epsilon, V)
+    return Channel(settings.channel, settings.epsilon, V)
 
 
-def train(fed: Federation, config: FedLDATerms, state: FedLDAState | None = None) -> Trained:
+def train(fed: Federation, config: FedLDASettings, state: FedLDAState | None = None) -> Trained:
     """Algorithm 2: global integration."""
-    terms = UserSettings(**config.users())
     if state is None:
         words = agree(fed, config.vocabulary).words
         if not config.topics <= min(len(words), MOST_TOPICS):
             raise ConfigError(f"topics = {config.topics}: at most {MOST_TOPICS}, and no more than {len(words)} words")
         state = fed.commit(FedLDAState(0, words, np.zeros((config.topics, len(words)))))  # line 1
     while state.round < config.rounds:
-        ask = Broadcast(state.words, terms, state.counts, state.round)
-        counts, scores = (_from_reports if terms.mode == "sound" else _from_tuples)(fed, ask)
-        if _evaluates(config, terms):
-            phi = _topic_word(counts, terms.beta)
-            scores["perplexity"] = perplexity(fed, state.words, phi, _alpha(terms, len(phi)))
+        ask = Broadcast(state.words, config.part(UserSettings), state.counts, state.round)
+        counts, scores = (_from_reports if config.mode == "sound" else _from_tuples)(fed, ask)
+        if config.evaluates:
+            phi = _topic_word(counts, config.beta)
+            scores["perplexity"] = perplexity(fed, state.words, phi, _alpha(config, len(phi)))
         state = fed.commit(FedLDAState(state.round + 1, state.words, counts), **scores)
-    return _result(terms, state)
+    return _result(config, state)
 
 
 def _from_tuples(fed: Federation, ask: Broadcast) -> tuple[F64, dict[str, Any]]:
     """Lines 3-7: the server's counts after the moves of this round."""
     reply = fed.sum(local_sampling, ask)
-    grid = HYBRID_GRID if ask.terms.perturbation().kind == "hm" else 1.0
+    grid = HYBRID_GRID if ask.settings.perturbation().kind == "hm" else 1.0
     return ask.counts + reply.moved * grid, {"users": int(reply.users)}
 
 
@@ -207,34 +200,30 @@ def _from_reports(fed: Federation, ask: Broadcast) -> tuple[F64, dict[str, Any]]
     return fed.sum(count_reports, ask).counts.astype(np.float64), {}
 
 
-def plan(config: FedLDATerms) -> list[Planned]:
+def plan(config: FedLDASettings) -> list[Planned]:
     """Everything that will leave a shard, for `tertulia check`."""
-    terms, rounds = UserSettings(**config.users()), config.rounds
-    scores = [Planned(score, "sum", SCORE, rounds)] if _evaluates(config, terms) else []
+    rounds = config.rounds
+    scores = [Planned(score, "sum", SCORE, rounds)] if config.evaluates else []
     first = plan_vocabulary(config.vocabulary)
-    if terms.mode == "sound":
-        channel = _channel(terms, max(2, len(config.vocabulary.words)))
-        charge = UserReports(REPORTS, channel=channel, tokens=terms.max_words)
+    if config.mode == "sound":
+        channel = _channel(config, max(2, len(config.vocabulary.words)))
+        charge = UserReports(REPORTS, channel=channel, tokens=config.max_words)
         counts = Derived(COUNTS, parents=("reports",))
         made = [Planned(count_reports, "reports", charge, 1), Planned(count_reports, "sum", counts, rounds)]
         return [*first, *made, *scores]
-    how = terms.perturbation()
+    how = config.perturbation()
     charges: list[Planned] = []
     way_out: Mechanism = Clear(TUPLES, unit=Unit.USER)
     if how.kind != "none":
-        charge = UserTuples(TUPLES, how=how, once=terms.drawn_once)
+        charge = UserTuples(TUPLES, how=how, once=config.drawn_once)
         charges = [Planned(local_sampling, "reports", charge, rounds)]
         way_out = Derived(MOVES, parents=("reports",))
     replies = [Planned(local_sampling, "sum", mechanism, rounds) for mechanism in (way_out, DOCUMENTS)]
     return [*first, *charges, *replies, *scores]
 
 
-def _evaluates(config: FedLDATerms, terms: UserSettings) -> bool:
-    return terms.mode != "sound" if config.evaluate is None else config.evaluate
-
-
-def _alpha(terms: UserSettings, K: int) -> F64:
-    return np.full(K, terms.alpha / K)
+def _alpha(settings: UserSettings, K: int) -> F64:
+    return np.full(K, settings.alpha / K)
 
 
 def _shares(counts: Array, beta: float) -> F64:
@@ -247,7 +236,7 @@ def _topic_word(counts: Array, beta: float) -> F64:
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 
 
-def _result(terms: UserSettings, state: FedLDAState) -> Trained:
-    phi = _topic_word(state.counts, terms.beta)
-    weights = _shares(state.counts, terms.beta)
-    return Trained(Topics(phi, Vocabulary(state.words), _alpha(terms, len(phi)), terms.beta, weights), {})
+def _result(config: FedLDASettings, state: FedLDAState) -> Trained:
+    phi = _topic_word(state.counts, config.beta)
+    weights = _shares(state.counts, config.beta)
+    return Trained(Topics(phi, Vocabulary(state.words), _alpha(config, len(phi)), config.beta, weights), {})

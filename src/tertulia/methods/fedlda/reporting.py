@@ -12,8 +12,8 @@ import numpy as np
 from tertulia._arrays import F64, I32, I64, Array, Bool, digest_of
 from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.tuples import Sent
+from tertulia.methods.fedlda.settings import UserSettings
 from tertulia.methods.fedlda.shard import Shard, Users
-from tertulia.methods.fedlda.terms import UserSettings
 from tertulia.privacy.mechanisms.perturbation import finding_text, heads, hybrid_answers, words_in_heads
 from tertulia.privacy.mechanisms.user_tuples import UserTuples
 
@@ -32,14 +32,14 @@ class Answers(NamedTuple):
     alpha: F64  # [K]
 
 
-class Reported(NamedTuple):
-    """What is reported in place of the true answers, or the truth."""
+class Outgoing(NamedTuple):
+    """What leaves of the answers: perturbed, or as it is."""
 
     word: I32  # [n] of each tuple
     moved: I64  # [K, V] the sum over users; for the hybrid mechanism in multiples of HYBRID_GRID
 
 
-def report_truth(answers: Answers) -> Reported:
+def report_truth(answers: Answers) -> Outgoing:
     """The answers themselves."""
     return _sum_of_words(answers, answers.sent.word)
 
@@ -54,11 +54,11 @@ def charge_of(answers: Answers, round_: int, shares: F64) -> UserTuples:
     return UserTuples(TUPLES, how=how, finding=finding, once=once, question=question)
 
 
-def report_perturbed(answers: Answers, key: bytes, threads: int = 1) -> Reported:
+def report_perturbed(answers: Answers, key: bytes, threads: int = 1) -> Outgoing:
     """The answers under noise of a secret key, which may serve for these very answers alone."""
     settings, sent = answers.settings, answers.sent
     if settings.mechanism == "hm":
-        return Reported(sent.word, _hybrid_sum(answers, key))
+        return Outgoing(sent.word, _hybrid_sum(answers, key))
     if not settings.drawn_once:
         return _sum_of_words(answers, perturb_words(answers, sent, key, threads))
     word = answers.users.word[sent.token].astype(np.int32)
@@ -67,9 +67,9 @@ def report_perturbed(answers: Answers, key: bytes, threads: int = 1) -> Reported
     return _sum_of_words(answers, word)
 
 
-def _sum_of_words(answers: Answers, word: I32) -> Reported:
+def _sum_of_words(answers: Answers, word: I32) -> Outgoing:
     sent = answers.sent
-    return Reported(word, tuples.add_up(word, sent.origin, sent.target, *answers.phi.shape))
+    return Outgoing(word, tuples.add_up(word, sent.origin, sent.target, *answers.phi.shape))
 
 
 def perturb_words(answers: Answers, sent: Sent, key: bytes, threads: int = 1) -> I32:
@@ -102,7 +102,7 @@ def users_after(answers: Answers, word: Array) -> Users:
     all. Else only the tokens that were sent have another topic, and from the first time on their word.
     """
     settings, users, sent = answers.settings, answers.users, answers.sent
-    if settings.bookkeeping == "paper" or settings.perturbation().kind == "hm":
+    if settings.paper.bookkeeping == "paper" or settings.perturbation().kind == "hm":
         answered = np.repeat(answers.answering, np.diff(answers.shard.documents))
         return Users(users.z, np.where(answered, users.z, users.reported), users.word)
     reported, kept = np.array(users.reported), np.array(users.word)

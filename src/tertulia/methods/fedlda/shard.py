@@ -12,7 +12,7 @@ from tertulia.corpus import Corpus
 from tertulia.federation.types import message
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.fedlda.sampling import uniforms
-from tertulia.methods.fedlda.terms import UserSettings
+from tertulia.methods.fedlda.settings import UserSettings
 
 _ASKED, _DROPPED = 0, 1  # labels of random streams
 
@@ -51,7 +51,7 @@ def initial_users(settings: UserSettings, tokens: int, V: int) -> Users:
 
 def count_arrived(users: int, round_: int, settings: UserSettings) -> int:
     """How many users are there by now: they come in order, as many in each of the first rounds."""
-    rounds = settings.arrival_rounds
+    rounds = settings.paper.arrival_rounds
     return users if rounds == 0 else math.ceil(users * min(1.0, (round_ + 1) / rounds))
 
 

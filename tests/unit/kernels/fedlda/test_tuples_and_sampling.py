@@ -1,15 +1,11 @@
-"""Shards of users: who takes part, which tuples are chosen, and users with odd documents."""
+"""Kernels of users: topics are redrawn, tuples chosen and added up, wrong input is refused."""
 
 import numpy as np
 import pytest
 
-from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import InputError
 from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.sampling import broadcast_phi, resample
-from tertulia.methods.fedlda.settings import FedLDASettings
-from tertulia.methods.fedlda.shard import count_arrived, draw_participants, initial_users, shard_of
-from tertulia.methods.fedlda.terms import UserSettings
 
 K, V = 3, 8
 PHI = broadcast_phi(np.random.default_rng(0).gamma(0.5, size=(K, V)) * 30, 0.1)
@@ -23,10 +19,6 @@ def shard(*lengths, seed=1):
 
 def unset(n):
     return np.full(n, -1, dtype=np.int16)
-
-
-def user_settings(**changes):
-    return UserSettings(**FedLDASettings(**changes).users())
 
 
 @pytest.mark.parametrize("sampler", ["gibbs", "mh"])
@@ -71,54 +63,6 @@ def test_moves_add_up():
     expected[1, 2] = 1  # 0 gains a word 2 and loses it
     expected[1, 5], expected[2, 5] = -1, 1
     assert np.array_equal(moved, expected)
-
-
-def test_the_first_m_words_of_a_user_count():
-    texts = ["", "sun rain sun unknown rain", "unknown", "rain " * 9]
-    corpus = Corpus.from_texts(texts).encode(Vocabulary(("rain", "sun")))
-    short = shard_of(corpus, 3)
-    assert short.documents.tolist() == [0, 0, 3, 3, 6]
-    assert short.words.tolist() == [1, 0, 1, 0, 0, 0]
-    assert shard_of(corpus, 9).words is corpus.words
-
-
-def test_users_arrive_are_asked_and_drop():
-    late = user_settings(arrival_rounds=4)
-    assert [count_arrived(10, r, late) for r in (0, 1, 3, 9)] == [3, 5, 10, 10]
-    assert count_arrived(10, 0, user_settings()) == 10
-    asked, answering = draw_participants(
-        20_000, 1, user_settings(users_per_round=0.3, user_dropout=0.25, arrival_rounds=4), key=9
-    )
-    assert not asked[10_000:].any()
-    assert asked.sum() == pytest.approx(3000, abs=250)
-    assert answering.sum() == pytest.approx(2250, abs=250)
-    assert not (answering & ~asked).any()
-
-
-@pytest.mark.parametrize(
-    ("settings", "once"),
-    [
-        ({"mechanism": "rrp"}, True),
-        ({"mechanism": "krr"}, True),
-        ({"mechanism": "tkrr"}, True),
-        ({"mechanism": "hm"}, False),
-        ({"mechanism": "rrp", "bookkeeping": "paper"}, False),
-    ],
-)
-def test_users_keep_a_word_for_each_token_only_where_it_is_drawn_once(settings, once):
-    asked = user_settings(mode="paper", epsilon=5.0, **settings)
-    assert asked.drawn_once == once
-    assert initial_users(asked, 9, V).word.tolist() == [-1] * 9 * once
-    assert initial_users(user_settings(), 9, V).word.size == 0  # without noise the word is the true one
-    assert [initial_users(asked, 1, n).word.dtype.itemsize for n in (100, 32_768, 32_769)] == [1, 2, 4]
-
-
-def test_a_shards_own_epsilon_can_only_be_stricter():
-    asked = user_settings(mode="paper", epsilon=5.0)
-    assert asked.no_laxer(3.0).epsilon == 3.0
-    assert asked.no_laxer(7.0) is asked
-    assert asked.no_laxer(None) is asked
-    assert user_settings().no_laxer(3.0).epsilon is None
 
 
 def test_wrong_input_is_refused_before_compiled_code_sees_it():
