@@ -14,8 +14,9 @@ from tertulia.federation.party.host import PartyHost
 from tertulia.methods.pctd import method as pctd
 from tertulia.privacy.mechanisms.gaussian import real_levels
 from tertulia.runs.config import RunSettings, load
-from tertulia.runs.driver import begin, finish
+from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import begin
 from tertulia.view.dry_run import dry_run
 from tertulia.view.tables import disclosure_rows, privacy_rows
 

@@ -24,7 +24,7 @@ from tertulia._arrays import Array
 from tertulia.errors import Missed
 from tertulia.federation.types import Federation, Party, Planned, Step, message, step
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import plan_vocabulary
+from tertulia.methods.common.vocabulary import plan_vocabulary, propose_words
 from tertulia.methods.gfedntm.attempts import Attempt, attempted
 from tertulia.methods.gfedntm.averaging import average_rounds, train_alone, train_locally
 from tertulia.methods.gfedntm.compression import block_norms, halved, largest, spread, taken, without
@@ -44,7 +44,7 @@ from tertulia.methods.gfedntm.messages import (
     task_of,
 )  # fmt: skip
 from tertulia.methods.gfedntm.optimisers import stepped
-from tertulia.methods.gfedntm.stopping import checked, plan_validation
+from tertulia.methods.gfedntm.stopping import checked, plan_validation, sum_validation, validate
 from tertulia.methods.gfedntm.terms import (
     DOCUMENTS,
     GRADIENT,
@@ -178,6 +178,12 @@ def _update(party: Party, flat: Array, statistics: Array, loss: float, n: float)
 
 
 # --- at the server ----------------------------------------------------------------------------------------------------
+
+
+STEPS = (
+    propose_words, count_documents, sum_moments, sum_slopes, send_gradient, sum_norms, send_blocks, train_locally,
+    train_alone, sum_validation, validate, sum_sizes,
+)  # fmt: skip
 
 
 def train(fed: Federation, config: NeuralTerms, state: State | None = None) -> Trained:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tertulia._arrays import Array
-from tertulia.kernels.core.exp import padded
+from tertulia.kernels.core.vectors import padded
 from tertulia.kernels.neural import experts, experts_by_document
 from tertulia.models.neural.norms import EPS, Known
 from tertulia.models.neural.sparse import Bow
