@@ -17,6 +17,8 @@ from tertulia.federation.server.inquiring import inquire
 from tertulia.federation.types import Nothing, step_name
 from tertulia.methods import METHODS
 from tertulia.methods.ftm import method as ftm
+from tertulia.privacy.ledger import Release
+from tertulia.privacy.mechanisms import DiscreteLaplace
 
 FIRST = (0, 0)
 
@@ -143,6 +145,14 @@ def test_disclosures_are_what_left_in_this_run(host, toy_run, tmp_path):
         "shape": (2,),
         "bytes": 16,
     }
+
+
+def test_the_number_of_reported_tokens_stays_at_the_party(host):
+    noisy = DiscreteLaplace("reports of tokens", sensitivity=1, epsilon=0.5)
+    facts = {"id": "reports/a", "party": "a", "round": 0, "step": "reports", "verb": "reports", "message_hash": ""}
+    host.ledger.record(Release.of(noisy, **facts, x=np.zeros(1234)))
+    (row,) = inquiry(host, DISCLOSURES).reply
+    assert (row["what"], row["shape"], row["bytes"]) == ("reports of tokens", None, 0)
 
 
 @pytest.mark.parametrize("about", ["noise key", "corpus", "", "__class__"])
