@@ -11,7 +11,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's threads wait for each o
 os.environ.setdefault("COLUMNS", "140")  # wide tables whatever the terminal
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def worded():
     """Texts of a party: `worded(0, 30)` are 30 documents about party 0's words and a few that all share."""
 

@@ -68,7 +68,7 @@ def federated() -> Iterator[tuple[str, Any]]:
         for mechanism in ("rrp", "krr", "tkrr", "hm"):
             yield (
                 f"fedlda {mechanism} {bookkeeping}",
-                tt.FedLDA(**SMALL, mode="paper", epsilon=5.0, mechanism=mechanism, bookkeeping=bookkeeping),
+                tt.FedLDA(**SMALL, mode="paper", epsilon=5.0, mechanism=mechanism, paper={"bookkeeping": bookkeeping}),
             )
     for channel in ("krr", "subset"):
         yield f"fedlda sound {channel}", tt.FedLDA(**SMALL, mode="sound", epsilon=5.0, channel=channel)

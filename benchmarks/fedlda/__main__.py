@@ -30,8 +30,8 @@ from benchmarks.fedlda.runs import (
 from benchmarks.fedlda.scale import coding, measure_apart
 from tertulia.corpus import Corpus
 from tertulia.kernels.reports.channel import Channel
-from tertulia.privacy.channels import guarantee
-from tertulia.privacy.mechanisms import Adjacency
+from tertulia.privacy.accounting import guarantee_of
+from tertulia.privacy.mechanisms.token_reports import TokenReports
 
 SAMPLED = 105
 CONTROLS = ("pooled", "random")
@@ -99,7 +99,7 @@ def panel(name: str, setting: str, rounds: int) -> dict[str, dict[float, float]]
 def real_epsilon(name: str) -> float:
     """What a user of M tokens really spends at delta 1e-6 in the sound mode."""
     channel = Channel("subset", EPSILON, len(parts_of(name).train.vocabulary))
-    return guarantee(channel, Adjacency.SUBSTITUTE, 1e-6, M).epsilon
+    return guarantee_of(TokenReports("reports", channel=channel), 1e-6, M).epsilon
 
 
 def main() -> None:

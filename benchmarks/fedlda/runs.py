@@ -32,7 +32,8 @@ from tertulia import LDA, Corpus, FedLDA, TextOptions, Topics, Vocabulary
 from tertulia._arrays import F64
 from tertulia.corpus.splits import is_heldout
 from tertulia.corpus.vocabulary import propose
-from tertulia.methods.fedlda.users import shard_of
+from tertulia.methods.fedlda.settings import FedLDAPaper
+from tertulia.methods.fedlda.shard import shard_of
 from tertulia.metrics import completion, perplexity_plugin, unigram
 from tertulia.models.topics import UnknownWordsWarning
 
@@ -144,6 +145,7 @@ class Model(NamedTuple):
 def _train(name: str, mechanism: str, rounds: int, seed: int, changes: dict[str, Any]) -> Model:
     users, parts = DATASETS[name], parts_of(name)
     settings = {"topics": users.topics, "max_words": M, **MECHANISMS.get(mechanism, {}), **changes}
+    paper = {name: settings.pop(name) for name in FedLDAPaper.model_fields if name in settings}
     words = {"mode": "public", "words": parts.train.vocabulary.words}
     if mechanism == "pooled":  # a control: LDA on one machine, on the very words that users train with
         method = LDA(topics=settings["topics"], sweeps=rounds, beta=settings["beta"], vocabulary=words)
@@ -153,7 +155,7 @@ def _train(name: str, mechanism: str, rounds: int, seed: int, changes: dict[str,
         drawn = np.random.default_rng(seed).dirichlet(np.full(len(parts.train.vocabulary), 0.1), users.topics)
         model = Topics(drawn, parts.train.vocabulary, np.full(users.topics, 5.0 / users.topics))
         return Model(model, [completion(model.topic_word, model.alpha, parts.validation).perplexity])
-    federated = FedLDA(**settings, rounds=rounds, evaluate=True, vocabulary=words)
+    federated = FedLDA(**settings, paper=paper, rounds=rounds, evaluate=True, vocabulary=words)
     fitted = federated.fit({"users": parts.both}, heldout=TEST + VALIDATION, seed=seed)
     return Model(fitted, [round(facts["perplexity"], 1) for facts in fitted.history[1:]])
 

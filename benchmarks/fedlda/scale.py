@@ -19,12 +19,12 @@ import numpy as np
 import polars as pl
 
 from benchmarks.common import peak_mb, reset_peak, say
+from benchmarks.fedlda.packing import pack, packed_bytes, ranks, unpack
 from benchmarks.generated import table_of_topics
 from tertulia import Corpus, FedLDA, TextOptions, Vocabulary
 from tertulia._arrays import I32, Array
 from tertulia.kernels.fedlda import tuples
-from tertulia.kernels.fedlda.packing import packed_bytes, ranks
-from tertulia.kernels.fedlda.users import broadcast_phi, resample
+from tertulia.kernels.fedlda.sampling import I16, broadcast_phi, resample
 
 TOKENS, V, K, ROUNDS = 50, 10_000, 50, 3
 M = 50  # so that l is 35
@@ -59,7 +59,7 @@ def _words(users: int, seed: int) -> I32:
 
 
 def measure(users: int) -> dict[str, float]:
-    """Run a few rounds with RRP and give the seconds of the median one, the memory, and the bytes of a user."""
+    """Run a few rounds with RRP and give the seconds of the median one, and the memory."""
     parties = shards(users)
     words = parties["a"].vocabulary.words
     method = FedLDA(
@@ -78,7 +78,6 @@ def measure(users: int) -> dict[str, float]:
         "seconds": statistics.median(facts["seconds"] for facts in rounds),
         "cpu_seconds": statistics.median(np.diff(cpu)[1:]),  # of both cores together
         "rss_mb": peak_mb(),
-        "bytes_per_user": float(np.mean([facts["bytes_per_user"] for facts in rounds])),
     }
 
 
@@ -104,7 +103,8 @@ def coding(corpus: Corpus, topics: int, sampled: int, M: int, rounds: int = 20) 
         z = resample(corpus.words, documents, z, everyone, phi, alpha, r)
         chosen = tuples.choose(corpus.words, documents, z, reported, everyone, M, sampled, r + 1000)
         moves = (chosen.word, chosen.origin, chosen.target)
-        _, rank = ranks(phi[:, :topics])
+        topic_at, rank = ranks(phi[:, :topics])
+        check_message(chosen, topic_at, rank, sampled)
         sizes.append(packed_bytes(chosen.user, *moves, rank, sampled, corpus.n_documents) / corpus.n_documents)
         bounds.append(entropy_bits(*moves) * len(chosen.token) / 8 / corpus.n_documents)
         reported = reported.copy()
@@ -121,6 +121,15 @@ def coding(corpus: Corpus, topics: int, sampled: int, M: int, rounds: int = 20) 
         "over_entropy_by_round": [round(size / bound, 2) for size, bound in zip(sizes, bounds, strict=True)],
         "tuples_per_user_round": round(sent / rounds / corpus.n_documents, 1),
     }
+
+
+def check_message(chosen: tuples.Sent, topic_at: I16, rank: I16, sampled: int) -> None:
+    """Stop unless the server can read what the first user with tuples has sent."""
+    mine = chosen.user == chosen.user[:1]
+    sent = [column[mine] for column in (chosen.word, chosen.origin, chosen.target)]
+    read = unpack(pack(*sent, rank, sampled), topic_at, sampled)
+    if sorted(zip(*sent, strict=True)) != sorted(zip(*read, strict=True)):
+        raise RuntimeError("a user's message does not come out as it went in: the coder is wrong")
 
 
 def entropy_bits(word: Array, origin: Array, target: Array) -> float:

@@ -3,7 +3,7 @@
 Writes the figures as PNG and one Markdown table, "paper / ours", to `benchmarks/out/ftm`; ends with one JSON line.
 Three parties of 20 Newsgroups are unbalanced and not alike: religion and for sale, politics and recreation, computing
 and science; 15 % of their documents are held out. All models are scored by document completion. `--quick` takes a
-share of the documents and fewer sweeps; every figure in it is real, but small corpora flatter nobody.
+share of the documents and fewer sweeps; all figures are measured, on smaller corpora.
 """
 
 from __future__ import annotations

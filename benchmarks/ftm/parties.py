@@ -32,7 +32,7 @@ SIX = {name: (name,) for groups in THREE.values() for name in groups}
 class World:
     """Parties that agree on public words, and everyone's held-out documents."""
 
-    parties: Parties  # training and held-out documents together: runs part them by the documents' ids
+    parties: Parties  # training and held-out documents together: runs split them by the documents' ids
     words: dict[str, Any]  # the settings of the vocabulary
     heldout: Corpus
     unigram: float  # log likelihood of a token

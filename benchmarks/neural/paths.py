@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from tertulia.corpus.units import offsets_of
 
 from benchmarks.common import arguments, finish, say
 from benchmarks.neural import autograd
 from tertulia._arrays import Array
+from tertulia.corpus.offsets import offsets_of
 from tertulia.models.neural import synchronised
 from tertulia.models.neural.bags import Bags, Batch, Noise
 from tertulia.models.neural.network import Network

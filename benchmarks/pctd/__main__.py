@@ -20,7 +20,7 @@ from benchmarks.pctd.data import add_corpora, articles
 from benchmarks.pctd.plot import draw, table
 from tertulia import LDA, Corpus
 from tertulia.metrics import completion, unigram
-from tertulia.privacy.gaussian import moments_epsilon, real_levels, sigma_for, theorem_epsilon
+from tertulia.privacy.mechanisms.gaussian import moments_epsilon, real_levels, sigma_for, theorem_epsilon
 from tertulia.runs.scenarios import side_by_side
 
 SIGMAS = (0.0, 0.05, 0.1, 0.25, 0.3)

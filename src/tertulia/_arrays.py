@@ -1,5 +1,6 @@
-"""Short names for the array types that the whole package speaks."""
+"""Short names for the array types of the whole package, and a name for what an array holds."""
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -13,3 +14,12 @@ U64 = NDArray[np.uint64]
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
+
+
+def digest_of(*arrays: Array) -> str:
+    """A name for the contents of arrays: 32 hexadecimal digits."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -13,7 +13,7 @@ from tertulia.federation.server.journal import Journal
 from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
 from tertulia.view.dry_run import dry_run
-from tertulia.view.tables import disclosure_rows, privacy_rows
+from tertulia.view.tables import privacy_rows
 
 WORDS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
 PUBLIC = {"mode": "public", "words": WORDS}
@@ -30,6 +30,7 @@ ODD = ["", "unheard words only", "harbour " * 400]  # empty, outside the vocabul
 PARTIES = {"north": [*texts(1, 120), *ODD], "south": texts(2, 80)}
 PRIVATE = {"mode": "paper", "epsilon": 5.0}
 SOUND = {"mode": "sound", "epsilon": 4.0}
+LATE = {"arrival_rounds": 3}
 MODES = [{}, *({**PRIVATE, "mechanism": m} for m in ("rrp", "krr", "tkrr", "hm")), SOUND]
 
 
@@ -102,8 +103,8 @@ def test_noise_does_not_drive_counts_apart_in_240_rounds(monkeypatch):
     early, late = {}, {}
     for bookkeeping in ("converging", "paper"):
         model = method(
-            topics=4, rounds=240, beta=0.1, max_words=20, sample_ratio=1.0, bookkeeping=bookkeeping, **PRIVATE,
-            vocabulary={"mode": "public", "words": words},
+            **PRIVATE, topics=4, rounds=240, beta=0.1, max_words=20, sample_ratio=1.0,
+            paper={"bookkeeping": bookkeeping}, vocabulary={"mode": "public", "words": words},
         ).fit({"north": users}, heldout=0.25)  # fmt: skip
         perplexity = [facts["perplexity"] for facts in model.history[1:]]
         early[bookkeeping], late[bookkeeping] = np.mean(perplexity[20:60]), np.mean(perplexity[200:])
@@ -114,22 +115,22 @@ def test_noise_does_not_drive_counts_apart_in_240_rounds(monkeypatch):
 
 @pytest.mark.parametrize("mechanism", ["rrp", "krr", "tkrr"])
 def test_the_servers_counts_are_those_of_the_words_that_users_keep(mechanism, tmp_path):
-    away = {"users_per_round": 0.7, "user_dropout": 0.2, "arrival_rounds": 2}
+    away = {"users_per_round": 0.7, "user_dropout": 0.2, "paper": {"arrival_rounds": 2}}
     method(**PRIVATE, mechanism=mechanism, **away).fit(PARTIES, directory=tmp_path / "run")
     run = Run.open(tmp_path / "run")
     commit, _ = Journal(tmp_path / "run" / "server").last()
     counts = np.zeros((2, len(WORDS)))
     for party in PARTIES:
         users = AnswerLog(run.party_directory(party) / "answers").state
-        told = users.told >= 0
-        np.add.at(counts, (users.told[told], users.word[told]), 1)
-        assert told.any()
-        assert not told.all()
+        known = users.reported >= 0
+        np.add.at(counts, (users.reported[known], users.word[known]), 1)
+        assert known.any()
+        assert not known.all()
     assert np.array_equal(commit.state.counts, counts)
 
 
 @pytest.mark.parametrize(
-    "settings", [{"users_per_round": 0.4, "user_dropout": 0.3}, {"arrival_rounds": 3}, {"arrival_rounds": 3, **SOUND}]
+    "settings", [{"users_per_round": 0.4, "user_dropout": 0.3}, {"paper": LATE}, {"paper": LATE, **SOUND}]
 )
 def test_users_may_be_sampled_drop_and_come_late(settings):
     model = method(rounds=6, **settings).fit(PARTIES, heldout=0.0)
@@ -138,7 +139,7 @@ def test_users_may_be_sampled_drop_and_come_late(settings):
         return
     users = [facts["users"] for facts in model.history[1:]]
     assert users[0] < 203
-    assert (users[-1] == 203) == ("arrival_rounds" in settings)
+    assert (users[-1] == 203) == ("paper" in settings)
 
 
 def test_a_shard_that_is_away_takes_up_where_it_was():
@@ -159,23 +160,20 @@ def test_the_ledger_is_honest_about_every_mechanism(tmp_path):
     tuples = {name: rows["users' tuples"] for name, rows in said.items() if name != "sound"}
     assert {row["unit"] for row in tuples.values()} == {"user"}
     assert all(tuples[name]["real epsilon"].startswith("infinite") for name in ("clear", "rrp", "krr", "tkrr"))
-    assert tuples["rrp"]["claimed epsilon"] == "5 (FedLDA theorem 1, a tuple)"
+    assert tuples["rrp"]["claimed epsilon"] == "5 (FedLDA theorem 1, per tuple)"
     assert "theorem 1 fails for" in tuples["rrp"]["remarks"]
-    assert "dummies can be told from tuples" in tuples["rrp"]["remarks"]
+    assert "dummies can be distinguished from tuples" in tuples["rrp"]["remarks"]
     assert "the word of one token alone, drawn once: epsilon 5" in tuples["krr"]["remarks"]
     assert "the topics of tuples are not perturbed" in tuples["krr"]["remarks"]
     assert tuples["hm"]["real epsilon"] == "20"  # epsilon 5 in each of four rounds
     assert all(row["releases"] == 4 for row in tuples.values())
+    sums = [said[name]["topic-word counts of users' tuples"] for name in ("rrp", "krr", "tkrr", "hm")]
+    assert all(row["mechanism"] == "derived" and row["releases"] == 4 for row in sums)
+    assert sums[-1]["real epsilon"] == "20"  # no more than what it is computed from
     reports = said["sound"]["reports of tokens"]
     assert (reports["unit"], reports["releases"]) == ("user", 1)
     assert 30 < float(reports["real epsilon"]) <= 30 * 4.0  # thirty tokens at most, in any number of rounds
     assert said["sound"]["topic-word counts of reports"]["real epsilon"] == reports["real epsilon"]
-
-
-def test_bytes_of_users_are_counted_and_labelled(tmp_path):
-    model = method(topics=2, rounds=3).fit(PARTIES, directory=tmp_path / "run")
-    assert all(0 < facts["bytes_per_user"] < 60 for facts in model.history[1:])
-    assert any("(simulated)" in row["what"] for row in disclosure_rows(Run.open(tmp_path / "run")))
 
 
 def test_a_budget_for_users_is_kept(tmp_path):
@@ -208,6 +206,7 @@ def test_a_dry_run_names_what_leaves(tmp_path):
         }
     assert said[None]["users' tuples"] == "clear"
     assert said["rrp"]["users' tuples"] == "user-tuples"
+    assert said["rrp"]["topic-word counts of users' tuples"] == "derived"
     assert said["sound"]["reports of tokens"] == "user-reports"
     assert said["sound"]["topic-word counts of reports"] == "derived"
 
@@ -221,6 +220,7 @@ def test_a_dry_run_names_what_leaves(tmp_path):
         ({**SOUND, "user_dropout": 0.1}, "asks each user once"),
         ({"mechanism": "rr"}, "mechanism = 'rr'"),
         ({"sample_ratio": 1.5}, "sample_ratio = 1.5"),
+        ({"gamma": 2.0}, "write 'paper.gamma'"),
     ],
 )
 def test_wrong_settings_name_the_key(settings, says):

@@ -14,8 +14,8 @@ from tertulia.federation.party.context import StepContext
 from tertulia.methods.ftm import local
 from tertulia.methods.ftm import method as ftm
 from tertulia.methods.ftm.merging import compose
-from tertulia.privacy.channels import guarantee
-from tertulia.privacy.mechanisms import Adjacency
+from tertulia.privacy.accounting import guarantee_of
+from tertulia.privacy.mechanisms.token_reports import TokenReports
 from tertulia.runs.config import load
 from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
@@ -63,7 +63,9 @@ def test_epsilon_s_meaning_is_planned_as_it_is_charged(mode):
     planned = {row.mechanism.what: row.mechanism for row in ftm.plan(method(mode, channel="laplace"))}
     reports = planned["reports of tokens"]
     assert reports.channel.epsilon == {"paper": 4.0, "sound": 2.0}[mode]
-    assert guarantee(reports.channel, Adjacency.SUBSTITUTE).epsilon == pytest.approx({"paper": 8, "sound": 4}[mode])
+    assert guarantee_of(TokenReports("reports", channel=reports.channel)).epsilon == pytest.approx(
+        {"paper": 8, "sound": 4}[mode]
+    )
 
 
 @pytest.mark.parametrize(("chosen", "literal"), [(None, True), (False, False)])

@@ -12,7 +12,7 @@ from tertulia.errors import ConfigError, InputError, QuorumError
 from tertulia.federation.codec import encode
 from tertulia.federation.party.host import PartyHost
 from tertulia.methods.pctd import method as pctd
-from tertulia.privacy.gaussian import real_levels
+from tertulia.privacy.mechanisms.gaussian import real_levels
 from tertulia.runs.config import RunSettings, load
 from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run

@@ -25,6 +25,8 @@ def _slug(heading):
 
 
 def _exists(name, page):
+    """Whether a file is there; of a file that is still to be written (NAME), whether its folder is."""
+    name = name.partition("NAME")[0]
     return any((folder / name).exists() for folder in (ROOT, page.parent, ROOT / "src" / "tertulia"))
 
 
@@ -62,3 +64,12 @@ def test_every_benchmark_is_listed():
     listed = set(re.findall(r"^\| `([\w.]+)", (folder / "README.md").read_text(), re.M))
     assert commands <= listed, f"benchmarks/README.md lacks {sorted(commands - listed)}"
     assert len(commands) > 10
+
+
+def test_each_of_ten_changes_touches_three_files_at_most():
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("## Ten changes")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith(("| a", "| secure"))]
+    assert len(rows) == 10
+    for row in rows:
+        files = re.findall(r"`((?:[\w.]+/)*[\w.]+\.(?:pyi?|toml))`", row)
+        assert 1 <= len(files) <= 3, row

@@ -12,7 +12,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,77 +20,67 @@ from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.corpus.vocabulary import propose
 from tertulia.errors import ConfigError, InputError
-from tertulia.methods import (
-    AloneSettings,
-    ConsensusSettings,
-    CustomSettings,
-    FedLDASettings,
-    FTMSettings,
-    GFedNTMSettings,
-    MethodSettings,
-    PCTDSettings,
-)
-from tertulia.methods.common.settings import Explained, VocabularySettings
+from tertulia.methods import METHODS, CustomSettings
+from tertulia.methods.baselines.settings import AloneSettings
+from tertulia.methods.common.settings import Explained, MethodSettings, VocabularySettings
+from tertulia.methods.consensus.settings import ConsensusSettings
+from tertulia.methods.fedlda.settings import FedLDASettings
+from tertulia.methods.ftm.settings import FTMSettings
+from tertulia.methods.gfedntm.settings import GFedNTMSettings
+from tertulia.methods.pctd.settings import PCTDSettings
 from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import Observer
 from tertulia.runs.rehearsal import rehearse
 from tertulia.runs.results import FederatedTopics
 
+RUN = {"seed", "engine", "workers", "heldout", "validation", "federation"}  # settings of a run that are options here
 
-class FTM(Explained, FTMSettings):
-    """Federated Topic Modelling: the settings of the method, and `fit`."""
+
+class Federated(Explained, MethodSettings):
+    """The settings of a method, and `fit`."""
 
     def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
-        """Train one model over all parties' documents; see `federate` for the options."""
-        return _topics(federate(FTMSettings(**self.model_dump()), parties, **options))
+        """Train over all parties' documents; `parties` and the options are those of `tertulia.federate`.
+
+        The most used: `seed=1`, `heldout=0.1` (share of documents that is only scored on), `validation=0.1` (share by
+        which each party finds the model that serves it best), `directory="runs/hospitals"`, `engine="processes"`,
+        `party_settings={"south": {"topics": 30}}`.
+        """
+        result = federate(self.part(METHODS[self.name].settings), parties, **options)
+        assert isinstance(result, FederatedTopics)
+        return result
 
 
-class Consensus(Explained, ConsensusSettings):
+class FTM(FTMSettings, Federated):
+    """Federated Topic Modelling: parties train alone, similar topics are merged; each may have its own number."""
+
+
+class Consensus(ConsensusSettings, Federated):
     """Consensus rounds: as good as pooling the documents, with one set of topics for all."""
 
-    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
-        """Train one model over all parties' documents; see `federate` for the options."""
-        return _topics(federate(ConsensusSettings(**self.model_dump()), parties, **options))
 
-
-class PCTD(Explained, PCTDSettings):
+class PCTD(PCTDSettings, Federated):
     """Private and consistent topic discovery: EM over n-grams, sentences or paragraphs, with word relations."""
 
-    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
-        """Train one model over all parties' documents; see `federate` for the options."""
-        return _topics(federate(PCTDSettings(**self.model_dump()), parties, **options))
 
-
-class FedLDA(Explained, FedLDASettings):
+class FedLDA(FedLDASettings, Federated):
     """Topics from many users of one document each, who trust nobody; a party is a shard of them."""
 
-    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
-        """Train one model over all users' documents; see `federate` for the options."""
-        return _topics(federate(FedLDASettings(**self.model_dump()), parties, **options))
 
-
-class GFedNTM(Explained, GFedNTMSettings):
+class GFedNTM(GFedNTMSettings, Federated):
     """Federated neural topic models: ProdLDA, CombinedTM or ZeroShotTM, equal to training in one place."""
 
-    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
-        """Train one model over all parties' documents (or as `scenario` says); see `federate` for the options."""
-        return _topics(federate(GFedNTMSettings(**self.model_dump()), parties, **options))
+
+class NonCollaborative(AloneSettings, Federated):
+    """The baseline in which each party trains alone: the result's `local` holds a model for each party."""
+
+    name: Literal["alone"] = "alone"
 
 
-class NonCollaborative(Explained, AloneSettings):
-    """The baseline in which each party trains alone: the result's `local` holds a model a party."""
-
-    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
-        """Train a model for each party; see `federate` for the options."""
-        return _topics(federate(AloneSettings(**self.model_dump() | {"name": "alone"}), parties, **options))
-
-
-class Centralised(Explained, AloneSettings):
+class Centralised(AloneSettings, Federated):
     """The baseline that pools everybody's documents in one place: only for comparison, it federates nothing."""
 
-    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
-        """Train one model over the pooled documents; see `federate` for the options."""
-        return _topics(federate(AloneSettings(**self.model_dump() | {"name": "centralised"}), parties, **options))
+    name: Literal["centralised"] = "centralised"
 
 
 def federate(
@@ -98,48 +88,42 @@ def federate(
     parties: Mapping[str, Documents],
     *,
     config: Mapping[str, Any] | None = None,
-    engine: str = "local",
-    workers: int = 1,
-    seed: int = 0,
-    heldout: float = 0.1,
-    validation: float = 0.0,
     directory: str | Path | None = None,
     party_settings: Mapping[str, Mapping[str, Any]] | None = None,
     text: TextOptions | None = None,
-    federation: Mapping[str, Any] | None = None,
     observe: Observer | None = None,
+    **run: Any,
 ) -> Any:
     """Run a method over parties.
 
     `parties` maps a name to a list of texts, to a data frame with a column `text` (and `id`, `label`, `date` if there
-    are), or to a corpus from `tt.read`. `engine` is "local" or "processes"; documents never cross between parties,
-    whatever the engine. With a `directory` the run survives a crash (`tertulia resume`) and its disclosures can be read
-    afterwards; without, it lives in a temporary one. `party_settings` are the parties' own choices, such as
-    `{"south": {"topics": 30, "policy": "south.toml"}}`. `federation` holds quorum, timeout and dropouts.
+    are), or to a corpus from `tt.read`. With a `directory` the run survives a crash (`tertulia resume`) and its
+    disclosures can be read afterwards; without, it lives in a temporary one. `party_settings` are the parties' own
+    choices, such as `{"south": {"topics": 30, "policy": "south.toml"}}`; `text` says how texts are cut into words.
+    `observe("round", facts)` is called after each round.
 
-    A share `heldout` of the documents is only scored on. With a share `validation`, each party trains alone, too, and
-    finds out on these documents which model serves its own best: `result.best_for("north")`.
+    `run` are a run's other settings: `seed=1`; `engine="processes"` (else "local"; documents never cross between
+    parties, whatever the engine); `workers=4`; `heldout=0.1`, the share of documents that is only scored on;
+    `validation=0.1`, the share by which each party, which then trains alone, too, finds out which model serves its own
+    documents best: `result.best_for("north")`; `federation={"quorum": 0.8}`. docs/reference.md has them all.
 
     `method` may be the function `train(fed, config, state)` of a method of your own, whose steps live in its module.
     """
     if not parties:
         raise InputError("there are no parties: give a mapping from a name to documents")
-    sentences = isinstance(method, GFedNTMSettings) and method.reads_sentences
-    corpora = {party: as_corpus(party, documents, text, sentences) for party, documents in parties.items()}
+    if strangers := sorted(run.keys() - RUN):
+        raise ConfigError(f"unknown option '{strangers[0]}': the options of a run are {', '.join(sorted(RUN))}")
+    settings = _as_settings(method, config)
+    corpora = {name: as_corpus(name, documents, text, settings.keeps_text) for name, documents in parties.items()}
     with tempfile.TemporaryDirectory(prefix="tertulia-") as temporary:
-        settings = RunSettings(
-            seed=seed,
+        whole = RunSettings(
             directory=str(directory or Path(temporary) / "run"),
-            engine=engine,
-            workers=workers,
-            heldout=heldout,
-            validation=validation,
-            method=_as_settings(method, config),
+            method=settings,
             text=_one_way_of_reading(corpora).to_dict(),
             parties={party: dict(choices) for party, choices in (party_settings or {}).items()},
-            federation=dict(federation or {}),
+            **run,
         )
-        return rehearse(settings, corpora, durable=directory is not None, observe=observe)
+        return rehearse(whole, corpora, durable=directory is not None, observe=observe)
 
 
 def chosen_words(corpus: Corpus, terms: VocabularySettings) -> Vocabulary:
@@ -160,14 +144,9 @@ def _one_way_of_reading(corpora: Mapping[str, Corpus]) -> TextOptions:
     return ways.pop()
 
 
-def _as_settings(method: Any, config: Mapping[str, Any] | None) -> Any:
+def _as_settings(method: Any, config: Mapping[str, Any] | None) -> MethodSettings:
     if isinstance(method, MethodSettings):
         return method
     if method.__module__ == "__main__":
         raise ConfigError("put your method's steps and `train` into a module of their own: parties find steps by name")
     return CustomSettings(module=method.__module__, train=method.__qualname__, config=dict(config or {}))
-
-
-def _topics(result: Any) -> FederatedTopics:
-    assert isinstance(result, FederatedTopics)
-    return result

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from tertulia._arrays import Array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import FormatError
-from tertulia.privacy.mechanisms import Mechanism
+from tertulia.privacy.mechanisms import Mechanism, Randomiser
 
 PartyId = str
 _T = TypeVar("_T")
@@ -99,7 +99,7 @@ class Party(Protocol):
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """The only door out: charge the ledger, then return what may be put into a reply."""
 
-    def randomise(self, corpus: Corpus, mechanism: Mechanism) -> Randomness:
+    def randomise(self, corpus: Corpus, mechanism: Randomiser) -> Randomness:
         """Charge for noisy reports of a corpus's tokens: the same reports cost nothing in later rounds.
 
         Nor in later runs, if the party has a `home`, where its key and its ledger outlast the run.

@@ -1,41 +1,64 @@
-"""The methods, by name: their settings, and the module that is imported when one runs."""
+"""The methods, by name: their settings, and the module that is imported when one runs. A new method is a line here."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union
 
 from pydantic import Field
 
 from tertulia.methods.baselines.settings import AloneSettings
-from tertulia.methods.common.settings import Settings
+from tertulia.methods.common.settings import MethodSettings
 from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.methods.fedlda.settings import FedLDASettings
 from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.methods.pctd.settings import PCTDSettings
 
-MODULES = {
-    "ftm": "tertulia.methods.ftm.method",
-    "consensus": "tertulia.methods.consensus.method",
-    "pctd": "tertulia.methods.pctd.method",
-    "fedlda": "tertulia.methods.fedlda.method",
-    "gfedntm": "tertulia.methods.gfedntm.method",
-    "alone": "tertulia.methods.baselines.method",
-    "centralised": "tertulia.methods.baselines.method",
-}
 
+class CustomSettings(MethodSettings):
+    """A method of the user's own."""
 
-class CustomSettings(Settings):
-    """A method of the user's own: a module with a function `train(fed, config, state)` and its steps."""
-
+    federates = False
     name: Literal["custom"] = "custom"
+    module: str = Field(description="a module with the steps and the function `train(fed, config, state)`")
+    train: str = Field("train", description="the name of that function")
+    config: dict[str, Any] = Field({}, description="what it gets as `config`")
+
+
+class Registered(NamedTuple):
+    """A method: its settings, and the module of its `train`, `plan` and steps."""
+
+    settings: type[MethodSettings]
     module: str
-    train: str = "train"
-    config: dict[str, Any] = {}
 
 
-MethodSettings = (
-    FTMSettings | ConsensusSettings | FedLDASettings | PCTDSettings | GFedNTMSettings | AloneSettings | CustomSettings
-)
-METHOD_SETTINGS: tuple[type[Settings], ...] = get_args(MethodSettings)
-Method = Annotated[MethodSettings, Field(discriminator="name")]
+METHODS = {
+    "consensus": Registered(ConsensusSettings, "tertulia.methods.consensus.method"),
+    "ftm": Registered(FTMSettings, "tertulia.methods.ftm.method"),
+    "fedlda": Registered(FedLDASettings, "tertulia.methods.fedlda.method"),
+    "pctd": Registered(PCTDSettings, "tertulia.methods.pctd.method"),
+    "gfedntm": Registered(GFedNTMSettings, "tertulia.methods.gfedntm.method"),
+    "alone": Registered(AloneSettings, "tertulia.methods.baselines.method"),
+    "centralised": Registered(AloneSettings, "tertulia.methods.baselines.method"),
+}
+SETTINGS = (*dict.fromkeys(method.settings for method in METHODS.values()), CustomSettings)
+
+if TYPE_CHECKING:
+    Method = MethodSettings
+else:  # the settings of any method, told apart by their name
+    Method = Annotated[Union[SETTINGS], Field(discriminator="name")]  # noqa: UP007
+
+
+class Entry(NamedTuple):
+    """Where a run finds its method: `module.function(fed, config, state)`."""
+
+    module: str
+    function: str
+    config: Any
+
+
+def entry_of(method: MethodSettings) -> Entry:
+    """The module and function that settings ask for, and what that function is given."""
+    if isinstance(method, CustomSettings):
+        return Entry(method.module, method.train, method.config)
+    return Entry(METHODS[method.name].module, "train", method)

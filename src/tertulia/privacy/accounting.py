@@ -19,6 +19,7 @@ from tertulia.privacy.events import concentrated_rho, flatten, from_data, pure_e
 from tertulia.privacy.mechanisms import Adjacency, EventData, Unit
 
 if TYPE_CHECKING:
+    from tertulia.privacy.mechanisms import Mechanism
     from tertulia.privacy.releases import Release
 
 _FINEST, _GRID = 1e-4, 500_000  # PLDs are rounded up to a grid: this fine, but of no more points than that
@@ -65,6 +66,12 @@ class Loss:
 def unprotected(delta: float, reasons: Iterable[str], *, tight: bool = True) -> Guarantee:
     """No guarantee at all, and why."""
     return Guarantee(math.inf, delta, "none", tuple(reasons), tight)
+
+
+def guarantee_of(mechanism: Mechanism, delta: float = 0.0, copies: int = 1) -> Guarantee:
+    """What so many independent releases by one mechanism cost together, such as the reports of a document's tokens."""
+    events = flatten(mechanism.charge() or {"type": "NoOpDpEvent"})
+    return compose([Loss(event, mechanism.adjacency, 1, count * copies) for event, count in events], delta)
 
 
 def spent(
@@ -120,7 +127,7 @@ def compose(losses: Sequence[Loss], delta: float, assumptions: tuple[str, ...] =
 def vacuous(
     guarantee: Guarantee, adjacency: Adjacency, population: int | None = None, words: int | None = None
 ) -> str | None:
-    """Say why a guarantee means nothing, if it does (PRIVACY, rule 7).
+    """Say why a guarantee means nothing, if it does.
 
     >>> vacuous(Guarantee(8.0, 1e-6, "PLD", (), True), Adjacency.NULL_REPLACE, words=2949)
     'epsilon >= ln 2949: publishing almost every word verbatim satisfies it'

@@ -1,6 +1,6 @@
 """From one privacy unit and adjacency to another: how many neighbours lie between.
 
-A guarantee for tokens is never passed off as one for documents (PRIVACY, rule 4): a document of L tokens is L tokens at
+A guarantee for tokens is never passed off as one for documents: a document of L tokens is L tokens at
 once. Steps that cannot be bounded are not taken.
 """
 
@@ -38,7 +38,7 @@ class Multiplicity:
 
 
 def larger(known: Iterable[tuple[Unit, Adjacency]]) -> tuple[Unit, Adjacency]:
-    """The unit and adjacency to tell several guarantees in: the largest unit, substituted if adjacencies differ.
+    """The unit and adjacency to state several guarantees in: the largest unit, substituted if adjacencies differ.
 
     >>> larger([(Unit.TOKEN, Adjacency.NULL_REPLACE), (Unit.DOCUMENT, Adjacency.ADD_REMOVE)])
     (<Unit.DOCUMENT: 'document'>, <Adjacency.SUBSTITUTE: 'substitute'>)

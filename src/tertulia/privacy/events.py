@@ -1,6 +1,6 @@
 """Privacy events as data: dp-accounting's events written as JSON, so that a ledger outlives the program that wrote it.
 
-Only `from_data` and `to_data` import dp-accounting, which takes seconds.
+Only `from_data` imports dp-accounting, which takes seconds.
 """
 
 from __future__ import annotations
@@ -29,24 +29,10 @@ def from_data(data: EventData) -> DpEvent:
     return kind(**{name: _from_value(value) for name, value in data.items() if name != "type"})
 
 
-def to_data(event: DpEvent) -> EventData:
-    """Describe a dp-accounting event by data, such as a mechanism's `charge` returns."""
-    import attr
-
-    fields = attr.asdict(event, recurse=False)
-    return {"type": type(event).__name__} | {name: _to_value(value) for name, value in fields.items()}
-
-
 def _from_value(value: Any) -> Any:
     if isinstance(value, list):
         return [_from_value(v) for v in value]
     return from_data(value) if isinstance(value, dict) else value
-
-
-def _to_value(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_to_value(v) for v in value]
-    return to_data(value) if hasattr(value, "__attrs_attrs__") else value
 
 
 def flatten(data: EventData, count: int = 1) -> list[tuple[EventData, int]]:

@@ -1,9 +1,9 @@
-"""A party's ledger: every release, charged on disk before it leaves (PRIVACY, "Ledger API").
+"""A party's ledger: every release, charged on disk before it leaves.
 
 The file is SQLite, and a charge is synced to disk before `record` returns: after a crash a party may have charged for
 something that never left, but never the other way round. (Methods with thousands of steps in clear sync their rows with
 their commits: even `kill -9` loses none, and a power failure only rows of steps that are run and recorded again.)
-Each entry's hash covers the one before it, so whoever kept a digest (every model does) can tell later whether history
+Each entry's hash covers the one before it, so whoever kept a digest (every model does) can see later whether history
 was rewritten.
 """
 
@@ -14,7 +14,7 @@ import json
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
 from tertulia.privacy import accounting
 from tertulia.privacy.accounting import Guarantee
 from tertulia.privacy.adjacency import Bounds, larger
-from tertulia.privacy.mechanisms import Adjacency, Claim, Unit, View
+from tertulia.privacy.mechanisms import Adjacency, Claim, Unit
 from tertulia.privacy.releases import Release
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClaimRow", "Guarantee", "Ledger", "Release"]
 
-_FORMAT = 1
+_FORMAT = 2
 _SCHEMA = "CREATE TABLE IF NOT EXISTS entries (seq INTEGER PRIMARY KEY, id TEXT UNIQUE, body TEXT, hash TEXT)"
 _MARK = "mark:"
 _GENESIS = "0" * 64
@@ -90,7 +90,12 @@ class Ledger:
     def record(self, release: Release, policy: Policy | None = None, *, sync: bool = True) -> bool:
         """Charge a release, durably; with a policy, check it first. False if this very release was charged before."""
         with self._transaction(sync=sync):
-            if self._known(release.id, release.to_json()):
+            known = self._body_or_none(release.id)
+            if known is not None:
+                if Release.from_json(known) != Release.from_json(release.to_json()):
+                    raise PolicyRefusal(
+                        "one release, one content", f"'{release.id}' was recorded before with other contents"
+                    )
                 return False
             self._check_parents(release)
             if policy is not None:
@@ -106,7 +111,7 @@ class Ledger:
     def mark_non_private(self, reason: str) -> None:
         """Record that nothing here is protected (the noise key is known, say): epsilon is infinite from now on."""
         with self._transaction():
-            if not self._known(_MARK + reason, json.dumps(reason)):
+            if self._body_or_none(_MARK + reason) is None:
                 self._append(_MARK + reason, json.dumps(reason))
 
     def sync(self) -> None:
@@ -134,29 +139,26 @@ class Ledger:
         unit: Unit,
         adjacency: Adjacency,
         delta: float,
-        view: View | None = None,
         *,
         bounds: Bounds | None = None,
         with_release: Release | None = None,
     ) -> Guarantee:
-        """The real guarantee of everything that `view` (by default, anyone) has seen, `with_release` added."""
+        """The real guarantee of everything that has left, `with_release` added."""
         releases = self.releases()
         if with_release is not None and with_release.id not in self._read:
             releases.append(with_release)
-        return self._guarantee(releases, unit, adjacency, delta, view, bounds or Bounds())
+        return self._guarantee(releases, unit, adjacency, delta, bounds or Bounds())
 
-    def table(
-        self, delta: float = 1e-6, *, view: View | None = None, population: int | None = None, words: int | None = None
-    ) -> list[ClaimRow]:
-        """Claimed beside real, one row a thing, unit, mechanism and claim (`population` units, `words` in all)."""
+    def table(self, delta: float = 1e-6, *, population: int | None = None, words: int | None = None) -> list[ClaimRow]:
+        """Claimed beside real: a row for each thing, unit, mechanism and claim (`population` units, `words` in all)."""
         groups: dict[tuple[str, str, Unit, Adjacency, Claim | None], list[Release]] = {}
         for r in self.releases():
             groups.setdefault((r.what, r.name, r.unit, r.adjacency, r.claimed), []).append(r)
         rows = []
         for (what, name, _, _, claimed), group in groups.items():
-            charged = self._sources(r for r in group if view is None or view in r.views)
+            charged = self._sources(group)
             unit, adjacency = larger((r.unit, r.adjacency) for r in decisive(charged) or group)
-            real = self._guarantee(charged, unit, adjacency, delta, None, Bounds())
+            real = self._guarantee(charged, unit, adjacency, delta, Bounds())
             vacuous = accounting.vacuous(real, adjacency, population, words)
             nbytes = sum(r.nbytes for r in group)
             finding = group[-1].params.get("finding")
@@ -204,19 +206,12 @@ class Ledger:
         Path(path).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
     def _guarantee(
-        self,
-        releases: Iterable[Release],
-        unit: Unit,
-        adjacency: Adjacency,
-        delta: float,
-        view: View | None,
-        bounds: Bounds,
+        self, releases: Sequence[Release], unit: Unit, adjacency: Adjacency, delta: float, bounds: Bounds
     ) -> Guarantee:
-        visible = [r for r in releases if view is None or view in r.views]
         marks = self.marks()
-        if marks and any(r.charges for r in visible):
+        if marks and any(r.charges for r in releases):
             return accounting.unprotected(delta, marks)
-        return accounting.spent(visible, unit, adjacency, delta, bounds)
+        return accounting.spent(releases, unit, adjacency, delta, bounds)
 
     def _check_parents(self, release: Release) -> None:
         if release.event is not None:
@@ -233,11 +228,9 @@ class Ledger:
             found = self._db.execute("SELECT 1 FROM entries WHERE id = ?", (id_,)).fetchone()
         return found is not None and not id_.startswith(_MARK)
 
-    def _known(self, id_: str, body: str) -> bool:
+    def _body_or_none(self, id_: str) -> str | None:
         row = self._db.execute("SELECT body FROM entries WHERE id = ?", (id_,)).fetchone()
-        if row is not None and row[0] != body:
-            raise PolicyRefusal("one release, one content", f"'{id_}' was recorded before with other contents")
-        return row is not None
+        return None if row is None else str(row[0])
 
     def _append(self, id_: str, body: str) -> None:
         hash_ = _chain(self.digest(), id_, body)
@@ -277,7 +270,7 @@ class Ledger:
 
 
 def decisive(sources: list[Release]) -> list[Release]:
-    """The releases whose unit and adjacency a cost is told in: those that charge, if there are such."""
+    """The releases whose unit and adjacency a cost is stated in: those that charge, if there are such."""
     return [release for release in sources if release.charges] or sources
 
 

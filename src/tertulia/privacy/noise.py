@@ -15,14 +15,13 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isqrt
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-from tertulia._arrays import F64, I64, U64, Bool
+from tertulia._arrays import F64, I64, U64
 from tertulia._disk import sync_directory
 from tertulia.errors import ConfigError, FormatError
 
@@ -94,22 +93,6 @@ class NoiseStream:
         self._position += n
         return np.frombuffer(self._keystream(8 * n), dtype="<u8").astype(np.uint64, copy=False)
 
-    def integers(self, n: int, below: int) -> I64:
-        """Uniform on 0, ..., below-1."""
-        if not 0 < below < 2**63:
-            raise ConfigError(f"below = {below}: uniform integers need a bound from 1 to 2**63 - 1")
-        largest = np.uint64(2**64 // below * below - 1)  # words above it would favour small remainders
-
-        def accepted(m: int) -> I64:
-            words = self.words(m)
-            return (words[words <= largest] % np.uint64(below)).astype(np.int64)
-
-        return _fill(n, accepted)
-
-    def bernoulli(self, n: int, p: Fraction) -> Bool:
-        """True with probability exactly `p`."""
-        return self.integers(n, p.denominator) < p.numerator
-
     def geometric(self, n: int, rate: Fraction) -> I64:
         """P(k) ∝ exp(-rate k) on k = 0, 1, ...: the whole part of an exponential variable."""
         start = self._position
@@ -126,30 +109,11 @@ class NoiseStream:
 
     def laplace(self, n: int, rate: Fraction) -> I64:
         """P(k) ∝ exp(-rate |k|) on the integers: the difference of two geometric variables."""
-        return _fill(n, lambda m: self.geometric(m, rate) - self.geometric(m, rate))
-
-    def gaussian(self, n: int, variance: Fraction) -> I64:
-        """P(k) ∝ exp(-k²/2 variance) on the integers, by rejection from the Laplace (Canonne et al. 2020, alg. 3)."""
-        t = isqrt(int(variance)) + 1
-        shift = variance / t
-
-        def accepted(m: int) -> I64:
-            k = self.laplace(m, Fraction(1, t))
-            loss = (np.abs(k) - float(shift)) ** 2 / float(2 * variance)
-            return k[self._survives(loss, lambda i: (abs(int(k[i])) - shift) ** 2 / (2 * variance))]
-
-        return _fill(n, accepted, chance=0.7)  # about 3/4 survive
-
-    def _survives(self, loss: F64, exact: Callable[[int], Fraction]) -> Bool:
-        """True with probability exp(-loss), where `exact(i)` is the true loss that `loss[i]` approximates."""
-        start = self._position
-        words = self.words(len(loss))
-        value, error = _exponential(words)
-        error += (1 + loss) * 2**10 * _ROUNDING  # squares of differences lose some bits
-        survives = value > loss
-        for i in np.flatnonzero(np.abs(value - loss) <= error):
-            survives[i] = self._settle(int(words[i]), start + int(i), exact(int(i)).__lt__)
-        return survives
+        out = np.empty(n, dtype=np.int64)
+        for start in range(0, n, _CHUNK):
+            m = min(_CHUNK, n - start + 1)  # one draw more at the end: noise that was drawn once must stay the same
+            out[start : start + m] = (self.geometric(m, rate) - self.geometric(m, rate))[: n - start]
+        return out
 
     def _settle(self, word: int, position: int, outcome: Callable[[Fraction], int]) -> int:
         """The outcome, monotone in -ln U, where U = 0.(word)(more bits): read on until both ends agree."""
@@ -183,14 +147,3 @@ def _chacha(key: bytes, nonce: int) -> Callable[[int], bytes]:
     counter_and_nonce = bytes(4) + nonce.to_bytes(12, "little")
     update = Cipher(algorithms.ChaCha20(key, counter_and_nonce), mode=None).encryptor().update
     return lambda n: update(bytes(n))
-
-
-def _fill(n: int, draw: Callable[[int], I64], chance: float = 1.0) -> I64:
-    """Collect `n` draws from a sampler that keeps each draw by chance."""
-    out = np.empty(n, dtype=np.int64)
-    done = 0
-    while done < n:
-        got = draw(min(_CHUNK, int((n - done) / chance) + 1))[: n - done]
-        out[done : done + len(got)] = got
-        done += len(got)
-    return out

@@ -1,4 +1,4 @@
-"""The record of one release: what left a party, when, for whom to see, under which mechanism."""
+"""The record of one release: what left a party, when, under which mechanism."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any, Self
 
 from tertulia._arrays import Array
 from tertulia.errors import Unreleased
-from tertulia.privacy.mechanisms import Adjacency, Claim, Derived, EventData, Mechanism, Unit, View
-
-EVERYONE = frozenset(View)  # without secure aggregation or encryption nobody can be ruled out
+from tertulia.privacy.mechanisms import Adjacency, Claim, Derived, EventData, Mechanism, Unit
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,6 @@ class Release:
     dtype: str
     nbytes: int
     run: str = ""
-    views: frozenset[View] = EVERYONE
 
     @classmethod
     def of(
@@ -54,7 +51,6 @@ class Release:
         message_hash: str,
         x: Array,
         run: str = "",
-        views: frozenset[View] = EVERYONE,
     ) -> Self:
         """Describe the release of `x` by a mechanism, in answer to a question."""
         m = mechanism
@@ -63,7 +59,6 @@ class Release:
             parents=_parents(m, party), event=m.charge(), unit=m.unit, adjacency=m.adjacency,
             sensitivity=float(m.sensitivity), params=m.params(), claimed=m.claimed, assumptions=m.assumptions,
             metric=m.metric, local=m.local, shape=tuple(x.shape), dtype=str(x.dtype), nbytes=int(x.nbytes), run=run,
-            views=views,
         )  # fmt: skip
 
     @property
@@ -81,7 +76,6 @@ class Release:
         fields = asdict(self) | {
             "unit": self.unit.value,
             "adjacency": self.adjacency.value,
-            "views": sorted(view.value for view in self.views),
             "sensitivity": str(self.sensitivity),  # JSON knows no infinity
         }
         if self.claimed is not None:
@@ -92,12 +86,12 @@ class Release:
     def from_json(cls, line: str) -> Self:
         """Rebuild what `to_json` wrote."""
         fields = json.loads(line)
+        fields.pop("views", None)  # in ledgers of format 1, where it always named everybody
         tuples = {name: tuple(fields[name]) for name in ("parents", "assumptions", "shape")}
         claim = fields["claimed"] and Claim(**fields["claimed"])
         return cls(**fields | tuples | {
             "unit": Unit(fields["unit"]),
             "adjacency": Adjacency(fields["adjacency"]),
-            "views": frozenset(View(view) for view in fields["views"]),
             "sensitivity": float(fields["sensitivity"]),
             "claimed": claim and replace(claim, epsilon=float(claim.epsilon)),
         })  # fmt: skip

@@ -25,16 +25,16 @@ from pydantic.fields import FieldInfo
 from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.engines.base import check_engine
-from tertulia.methods import METHOD_SETTINGS, ConsensusSettings, FTMSettings, GFedNTMSettings, Method
+from tertulia.methods import METHODS, SETTINGS, Method
 from tertulia.methods.common.settings import (
     Explained,
-    LDASettings,
     Positive,
     Settings,
     Share,
     Threads,
     own_choices,
 )
+from tertulia.methods.ftm.settings import FTMSettings
 
 PartyName = Annotated[str, Field(min_length=1)]
 
@@ -71,7 +71,7 @@ class PartyTerms(SourceSettings):
 def _choices() -> dict[str, Any]:
     """Every setting that a party may choose for itself, as it is first declared; None: as the method says."""
     found: dict[str, FieldInfo] = {}
-    for kind in (Threads, *METHOD_SETTINGS):
+    for kind in (Threads, *SETTINGS):
         for base in reversed(kind.__mro__):
             found = own_choices(base) | found if issubclass(base, Settings) else found
     kinds = {name: Annotated[(field.annotation, name, *field.metadata)] for name, field in found.items()}
@@ -136,17 +136,18 @@ class RunSettings(Explained):
     def _documents_to_choose_by(self) -> RunSettings:
         if self.heldout + self.validation >= 1:
             raise ValueError(f"heldout {self.heldout} and validation {self.validation} leave nothing to train on")
-        if self.validation and not isinstance(self.method, LDASettings):
+        if self.validation and not self.method.takes_validation:
+            fitting = ", ".join(f"'{name}'" for name, method in METHODS.items() if method.settings.takes_validation)
             raise ValueError(
-                f"validation = {self.validation} goes with 'ftm' and 'consensus', and with their baselines, not with "
-                f"'{self.method.name}': leave it out"
+                f"validation = {self.validation} goes with the methods {fitting}, not with '{self.method.name}': leave "
+                "it out"
             )
         return self
 
     @property
     def chooses(self) -> bool:
         """Whether each party chooses a model for itself in the end."""
-        return self.validation > 0 and isinstance(self.method, FTMSettings | ConsensusSettings)
+        return self.validation > 0 and self.method.sweeps_alone is not None
 
     @field_validator("method", mode="before")
     @classmethod
@@ -167,16 +168,6 @@ class RunSettings(Explained):
             return TextOptions.from_dict(value).to_dict()
         except (TypeError, InputError) as error:
             raise ValueError(str(error)) from error
-
-    @property
-    def pools(self) -> bool:
-        """Whether all documents are brought to one place, for comparison."""
-        return "centralised" in (self.method.name, getattr(self.method, "scenario", None))
-
-    @property
-    def keeps_text(self) -> bool:
-        """Whether parties need their texts, not only their words."""
-        return isinstance(self.method, GFedNTMSettings) and self.method.reads_sentences
 
 
 def load(path: str | Path) -> RunSettings:

@@ -16,10 +16,9 @@ from tertulia.federation.messages import LEDGER_DIGEST, Inquiry
 from tertulia.federation.server.handle import Handle, Terms
 from tertulia.federation.server.inquiring import inquire
 from tertulia.federation.server.membership import Dropouts, Membership
-from tertulia.methods import MODULES, CustomSettings
+from tertulia.methods import CustomSettings, entry_of
 from tertulia.methods.common import choosing
 from tertulia.methods.common.result import Trained
-from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.runs.config import RunSettings
 from tertulia.runs.layout import Run, drive
 from tertulia.runs.results import FederatedTopics
@@ -27,15 +26,9 @@ from tertulia.runs.results import FederatedTopics
 Observer = Callable[[str, Mapping[str, Any]], None]  # gets the facts of each "round" and each "warning"
 
 
-def module_of(settings: RunSettings) -> str:
-    """The module that holds a method's steps."""
-    method = settings.method
-    return method.module if isinstance(method, CustomSettings) else MODULES[method.name]
-
-
 def modules_of(settings: RunSettings) -> tuple[str, ...]:
     """The modules whose steps a party has to offer."""
-    return (module_of(settings), *((choosing.__name__,) if settings.chooses else ()))
+    return (entry_of(settings.method).module, *((choosing.__name__,) if settings.chooses else ()))
 
 
 def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Observer | None = None) -> Any:
@@ -44,10 +37,11 @@ def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Obser
     Two processes cannot drive one run: the second gets an error that names the first.
     """
     settings = RunSettings(**run.config)
+    train, config = _method_of(settings)
     with holding(run.directory):
         with closing(run.transport(settings.engine, settings.workers, corpora)) as transport:
             handle = Handle(run.id, transport, run.journal(), terms_of(settings), observe)
-            result = drive(handle, *_method_of(settings))
+            result = drive(handle, train, config)
             if isinstance(settings.method, CustomSettings) or not isinstance(result, Trained):
                 return result
             warn = lambda text: handle.observe("warning", {"text": text})  # noqa: E731
@@ -66,10 +60,9 @@ def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Obser
 
 def _method_of(settings: RunSettings) -> tuple[Callable[..., Any], Any]:
     """The function that trains, and what it is configured with."""
-    method, module = settings.method, importlib.import_module(module_of(settings))
-    if isinstance(method, CustomSettings):
-        return getattr(module, method.train), method.config
-    return (_then_choose(module.train) if settings.chooses else module.train), method
+    module, function, config = entry_of(settings.method)
+    train = getattr(importlib.import_module(module), function)
+    return (_then_choose(train) if settings.chooses else train), config
 
 
 def _then_choose(train: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,11 +70,7 @@ def _then_choose(train: Callable[..., Any]) -> Callable[..., Any]:
 
     def both(fed: Any, method: Any, state: Any) -> Any:
         result = train(fed, method, state)
-        if isinstance(method, ConsensusSettings):
-            sweeps = (method.start_sweeps, 1, method.rounds * method.sweeps)
-        else:
-            sweeps = (method.sweeps, method.rounds, 0)
-        choosing.let_choose(fed, method, sweeps, result)
+        choosing.let_choose(fed, method, result)
         return result
 
     return both

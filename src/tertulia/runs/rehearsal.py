@@ -47,12 +47,12 @@ def rehearse(
 
 def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *, durable: bool = True) -> Run:
     """Lay out a run's directory: each party gets one of its own with its documents, or with where to read them."""
-    if settings.pools:
+    if settings.method.pools:
         corpora = {POOLED: pool_documents(settings, corpora)}
     sources = sources_of(settings) if corpora is None else {}
     parties = tuple(corpora if corpora is not None else sources)
     strangers = set(settings.parties) - set(parties)
-    if strangers and not settings.pools:
+    if strangers and not settings.method.pools:
         raise ConfigError(f"there are settings for {sorted(strangers)}, but the parties are {sorted(parties)}")
     for party in parties:
         policy_or_none(settings, party)

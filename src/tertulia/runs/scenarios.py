@@ -21,10 +21,7 @@ import numpy as np
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import ConfigError
-from tertulia.methods.baselines.settings import AloneSettings
-from tertulia.methods.common.settings import LDASettings
-from tertulia.methods.ftm.settings import FTMSettings
-from tertulia.methods.gfedntm.settings import GFedNTMSettings
+from tertulia.methods.common.settings import LDASettings, TopicCount, TopicPriors
 from tertulia.metrics.diversity import topic_diversity
 from tertulia.metrics.perplexity import completion, unigram
 from tertulia.models import Topics
@@ -39,7 +36,7 @@ Row = dict[str, Any]
 
 def compare(settings: RunSettings, notify: Callable[[str], None]) -> list[Row]:
     """Run a method, its baselines and its controls below one directory; a row of scores for each."""
-    if settings.method.name in ("alone", "centralised", "custom"):
+    if not settings.method.federates:
         raise ConfigError(
             f"method.name = '{settings.method.name}': give the federated method to compare with its baselines"
         )
@@ -56,7 +53,7 @@ def _rows(comparison: _Comparison, train: Corpus) -> Iterator[Row]:
     yield comparison.row("federated, another seed", method.name, [comparison.train_with_another_seed()])
     vocabulary = {"mode": "public", "words": federated.vocabulary.words}
     yield from comparison.baseline_rows(own_method(settings, vocabulary))
-    if isinstance(method, FTMSettings) and federated.n_topics != method.topics:
+    if isinstance(method, TopicCount) and federated.n_topics != method.topics:
         as_many = {**own_method(settings, vocabulary), "topics": federated.n_topics}
         yield from comparison.baseline_rows(as_many, f", {federated.n_topics} topics")
     if not isinstance(method, LDASettings):
@@ -133,21 +130,16 @@ class _Comparison(NamedTuple):
 
 
 def own_method(settings: RunSettings, vocabulary: dict[str, Any]) -> dict[str, Any]:
-    """The method as one party would use it: the same, or LDA with as many sweeps where that is what remains of it."""
-    method = {**settings.method.model_dump(), "vocabulary": vocabulary}
-    if not isinstance(settings.method, FTMSettings):
-        return method
-    common = {name: value for name, value in method.items() if name in AloneSettings.model_fields}
-    return {**common, "name": "alone", "sweeps": settings.method.sweeps * settings.method.rounds}
+    """The method as one party would use it."""
+    return {**settings.method.for_one_party().model_dump(), "vocabulary": vocabulary}
 
 
 def pooled_lda(settings: RunSettings, vocabulary: dict[str, Any]) -> dict[str, Any]:
     """LDA for a method that is none: as many topics, and as many passes over the documents where it has a number."""
-    method = settings.method.model_dump()
-    if isinstance(settings.method, GFedNTMSettings):
-        return {"name": "alone", "topics": method["topics"], "vocabulary": vocabulary}
-    common = {name: method[name] for name in ("topics", "alpha", "beta")}
-    return {**common, "name": "alone", "sweeps": method.get("sweeps", 1) * method["rounds"], "vocabulary": vocabulary}
+    method = settings.method
+    shared = TopicPriors if isinstance(method, TopicPriors) else TopicCount  # some methods mean other priors
+    sweeps = {} if method.passes is None else {"sweeps": method.passes}
+    return {**method.part(shared).model_dump(), **sweeps, "name": "alone", "vocabulary": vocabulary}
 
 
 def side_by_side(models: Sequence[Topics]) -> Topics:
@@ -157,7 +149,7 @@ def side_by_side(models: Sequence[Topics]) -> Topics:
 
 
 def _in_scenario(method: dict[str, Any], scenario: str) -> dict[str, Any]:
-    return {**method, "scenario": scenario} if method["name"] == "gfedntm" else method
+    return {**method, "scenario": scenario} if "scenario" in method else method
 
 
 def _label(method: dict[str, Any]) -> str:

@@ -28,7 +28,7 @@ def sources_of(settings: RunSettings) -> dict[str, dict[str, Any]]:
 
 def _source(settings: RunSettings, own: SourceSettings) -> dict[str, Any]:
     """What to read and how; texts stay where they must be embedded."""
-    text = {"keep_text": True} if settings.keeps_text and own.embeddings is None else {}
+    text = {"keep_text": True} if settings.method.keeps_text and own.embeddings is None else {}
     return {**own.source(), "options": settings.text, **text}
 
 

@@ -14,7 +14,7 @@ from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import PolicyRefusal
 from tertulia.federation.party.host import parts_of
 from tertulia.federation.types import Planned
-from tertulia.methods import CustomSettings
+from tertulia.methods import entry_of
 from tertulia.methods.common.vocabulary import propose_words, words_of_one_document
 from tertulia.privacy.accounting import spent
 from tertulia.privacy.adjacency import larger
@@ -22,7 +22,6 @@ from tertulia.privacy.ledger import Ledger, Release, decisive
 from tertulia.privacy.mechanisms import Derived
 from tertulia.privacy.policy import Policy, example
 from tertulia.runs.config import RunSettings
-from tertulia.runs.driver import module_of
 from tertulia.runs.rehearsal import policy_or_none
 from tertulia.runs.sources import POOLED, sources_of
 from tertulia.view.tables import SEEN, claimed_epsilon
@@ -35,11 +34,11 @@ def dry_run(settings: RunSettings) -> dict[str, Any]:
     """What a run would read, train and disclose, and what its parties' policies say to that."""
     corpora = {party: read_recipe(source) for party, source in sources_of(settings).items()}
     method = settings.method
-    module = importlib.import_module(module_of(settings))
-    config = method.config if isinstance(method, CustomSettings) else method
-    planned: list[Planned] = module.plan(config) if hasattr(module, "plan") else []
+    entry = entry_of(method)
+    module = importlib.import_module(entry.module)
+    planned: list[Planned] = module.plan(entry.config) if hasattr(module, "plan") else []
     costs = [_cost(one, planned) for one in planned]
-    parties = [POOLED] if settings.pools else list(corpora)
+    parties = [POOLED] if settings.method.pools else list(corpora)
     proposes = any(one.step is propose_words for one in planned)
     return {
         "read": [
@@ -47,7 +46,7 @@ def dry_run(settings: RunSettings) -> dict[str, Any]:
             for party, corpus in corpora.items()
         ],
         "train": {"directory": settings.directory, "engine": settings.engine, **method.model_dump(mode="json")},
-        "totals": [] if settings.pools else _planned_totals(settings, corpora, planned),
+        "totals": [] if settings.method.pools else _planned_totals(settings, corpora, planned),
         "disclosed": [row for party in parties for row in _planned_rows(settings, party, planned, costs)],
     }
 

@@ -12,7 +12,8 @@ of several modes, collapsed Gibbs too: the ratio then has a standard deviation o
 import numpy as np
 import pytest
 
-from statistical.kernels.test_lda_recovery import completion, planted
+from helpers.marks import slow
+from helpers.planted import completion_perplexity, planted
 from tertulia.kernels import lda
 
 BETA, HELDOUT = 0.05, 500
@@ -35,18 +36,17 @@ def coherence(topic_word, words, length):
     return float(np.mean(scores))
 
 
-@pytest.mark.parametrize("shape", CORPORA)
+@pytest.mark.parametrize("shape", [CORPORA[0], slow(CORPORA[1]), slow(CORPORA[2])])
 def test_as_good_as_long_collapsed_gibbs(shape):
     D, length, V, planted_topics, alpha, K = shape
     ratios, gains = [], []
     for seed in range(5):
-        words, documents, _ = planted(seed, D + HELDOUT, length, V, planted_topics, alpha)
-        train, heldout = (words[: D * length], documents[: D + 1]), (words[D * length :], documents[: HELDOUT + 1])
+        train, heldout = planted(seed, D + HELDOUT, length, V, planted_topics, alpha).split(D)
         trained = lda.train(*train, V, K, alpha, BETA, 60, seed)
         trained, _ = lda.run(*train, trained, 200, seed, "gibbs")
         gibbs, _ = lda.run(*train, lda.init(*train, V, K, alpha, BETA, seed), 200, seed, "gibbs")
         ours, theirs = lda.topic_word(trained), lda.topic_word(gibbs)
-        ratios.append(completion(*heldout, ours, alpha) / completion(*heldout, theirs, alpha))
+        ratios.append(completion_perplexity(*heldout, ours, alpha) / completion_perplexity(*heldout, theirs, alpha))
         gains.append(coherence(ours, train[0], length) - coherence(theirs, train[0], length))
     assert np.mean(ratios) < 1.01
     assert np.mean(gains) > -0.01
@@ -55,12 +55,11 @@ def test_as_good_as_long_collapsed_gibbs(shape):
 def test_the_warm_start_is_ahead_of_random_topics():
     """It is worth more than five sweeps from random topics, at once and five sweeps later."""
     for seed in range(3):
-        words, documents, _ = planted(seed, D=2_000, length=60, V=2_000, K=50, alpha=0.1)
-        train, heldout = (words[: 1_800 * 60], documents[:1_801]), (words[1_800 * 60 :], documents[:201])
+        train, heldout = planted(seed, D=2_000, length=60, V=2_000, K=50, alpha=0.1).split(1_800)
 
         def score(start, sweeps, seed=seed, train=train, heldout=heldout):
             state = lda.train(*train, 2_000, 50, 0.1, BETA, sweeps, seed, start=start, threads=2)
-            return completion(*heldout, lda.topic_word(state), 0.1)
+            return completion_perplexity(*heldout, lda.topic_word(state), 0.1)
 
         assert score("warm", 0) < score("random", 5)
         assert score("warm", 5) < score("random", 10)

@@ -8,8 +8,9 @@ missed the bar in 3 of 20 cases, for a whole sentence is slow to change its mind
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment
 
+from helpers.marks import seeds
+from helpers.planted import overlap
 from tertulia.kernels.ftm_paper import sentence
 from tertulia.kernels.reports import Channel, reports
 
@@ -25,12 +26,6 @@ def planted(seed):
     return words, np.arange(0, len(words) + 1, LENGTH), np.arange(0, len(words) + 1, S * LENGTH), topics
 
 
-def overlap(found, truth):
-    """The mean of 1 - total variation over the best matching of topics."""
-    shared = np.minimum(found[:, None], truth[None]).sum(axis=2)
-    return shared[linear_sum_assignment(-shared)].mean()
-
-
 def best_of_eight(corpus, seed, **settings):
     chains = []
     for chain in range(8):
@@ -42,7 +37,7 @@ def best_of_eight(corpus, seed, **settings):
 
 
 @pytest.mark.parametrize("settings", [{"sampler": "gibbs"}, {"sampler": "mh"}, {"sampler": "mh", "proposals": "fresh"}])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5, quick=1))
 def test_planted_topics_are_recovered(seed, settings):
     *corpus, truth = planted(seed)
     start = sentence.init(*corpus, V, K, alpha=0.2, beta=0.05, key=seed)
@@ -50,7 +45,7 @@ def test_planted_topics_are_recovered(seed, settings):
     assert overlap(best_of_eight(corpus, seed, **settings), truth) > 0.85
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5, quick=1))
 def test_planted_topics_are_recovered_from_noisy_reports(seed):
     *corpus, truth = planted(seed)
     noisy = reports(corpus[0], Channel("laplace", 11.0, V, tau=0.8), bytes(32), f"planted {seed}")

@@ -4,11 +4,10 @@ The chains run in compiled loops, millions of sweeps long; a test of its own tie
 A sampler that forgets to take a token out of its own counts must fail the same bar, and so must the approximation.
 """
 
-import itertools
-
 import numpy as np
 import pytest
 
+from helpers.exact import topics_posterior, total_variation
 from tertulia.kernels import lda
 from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
@@ -24,16 +23,7 @@ START = lda.init(WORDS, DOCUMENTS, V, K, ALPHA, BETA, key=1)
 
 @pytest.fixture(scope="module")
 def posterior():
-    """The probability of every assignment, labels and all: [K^N], token i is digit i."""
-    joint = []
-    for z in itertools.product(range(K), repeat=len(WORDS)):
-        joint.append(lda.log_joint(WORDS, DOCUMENTS, START._replace(z=np.array(z[::-1], dtype=np.int32))))
-    p = np.exp(np.array(joint) - max(joint))
-    return p / p.sum()
-
-
-def distance(seen, p):
-    return 0.5 * np.abs(seen / seen.sum() - p).sum()
+    return topics_posterior(WORDS, DOCUMENTS, START)
 
 
 @kernel
@@ -111,15 +101,15 @@ def follow(chain, sweeps, key, draw=True):
 
 @pytest.mark.parametrize("chain", [gibbs_chain, dense_chain])
 def test_samplers_have_the_exact_posterior(posterior, chain):
-    assert distance(follow(chain, SWEEPS, key=11)[1], posterior) < BAR
+    assert total_variation(follow(chain, SWEEPS, key=11)[1], posterior) < BAR
 
 
 def test_a_sampler_that_keeps_its_own_token_is_caught(posterior):
-    assert distance(follow(forgetful_chain, SWEEPS // 5, key=12)[1], posterior) > BAR
+    assert total_variation(follow(forgetful_chain, SWEEPS // 5, key=12)[1], posterior) > BAR
 
 
 def test_phi_at_its_mean_is_the_approximation_it_says_it_is(posterior):
-    assert distance(follow(dense_chain, SWEEPS // 5, key=13, draw=False)[1], posterior) > BAR
+    assert total_variation(follow(dense_chain, SWEEPS // 5, key=13, draw=False)[1], posterior) > BAR
 
 
 @pytest.mark.parametrize(("chain", "sampler"), [(gibbs_chain, "gibbs"), (dense_chain, "dense")])

@@ -6,6 +6,7 @@ test of its own ties it to `aware.run`. A sampler that takes every report for tr
 
 import numpy as np
 
+from helpers.exact import total_variation
 from statistical.kernels.test_noise_aware_exact import (
     ALPHA,
     BETA,
@@ -14,7 +15,6 @@ from statistical.kernels.test_noise_aware_exact import (
     REPORTS,
     WORDS,
     V,
-    distance,
     posterior,
     start,
 )
@@ -65,11 +65,11 @@ def follow(sweeps, key, r0=R.r0):
 
 
 def test_it_is_near_the_posterior():
-    assert 0.02 < distance(follow(SWEEPS, key=3)[1], posterior(R)) < BAR
+    assert 0.02 < total_variation(follow(SWEEPS, key=3)[1], posterior(R)) < BAR
 
 
 def test_believing_reports_is_caught():
-    assert distance(follow(SWEEPS // 4, key=4, r0=1e-9)[1], posterior(R)) > 2 * BAR
+    assert total_variation(follow(SWEEPS // 4, key=4, r0=1e-9)[1], posterior(R)) > 2 * BAR
 
 
 def test_the_chain_is_the_front_door():

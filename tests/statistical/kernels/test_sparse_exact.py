@@ -1,6 +1,6 @@
 """The sparse sampler against the exact posterior of the topics, by enumeration: total variation at most 0.02.
 
-Given phi, documents are independent. So a million copies of one document, swept a few times, are a million draws from
+Given phi, documents are independent. So many copies of one document, swept a few times, are as many draws from
 its posterior: both for a phi that is given whole and for one that is the mean of counts, with long, short and empty
 rows. A sampler that is not handed the right prior must fail the same bar.
 """
@@ -11,6 +11,7 @@ import math
 import numpy as np
 import pytest
 
+from helpers.exact import total_variation
 from tertulia.kernels.core.jit import frozen
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.simd import padded
@@ -19,7 +20,7 @@ from tertulia.kernels.lda.by_word import columns
 from tertulia.kernels.lda.sparse_phi import mean_rows, phi_rows
 
 BAR = 0.02
-TOKENS, SWEEPS = 2_000_000, 12
+TOKENS, SWEEPS = 1_000_000, 8  # draws from the posterior itself are off by 0.014
 BETA, V = 0.3, 4
 CASES = {"long rows, few topics held": (24, [0, 1]), "an empty row": (24, [3, 0]), "many tokens": (3, [0, 1, 1, 2, 3])}
 
@@ -63,7 +64,7 @@ def sampled(document, rows, K):
     for s in range(SWEEPS):
         sparse.sweep(words, documents, z, rows, derive(5, s), threads=2)
     codes = z.reshape(copies, n) @ K ** np.arange(n)[::-1]
-    return np.bincount(codes, minlength=K**n) / copies
+    return np.bincount(codes, minlength=K**n)
 
 
 def distance(case, kind, sampler_alpha=1.0):
@@ -71,7 +72,7 @@ def distance(case, kind, sampler_alpha=1.0):
     alpha = np.linspace(0.5, 1.5, K) * 2.0 / K
     phi, _ = model(K, kind, alpha)
     _, rows = model(K, kind, alpha * sampler_alpha)
-    return 0.5 * np.abs(sampled(document, rows, K) - posterior(document, phi, alpha)).sum()
+    return total_variation(sampled(document, rows, K), posterior(document, phi, alpha))
 
 
 @pytest.mark.parametrize("kind", ["mean", "given"])

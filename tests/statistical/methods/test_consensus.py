@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import tertulia as tt
-from statistical.methods.test_ftm import BAR, K, federation, party, recovered
+from helpers.federations import BAR, K, party, recovered, three_parties
+from helpers.marks import seeds
 from tertulia.corpus import Corpus
 from tertulia.kernels.lda import together
 from tertulia.methods.ftm.merging import cluster
@@ -13,7 +14,7 @@ from tertulia.metrics import completion
 SETTINGS = {"topics": K, "alpha": 0.8, "vocabulary": {"max_share": 1.0}}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3, quick=1))
 def test_alike_parties_come_within_three_percent_of_pooling(seed):
     rng = np.random.default_rng(seed)
     parties = {name: party(rng, list(range(K)), 50) for name in "abcd"}
@@ -26,7 +27,7 @@ def test_alike_parties_come_within_three_percent_of_pooling(seed):
 
 
 def test_planted_topics_are_recovered_from_parties_that_hold_different_ones():
-    assert recovered(tt.Consensus(**SETTINGS, rounds=8).fit(federation(3))) > BAR
+    assert recovered(tt.Consensus(**SETTINGS, rounds=8).fit(three_parties(3))) > BAR
 
 
 def test_dropouts_and_late_joiners_count_once():
@@ -43,7 +44,7 @@ def test_the_method_sees_only_sums_of_counts(tmp_path):
     from tertulia.runs.layout import Run
     from tertulia.view.tables import disclosure_rows
 
-    tt.Consensus(**SETTINGS, rounds=2).fit(federation(0), directory=tmp_path / "run")
+    tt.Consensus(**SETTINGS, rounds=2).fit(three_parties(0), directory=tmp_path / "run")
     rows = disclosure_rows(Run.open(tmp_path / "run"))
     assert {row["seen"] for row in rows if row["what"] == "topic-word counts"} == {
         "singly by the server's machine, as a sum by the method"

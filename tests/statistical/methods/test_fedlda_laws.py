@@ -7,75 +7,82 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from helpers.fedlda_laws import law
 from tertulia.kernels.fedlda import tuples
-from tertulia.kernels.fedlda.users import broadcast_phi, resample
+from tertulia.kernels.fedlda.sampling import broadcast_phi, resample
 from tertulia.kernels.reports import Channel, reports
-from tertulia.methods.fedlda.settings import FedLDASettings
-from tertulia.methods.fedlda.users import Shard, Telling, UserTerms, newcomers, perturbed
-from tertulia.privacy.perturbation import HM_UNIT, hybrid, law
+from tertulia.methods.fedlda.reporting import Answers, perturb_words, report_perturbed, report_truth, users_after
+from tertulia.methods.fedlda.settings import UserSettings
+from tertulia.methods.fedlda.shard import Shard, initial_users
+from tertulia.privacy.mechanisms.perturbation import HYBRID_GRID, hybrid_answers
 
 K, V = 2, 7
 COUNTS = np.array([[50, 25, 12, 7, 4, 2, 0], [12, 25, 50, 7, 4, 0, 2]])
 PHI = broadcast_phi(COUNTS, 0.001)
 ALPHA = np.array([0.5, 0.5])
 KEY = bytes(range(32))
+DRIFTING = {"bookkeeping": "paper"}
 
 
-def user_terms(**changes):
-    return UserTerms(
-        **FedLDASettings(**{"mode": "paper", "epsilon": 2.0, "max_words": 7, "alpha": 1.0} | changes).users()
-    )
+def user_settings(**changes):
+    return UserSettings(**{"mode": "paper", "epsilon": 2.0, "max_words": 7, "alpha": 1.0} | changes)
 
 
-def telling_of(terms, words, documents, users, answering=None, number=3):
+def answers_of(settings, words, documents, users, answering=None, number=3):
     everyone = np.ones(len(documents) - 1, dtype=bool) if answering is None else answering
-    sent = tuples.choose(words, documents, users.z, users.told, everyone, terms.max_words, terms.sampled, number)
-    return Telling(terms, Shard(words, documents), users, everyone, sent, PHI, ALPHA, 1)
+    chosen = (settings.max_words, settings.sampled, number)
+    sent = tuples.choose(words, documents, users.z, users.reported, everyone, *chosen)
+    model = np.ascontiguousarray(PHI[:, :K].T, dtype=float)
+    return Answers(settings, Shard(words, documents), users, everyone, sent, model, ALPHA)
 
 
-def starting(terms, z):
+def answer(answers, key):
+    """The sum that is reported, and what users keep."""
+    reported = report_truth(answers) if answers.settings.mode == "clear" else report_perturbed(answers, key)
+    return reported.moved, users_after(answers, reported.word)
+
+
+def starting(settings, z):
     """Users with these topics, of whom the server has nothing."""
-    return dataclasses.replace(newcomers(terms, len(z), V), z=z)
+    return dataclasses.replace(initial_users(settings, len(z), V), z=z)
 
 
 @pytest.mark.parametrize("kind", ["rrp", "krr", "tkrr"])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
-def test_words_are_told_by_the_exact_law(kind, epsilon):
+def test_words_are_reported_by_the_exact_law(kind, epsilon):
     """Every user holds all V words, three of four in topic 0: theta is the same for all, so is P(v | w)."""
     users = 20_000
     words = np.tile(np.arange(V, dtype=np.int32), users)
     documents = np.arange(0, users * V + 1, V)
     z = np.tile(np.array([0, 0, 0, 1, 0, 1, 0], np.int16), users)
-    terms = user_terms(mechanism=kind, epsilon=epsilon, sample_ratio=1.0)
-    telling = telling_of(terms, words, documents, starting(terms, z))
-    told = tell_words(telling)
+    settings = user_settings(mechanism=kind, epsilon=epsilon, sample_ratio=1.0)
+    answers = answers_of(settings, words, documents, starting(settings, z))
+    reported = perturb_words(answers, answers.sent, KEY)
     theta = (np.array([5, 2]) + ALPHA) / (V + ALPHA.sum())
-    expected = law(telling.how, telling.phi, theta)
+    expected = law(settings.perturbation(), answers.phi, theta)
     assert np.allclose(expected.sum(axis=1), 1)
     for w in range(V):
-        seen = np.bincount(told[words == w], minlength=V)
+        seen = np.bincount(reported[words == w], minlength=V)
         assert seen[expected[w] == 0].sum() == 0
         there = expected[w] > 0
         assert stats.chisquare(seen[there], users * expected[w][there]).pvalue > 1e-4, w
-    assert np.array_equal(told, tell_words(telling))  # the same key, the same noise
-    assert not np.array_equal(told, tell_words(telling, key=b"k" * 32))
-
-
-def tell_words(telling, key=KEY):
-    return perturbed(telling, telling.sent, key)
+    assert np.array_equal(reported, perturb_words(answers, answers.sent, KEY))  # the same key, the same noise
+    assert not np.array_equal(reported, perturb_words(answers, answers.sent, b"k" * 32))
 
 
 def test_fresh_noise_can_be_averaged_away_and_reports_for_ever_cannot():
-    """PRIVACY A2: RRP tells the same word anew in each round, so the most frequent answer is the truth."""
+    """RRP draws a report of the same word anew in each round, so the most frequent answer is the truth."""
     users, rounds = 300, 15
     rng = np.random.default_rng(2)
     words = rng.integers(0, V, users * 5).astype(np.int32)
     documents = np.arange(0, users * 5 + 1, 5)
-    terms = user_terms(mechanism="rrp", epsilon=5.0, sample_ratio=1.0)
-    telling = telling_of(terms, words, documents, starting(terms, rng.integers(0, K, len(words)).astype(np.int16)))
-    answers = np.array([tell_words(telling, bytes([r]) * 32) for r in range(rounds)])
-    guess = np.array([np.bincount(column, minlength=V).argmax() for column in answers.T])
-    once = (answers[0] == words).mean()
+    settings = user_settings(mechanism="rrp", epsilon=5.0, sample_ratio=1.0)
+    answers = answers_of(
+        settings, words, documents, starting(settings, rng.integers(0, K, len(words)).astype(np.int16))
+    )
+    seen = np.array([perturb_words(answers, answers.sent, bytes([r]) * 32) for r in range(rounds)])
+    guess = np.array([np.bincount(column, minlength=V).argmax() for column in seen.T])
+    once = (seen[0] == words).mean()
     assert (guess == words).mean() > max(0.95, once + 0.1)
     channel = Channel("krr", 2.0, V)
     forever = np.array([reports(words, channel, KEY, "users").idx for _ in range(rounds)])
@@ -87,11 +94,11 @@ def test_the_hybrid_mechanism_answers_by_the_exact_law():
     """Users hold one word, new in topic 0: one coordinate of K V is 1, all others are 0."""
     users = 60_000
     words, documents = np.full(users, 3, dtype=np.int32), np.arange(users + 1)
-    terms = user_terms(mechanism="hm", epsilon=2.0)
-    telling = telling_of(terms, words, documents, starting(terms, np.zeros(users, np.int16)))
-    total = telling.tell(KEY) * HM_UNIT
-    values, probability = hybrid(2.0)
-    spread = np.sqrt(probability @ values.astype(float) ** 2) * HM_UNIT * np.sqrt(K * V * users)
+    settings = user_settings(mechanism="hm", epsilon=2.0)
+    answers = answers_of(settings, words, documents, starting(settings, np.zeros(users, np.int16)))
+    total = report_perturbed(answers, KEY).moved * HYBRID_GRID
+    values, probability = hybrid_answers(2.0)
+    spread = np.sqrt(probability @ values.astype(float) ** 2) * HYBRID_GRID * np.sqrt(K * V * users)
     error = total - np.where((np.arange(K)[:, None] == 0) & (np.arange(V) == 3), users, 0)
     assert np.all(np.abs(error) < 5 * spread.max())
     assert np.abs(error).max() > 0.01 * spread.min()
@@ -113,20 +120,21 @@ def tokens_at(topic, word):
 
 
 @pytest.mark.parametrize("mechanism", ["rrp", "krr", "tkrr"])
-def test_a_token_is_told_by_one_word_in_all_rounds_and_the_counts_are_exactly_those_of_the_words_told(mechanism):
+def test_a_token_has_one_word_in_all_rounds_and_the_counts_are_exactly_those_of_the_words_reported(mechanism):
     words, documents, topics = five_words_each(400, 8)
-    terms = user_terms(mechanism=mechanism, epsilon=1.0, sample_ratio=0.5)
-    users, server = starting(terms, topics[0]), np.zeros((K, V), dtype=np.int64)
+    settings = user_settings(mechanism=mechanism, epsilon=1.0, sample_ratio=0.5)
+    users, server = starting(settings, topics[0]), np.zeros((K, V), dtype=np.int64)
     for number, z in enumerate([*topics, *[topics[-1]] * 12]):  # at last nothing moves any more
-        telling = telling_of(terms, words, documents, dataclasses.replace(users, z=z), number=number)
-        server += telling.tell(bytes([number]) * 32)
-        after = telling.after()
+        moved, after = answer(
+            answers_of(settings, words, documents, dataclasses.replace(users, z=z), number=number), bytes([number]) * 32
+        )
+        server += moved
         known = users.word >= 0
         assert np.array_equal(after.word[known], users.word[known])  # drawn once, whatever key a later round has
-        assert np.array_equal(after.word >= 0, after.told >= 0)
-        assert np.array_equal(server, tokens_at(after.told, after.word))
+        assert np.array_equal(after.word >= 0, after.reported >= 0)
+        assert np.array_equal(server, tokens_at(after.reported, after.word))
         users = after
-    assert np.array_equal(users.told, topics[-1])  # all have told where they are
+    assert np.array_equal(users.reported, topics[-1])  # all have reported where they are
     assert (users.word != words).mean() > 0.2  # and many not by their own word
 
 
@@ -135,14 +143,16 @@ def test_words_drawn_anew_leave_counts_that_belong_to_no_token():
     words, documents, topics = five_words_each(400, 40)
     error = {}
     for bookkeeping in ("paper", "converging"):
-        terms = user_terms(mechanism="krr", epsilon=1.0, sample_ratio=1.0, bookkeeping=bookkeeping)
-        users, server = starting(terms, topics[0]), np.zeros((K, V), dtype=np.int64)
+        settings = user_settings(mechanism="krr", epsilon=1.0, sample_ratio=1.0, paper={"bookkeeping": bookkeeping})
+        users, server = starting(settings, topics[0]), np.zeros((K, V), dtype=np.int64)
         for number, z in enumerate(topics):
-            telling = telling_of(terms, words, documents, dataclasses.replace(users, z=z))
-            server += telling.tell(bytes([number]) * 32)
-            users = telling.after()
-            assert np.array_equal(users.told, z)  # l = M: everything was sent
-            error[bookkeeping, number] = np.abs(server - tokens_at(z, words) @ law(telling.how, telling.phi, ALPHA))
+            answers = answers_of(settings, words, documents, dataclasses.replace(users, z=z))
+            moved, users = answer(answers, bytes([number]) * 32)
+            server += moved
+            assert np.array_equal(users.reported, z)  # l = M: everything was sent
+            error[bookkeeping, number] = np.abs(
+                server - tokens_at(z, words) @ law(settings.perturbation(), answers.phi, ALPHA)
+            )
     assert error["paper", 39].mean() > 3 * error["paper", 0].mean()
     assert error["converging", 39].mean() < error["paper", 39].mean() / 3
 
@@ -152,15 +162,15 @@ def test_drift_free_counts_are_unbiased(mechanism):
     """After any rounds the server's counts are, on average, the law's image of the topics that were reported."""
     words, documents, topics = five_words_each(300, 6)
     mode = {"mode": "clear", "epsilon": None} if mechanism == "none" else {"mechanism": mechanism, "epsilon": 3.0}
-    terms = user_terms(**mode, sample_ratio=0.5)
+    settings = user_settings(**mode, sample_ratio=0.5)
     errors = []
     for repeat in range(40):
-        server, users = np.zeros((K, V)), starting(terms, topics[0])
+        server, users = np.zeros((K, V)), starting(settings, topics[0])
         for number, z in enumerate(topics):
-            telling = telling_of(terms, words, documents, dataclasses.replace(users, z=z))
-            server += telling.truth if mechanism == "none" else telling.tell(bytes([repeat, number]) * 16)
-            users = telling.after()
-        errors.append(server - tokens_at(users.told, words) @ law(telling.how, telling.phi, ALPHA))
+            answers = answers_of(settings, words, documents, dataclasses.replace(users, z=z))
+            moved, users = answer(answers, bytes([repeat, number]) * 16)
+            server += moved
+        errors.append(server - tokens_at(users.reported, words) @ law(settings.perturbation(), answers.phi, ALPHA))
     if mechanism == "none":
         assert not np.any(errors)  # exactly what was reported: nothing is lost, nothing drifts
         return
@@ -169,28 +179,27 @@ def test_drift_free_counts_are_unbiased(mechanism):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{"mechanism": "hm"}, {"mechanism": "rrp"}, *({"mechanism": m, "bookkeeping": "paper"} for m in ("rrp", "hm"))],
-    ids=lambda s: "-".join(s.values()),
+    "changes",
+    [
+        {"mechanism": "hm"},
+        {"mechanism": "rrp"},
+        *({"mechanism": m, "paper": {"bookkeeping": "paper"}} for m in ("rrp", "hm")),
+    ],
+    ids=["hm", "rrp", "rrp-paper", "hm-paper"],
 )
-def test_an_answer_that_never_came_has_told_nothing(settings):
+def test_an_answer_that_never_came_has_reported_nothing(changes):
     words, documents, topics = five_words_each(60, 2)
-    terms = user_terms(**settings, sample_ratio=1.0)
-    first = telling_of(terms, words, documents, starting(terms, topics[0]))
-    first.tell(KEY)
-    before = first.after()
+    settings = user_settings(**changes, sample_ratio=1.0)
+    _, before = answer(answers_of(settings, words, documents, starting(settings, topics[0])), KEY)
     lost = np.arange(60) % 3 == 0  # of these users
-    telling = telling_of(terms, words, documents, dataclasses.replace(before, z=topics[1]), ~lost)
-    telling.tell(KEY)
-    after, gone = telling.after(), np.repeat(lost, 5)
+    answers = answers_of(settings, words, documents, dataclasses.replace(before, z=topics[1]), ~lost)
+    _, after = answer(answers, KEY)
+    gone = np.repeat(lost, 5)
     assert np.array_equal(after.z, topics[1])  # the users have moved on all the same
-    assert np.array_equal(after.told[~gone], topics[1][~gone])
-    assert np.array_equal(after.told[gone], before.told[gone])
+    assert np.array_equal(after.reported[~gone], topics[1][~gone])
+    assert np.array_equal(after.reported[gone], before.reported[gone])
     assert np.array_equal(after.word[: len(gone)], before.word[: len(gone)])
-    assert not lost[telling.sent.user].any()
-    everyone = telling_of(terms, words, documents, dataclasses.replace(before, z=topics[1]))
-    everyone.tell(KEY)
-    assert telling.bytes < everyone.bytes
+    assert not lost[answers.sent.user].any()
 
 
 def test_drift_free_counts_converge_and_the_papers_do_not():
@@ -198,12 +207,13 @@ def test_drift_free_counts_converge_and_the_papers_do_not():
     true = tokens_at(z, words)
     found = {}
     for bookkeeping in ("converging", "paper"):
-        terms = user_terms(mode="clear", epsilon=None, sample_ratio=0.6, bookkeeping=bookkeeping)  # l = 4 of 7
-        server, users = np.zeros((K, V)), starting(terms, z)
+        settings = user_settings(
+            mode="clear", epsilon=None, sample_ratio=0.6, paper={"bookkeeping": bookkeeping}
+        )  # l = 4 of 7
+        server, users = np.zeros((K, V)), starting(settings, z)
         for number in range(20):
-            telling = telling_of(terms, words, documents, users, number=number)
-            server += telling.truth
-            users = telling.after()
+            moved, users = answer(answers_of(settings, words, documents, users, number=number), KEY)
+            server += moved
         found[bookkeeping] = server
     assert np.array_equal(found["converging"], true)
     assert found["paper"].sum() == pytest.approx(4 / 7 * true.sum(), rel=0.1)

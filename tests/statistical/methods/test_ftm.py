@@ -4,53 +4,22 @@ import numpy as np
 import pytest
 
 import tertulia as tt
-from tertulia.metrics import match
-
-V, K = 60, 6  # topic k owns the words 10k ... 10k+9
-WORDS = [f"word{chr(97 + v // 26)}{chr(97 + v % 26)}" for v in range(V)]
-BAR = 0.9  # mean cosine with the planted topics; fixed before the first run
-
-
-def planted() -> np.ndarray:
-    topics = np.full((K, V), 0.001)
-    for k in range(K):
-        topics[k, 10 * k : 10 * k + 10] = np.linspace(2, 1, 10)
-    return topics / topics.sum(axis=1, keepdims=True)
-
-
-def party(rng: np.random.Generator, topics: list[int], documents: int) -> list[str]:
-    """Documents of 60 words over some of the planted topics."""
-    phi, texts = planted(), []
-    for _ in range(documents):
-        theta = rng.dirichlet(np.full(len(topics), 0.2))
-        z = rng.choice(topics, size=60, p=theta)
-        texts.append(" ".join(WORDS[rng.choice(V, p=phi[k])] for k in z))
-    return texts
-
-
-def recovered(model: tt.Topics) -> float:
-    order = [model.vocabulary.index[word] for word in WORDS]
-    return match(planted(), np.asarray(model.topic_word, float)[:, order])
-
-
-def federation(seed: int) -> dict[str, list[str]]:
-    rng = np.random.default_rng(seed)
-    return {"a": party(rng, [0, 1, 2], 80), "b": party(rng, [2, 3, 4], 80), "c": party(rng, [4, 5, 0], 80)}
-
+from helpers.federations import BAR, K, recovered, three_parties
+from helpers.marks import seeds
 
 METHOD = {"topics": 4, "rounds": 4, "sweeps": 40, "alpha": 0.8, "vocabulary": {"max_share": 1.0}}
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5, quick=2))
 def test_planted_topics_are_recovered_from_all_parties(seed):
-    model = tt.FTM(**METHOD).fit(federation(seed), seed=seed, workers=2)
+    model = tt.FTM(**METHOD).fit(three_parties(seed), seed=seed, workers=2)
     assert recovered(model) > BAR
-    alone = tt.NonCollaborative(topics=K, sweeps=160, alpha=0.8, vocabulary={"max_share": 1.0}).fit(federation(seed))
+    alone = tt.NonCollaborative(topics=K, sweeps=160, alpha=0.8, vocabulary={"max_share": 1.0}).fit(three_parties(seed))
     assert max(recovered(local) for local in alone.local.values()) < BAR  # nobody holds all topics
 
 
 def test_thirty_percent_dropouts_still_converge():
-    parties = federation(11)
+    parties = three_parties(11)
     steady = tt.FTM(**METHOD).fit(parties, workers=2)
     shaky = tt.FTM(**{**METHOD, "rounds": 6}).fit(
         parties, workers=2, seed=2, federation={"dropouts": {"rate": 0.3}, "quorum": 0.3}
@@ -63,14 +32,14 @@ def test_thirty_percent_dropouts_still_converge():
 
 def test_parties_with_their_own_numbers_of_topics_and_a_late_joiner():
     settings = {"a": {"topics": 3}, "b": {"topics": 5}, "c": {"topics": 4, "joins": 3}}
-    model = tt.FTM(**METHOD).fit(federation(5), party_settings=settings)
+    model = tt.FTM(**METHOD).fit(three_parties(5), party_settings=settings)
     assert {name: local.n_topics for name, local in model.local.items()} == {"a": 3, "b": 5, "c": 4}
     assert [len(facts["bytes"]) for facts in model.history] == [2, 2, 2, 3, 3]
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
     fits = [
-        tt.FTM(**{**METHOD, "rounds": 2}).fit(federation(0), seed=s, workers=w) for s, w in ((1, 1), (1, 3), (2, 1))
+        tt.FTM(**{**METHOD, "rounds": 2}).fit(three_parties(0), seed=s, workers=w) for s, w in ((1, 1), (1, 3), (2, 1))
     ]
     assert fits[0].topic_word.tobytes() == fits[1].topic_word.tobytes()
     assert fits[0].topic_word.shape != fits[2].topic_word.shape or not np.array_equal(

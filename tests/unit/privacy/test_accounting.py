@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from helpers.mechanisms import Concentrated
 from tertulia.errors import FormatError
 from tertulia.privacy.accounting import Guarantee, Loss, _coarse, compose, spent, vacuous
 from tertulia.privacy.adjacency import Bounds, multiplicity
 from tertulia.privacy.events import flatten, from_data
-from tertulia.privacy.mechanisms import Adjacency, Clear, DiscreteGaussian, DiscreteLaplace, Mechanism, Public, Unit
+from tertulia.privacy.mechanisms import Adjacency, Clear, DiscreteLaplace, Mechanism, Public, Unit
 from tertulia.privacy.releases import Release
 
 SUBSTITUTE, ADD_REMOVE, NULL_REPLACE = Adjacency.SUBSTITUTE, Adjacency.ADD_REMOVE, Adjacency.NULL_REPLACE
@@ -215,7 +216,7 @@ def test_tokens_are_not_documents():
 
 
 def test_a_group_of_tokens_moves_gaussian_noise_further_than_copies_do():
-    mechanism = DiscreteGaussian("counts", 1.0, 50.0, unit=Unit.TOKEN)
+    mechanism = Concentrated("counts", rho=0.0002, unit=Unit.TOKEN)
     central, local = (
         spent([release(mechanism, local=local)], Unit.DOCUMENT, ADD_REMOVE, 1e-6, Bounds(100)).epsilon
         for local in (False, True)

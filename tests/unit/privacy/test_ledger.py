@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.mechanisms import Concentrated
 from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import (
@@ -19,12 +20,10 @@ from tertulia.privacy.mechanisms import (
     Claim,
     Clear,
     Derived,
-    DiscreteGaussian,
     DiscreteLaplace,
     Mechanism,
     Public,
     Unit,
-    View,
 )
 from tertulia.privacy.policy import Policy
 
@@ -46,8 +45,8 @@ def ledger(tmp_path):
     ledger.close()
 
 
-def spent(ledger: Ledger, delta: float = 0.0, view: View | None = None) -> float:
-    return ledger.spent(Unit.DOCUMENT, Adjacency.ADD_REMOVE, delta, view).epsilon
+def spent(ledger: Ledger, delta: float = 0.0) -> float:
+    return ledger.spent(Unit.DOCUMENT, Adjacency.ADD_REMOVE, delta).epsilon
 
 
 def test_two_ledgers_on_one_file_see_each_other_s_rows_at_once(ledger):
@@ -92,10 +91,20 @@ def test_every_charge_is_synced_to_disk(ledger, tmp_path):
     assert Ledger(tmp_path / "scratch.sqlite", durable=False)._db.execute("PRAGMA synchronous").fetchone() == (off,)
 
 
-def test_each_view_sees_its_own(ledger):
-    ledger.record(release(LAPLACE, "a", views=frozenset({View.SERVER})))
-    ledger.record(release(LAPLACE, "b", views=frozenset({View.SERVER, View.PEERS})))
-    assert [spent(ledger, view=view) for view in (View.SERVER, View.PEERS, View.PUBLIC, None)] == [2.0, 1.0, 0.0, 2.0]
+def test_a_ledger_of_format_1_is_read_on_and_its_charges_stand(tmp_path):
+    """Its entries also say who sees a release, which was everybody."""
+    old = Ledger(tmp_path / "ledger.sqlite")
+    fields = json.loads(release(LAPLACE, "a").to_json()) | {"views": ["eavesdropper", "peers", "public", "server"]}
+    with old._transaction():
+        old._append("a", json.dumps(fields, sort_keys=True, separators=(",", ":")))
+        old._db.execute("PRAGMA user_version=1")
+    old.close()
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    assert not ledger.record(release(LAPLACE, "a"))  # charged before
+    with pytest.raises(PolicyRefusal, match="one release, one content"):
+        ledger.record(release(LAPLACE, "a", when=2))
+    assert spent(ledger) == 1.0
+    ledger.verify()
 
 
 def test_post_processing_is_free_if_its_parents_left_before(ledger):
@@ -132,7 +141,7 @@ def test_a_known_key_makes_everything_non_private(ledger):
 def test_the_table_sets_claimed_beside_real(ledger):
     for i in range(3):
         ledger.record(release(CLEAR, f"c{i}", i))
-        ledger.record(release(DiscreteGaussian("moments", 1.0, 5.0), f"g{i}", i))
+        ledger.record(release(Concentrated("moments", rho=0.02), f"g{i}", i))
     ledger.record(release(Public("number of documents"), "n"))
     clear, gaussian, public = ledger.table(delta=1e-5)
     assert (clear.claimed, clear.real.epsilon, clear.releases) == (Claim(8.0, 0.0, "FTM sec. 3.1.1"), math.inf, 3)

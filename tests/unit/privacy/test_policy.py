@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.mechanisms import Concentrated
 from tertulia.errors import ConfigError, PolicyRefusal
 from tertulia.privacy.ledger import Ledger, Release
-from tertulia.privacy.mechanisms import Clear, Derived, DiscreteGaussian, DiscreteLaplace, Mechanism, Public, Unit
+from tertulia.privacy.mechanisms import Clear, Derived, DiscreteLaplace, Mechanism, Public, Unit
 from tertulia.privacy.policy import Policy, example
 
 LAPLACE = DiscreteLaplace("counts", 1, 1.0)
@@ -119,7 +120,7 @@ def test_all_budgets_must_hold(ledger):
 
 def test_a_gaussian_budget_counts_rounds(ledger):
     policy = Policy.parse(BUDGET.replace("2.0", "3.0").replace("0.0", "1e-6"))
-    moments = DiscreteGaussian("moments", 1.0, 5.0)
+    moments = Concentrated("moments", rho=0.02)  # of deviation 5
     for i in range(9):
         ledger.record(release(moments, f"r{i}", i), policy)
     with pytest.raises(PolicyRefusal):  # mu = sqrt(rounds)/5 <= 0.6477 would allow ten; concentrated DP gives one away

@@ -7,11 +7,10 @@ import pytest
 
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.kernels.reports.channel import Channel
-from tertulia.privacy.channels import TokenReports
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import Adjacency, Clear, Derived, DiscreteLaplace, Public, Unit
+from tertulia.privacy.mechanisms.token_reports import TokenReports, UserReports
 from tertulia.privacy.policy import Policy
-from tertulia.privacy.users import UserReports
 from tertulia.view.totals import Lengths, totals
 
 KRR = TokenReports("reports of tokens", channel=Channel("krr", 8.0, V=2949))

@@ -17,7 +17,7 @@ from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import Ask, Question
 from tertulia.federation.types import PartyId, Randomness
 from tertulia.privacy.ledger import Release
-from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public
+from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public, Randomiser
 
 if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
@@ -93,7 +93,7 @@ class StepContext:
         released.flags.writeable = False
         return released
 
-    def randomise(self, corpus: Corpus, mechanism: Mechanism) -> Randomness:
+    def randomise(self, corpus: Corpus, mechanism: Randomiser) -> Randomness:
         """Charge for noisy reports of tokens, once for each ledger, and give the key that regenerates them."""
         host = self._host
         corpus_id = fingerprint(corpus)

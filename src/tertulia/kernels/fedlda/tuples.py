@@ -1,8 +1,8 @@
-"""The tuples (w, k1, k2) in which FedLDA's users tell what has changed: chosen, perturbed, added up (algorithms 1-3).
+"""The tuples (w, k1, k2) by which FedLDA's users report what has changed: chosen, perturbed, added up (algorithms 1-3).
 
 A token's tuple says that the server, who has it under topic k1 (-1: not yet), shall have it under k2. A user pads the
 list with dummies to M and sends l of them, chosen uniformly without replacement. Which are chosen is the model's
-randomness; what is told instead of a word is drawn from a secret key, by ChaCha20, a block a tuple.
+randomness; what is reported instead of a word is drawn from a secret key, by ChaCha20, one block per tuple.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tertulia.kernels.core import alias, parallel
 from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.rng import uniform
 from tertulia.kernels.core.simd import LANES
-from tertulia.kernels.fedlda.users import I16
+from tertulia.kernels.fedlda.sampling import I16
 from tertulia.kernels.reports import Channel, reports
 from tertulia.kernels.reports.chacha import U32, keyed, many_tokens, one_token
 
@@ -34,22 +34,22 @@ class Sent(NamedTuple):
 
 
 def choose(
-    words: Array, documents: Array, z: I16, told: I16, answering: Array, M: int, sampled: int, key: int | np.uint64,
+    words: Array, documents: Array, z: I16, reported: I16, answering: Array, M: int, sampled: int, key: int | np.uint64,
     threads: int = 1,
 ) -> Sent:  # fmt: skip
     """Pad each answering user's tuples to M and choose l = `sampled` of them: the real ones among those."""
     chosen = np.zeros(len(words), dtype=np.bool_)
-    shared = (frozen(documents, np.int64), z, told, frozen(answering, np.bool_), M, sampled, np.uint64(key), chosen)
+    shared = (frozen(documents, np.int64), z, reported, frozen(answering, np.bool_), M, sampled, np.uint64(key), chosen)
     parallel.run(_choose, [(*shared, *cut) for cut in parallel.cuts(documents, threads)], threads)
     token = np.flatnonzero(chosen)
     user = (np.searchsorted(documents, token, side="right") - 1).astype(np.int32)
-    return Sent(token, user, np.asarray(words)[token], told[token], z[token])
+    return Sent(token, user, np.asarray(words)[token], reported[token], z[token])
 
 
 @kernel
 def _choose(
-    documents: I64, z: I16, told: I16, answering: Bool, M: int, sampled: int, key: np.uint64, chosen: Bool, first: int,
-    last: int,
+    documents: I64, z: I16, reported: I16, answering: Bool, M: int, sampled: int, key: np.uint64, chosen: Bool,
+    first: int, last: int,
 ) -> None:  # fmt: skip
     """Selection sampling (Knuth, TAOCP 2, algorithm 3.4.2 S) over the real tuples; dummies come last."""
     for d in range(first, last):
@@ -57,7 +57,7 @@ def _choose(
             continue
         left, places = M, sampled
         for i in range(documents[d], documents[d + 1]):
-            if z[i] != told[i] and left > 0:
+            if z[i] != reported[i] and left > 0:
                 if uniform(key, np.uint64(i)) * left < places:
                     chosen[i] = True
                     places -= 1
@@ -79,13 +79,13 @@ def _add(word: I32, origin: I16, target: I16, total: I64) -> None:
         total[target[j], word[j]] += 1
 
 
-def tell_krr(word: I32, epsilon: float, V: int, key: bytes, threads: int = 1) -> I32:
+def perturb_krr(word: I32, epsilon: float, V: int, key: bytes, threads: int = 1) -> I32:
     """k-ary randomised response over all words."""
     return reports(word, Channel("krr", epsilon, V), key, "tuples", threads=threads).idx
 
 
-def tell_tkrr(word: I32, union: Bool, epsilon: float, key: bytes, threads: int = 1) -> I32:
-    """k-ary randomised response over a part of the words; another word is told as any of them."""
+def perturb_tkrr(word: I32, union: Bool, epsilon: float, key: bytes, threads: int = 1) -> I32:
+    """k-ary randomised response over a part of the words; any other word is reported as one of them."""
     members = np.flatnonzero(union).astype(np.int32)
     place = np.full(len(union), -1, dtype=np.int32)
     place[members] = np.arange(len(members), dtype=np.int32)
@@ -107,20 +107,20 @@ def _anywhere(state: U32, place: I32, n: int) -> None:
                 place[group + lane] = min(int(_unit(out, lane, 0) * n), n - 1)
 
 
-def tell_rrp(
+def perturb_rrp(
     sent: Sent, documents: Array, z: I16, phi: Array, head: Bool, alpha: Array, eta: float, key: bytes,
     threads: int = 1,
 ) -> I32:  # fmt: skip
-    """Algorithm 3: what users tell instead of the words of their tuples; phi and head are [K, V]."""
+    """Algorithm 3: what users report instead of the words of their tuples; phi and head are [K, V]."""
     K, V = phi.shape
     keep, other = np.empty((K, V), dtype=np.float32), np.empty((K, V), dtype=np.int32)
     _topic_tables(np.ascontiguousarray(phi, dtype=np.float64), keep, other)
-    spoken = sent.word.copy()
+    reported = sent.word.copy()
     threshold = np.uint64(min(int(eta * 2.0**64), 2**64 - 1))
     shared = (frozen(documents, np.int64), z, sent.user, keep, other, head, frozen(alpha, np.float64), threshold)
-    jobs = [(keyed(key), *shared, spoken, *cut) for cut in parallel.cuts(np.arange(len(spoken) + 1), threads)]
-    parallel.run(_tell_rrp, jobs, threads)
-    return spoken
+    jobs = [(keyed(key), *shared, reported, *cut) for cut in parallel.cuts(np.arange(len(reported) + 1), threads)]
+    parallel.run(_perturb_rrp, jobs, threads)
+    return reported
 
 
 @kernel
@@ -131,9 +131,9 @@ def _topic_tables(phi: F64, keep: F32, other: I32) -> None:
 
 
 @kernel
-def _tell_rrp(
+def _perturb_rrp(
     state: U32, documents: I64, z: I16, user: I32, keep: F32, other: I32, head: Bool, alpha: F64, eta: np.uint64,
-    spoken: I32, start: int, stop: int,
+    reported: I32, start: int, stop: int,
 ) -> None:  # fmt: skip
     out, sum_alpha = np.empty(16 * LANES, dtype=np.uint32), alpha.sum()
     bounds = np.cumsum(alpha)
@@ -150,11 +150,11 @@ def _tell_rrp(
                 k = min(np.searchsorted(bounds, u - (last - first), "right"), alpha.shape[0] - 1)
             w = alias.draw(keep[k], other[k], _unit(out, lane, 2))
             if head[k, w]:  # lines 7-10
-                spoken[group + lane] = w
+                reported[group + lane] = w
 
 
-def tell_hybrid(
-    words: Array, documents: Array, z: I16, told: I16, answering: Array, shape: tuple[int, int], coordinates: int,
+def answer_hybrid(
+    words: Array, documents: Array, z: I16, reported: I16, answering: Array, shape: tuple[int, int], coordinates: int,
     values: I64, thresholds: U64, key: bytes,
 ) -> I64:  # fmt: skip
     """The hybrid mechanism: each user answers for a few random coordinates of the updating vector; summed, [K, V].
@@ -163,14 +163,14 @@ def tell_hybrid(
     """
     total = np.zeros(shape, dtype=np.int64)
     users = np.flatnonzero(answering)
-    arrays = (frozen(words, np.int32), frozen(documents, np.int64), z, told, users)
-    _tell_hybrid(keyed(key), *arrays, coordinates, values, thresholds, total)
+    arrays = (frozen(words, np.int32), frozen(documents, np.int64), z, reported, users)
+    _answer_hybrid(keyed(key), *arrays, coordinates, values, thresholds, total)
     return total
 
 
 @kernel
-def _tell_hybrid(
-    state: U32, words: I32, documents: I64, z: I16, told: I16, users: I64, coordinates: int, values: I64,
+def _answer_hybrid(
+    state: U32, words: I32, documents: I64, z: I16, reported: I16, users: I64, coordinates: int, values: I64,
     thresholds: U64, total: I64,
 ) -> None:  # fmt: skip
     K, V = total.shape
@@ -188,8 +188,8 @@ def _tell_hybrid(
         for c in range(n):
             k, w, t = chosen[c] // V, chosen[c] % V, 0
             for i in range(documents[d], documents[d + 1]):
-                if words[i] == w and z[i] != told[i]:
-                    t += int(z[i] == k) - int(told[i] == k)
+                if words[i] == w and z[i] != reported[i]:
+                    t += int(z[i] == k) - int(reported[i] == k)
             t = min(max(t, -1), 1)
             j = np.searchsorted(thresholds[t + 1], stream[_WORDS // 2 + c], "right")
             total[k, w] += values[min(j, values.shape[0] - 1)]

@@ -12,5 +12,13 @@ from tertulia.methods.common.settings import LDASettings, Positive
 class AloneSettings(LDASettings):
     """Baselines: each party alone, or all documents in one place."""
 
-    name: Literal["alone", "centralised"] = "alone"
+    federates = False
+    name: Literal["alone", "centralised"] = Field(
+        "alone", description="each party alone, or all documents in one place"
+    )
     sweeps: Positive = Field(50, description="passes over the documents, in all")
+
+    @property
+    def pools(self) -> bool:
+        """Whether all documents are brought to one place."""
+        return self.name == "centralised"

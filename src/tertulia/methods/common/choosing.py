@@ -108,17 +108,16 @@ def clearly_best(likelihoods: dict[str, F64]) -> str:
     return best if gains.sum() > error else "alone"
 
 
-def let_choose(fed: Federation, terms: LDASettings, sweeps: tuple[int, int, int], result: Trained) -> None:
-    """Let every party choose between what it could do alone and what the federation gives it.
-
-    `sweeps` are those of a round of training alone, the number of such rounds, and those made together.
-    """
+def let_choose(fed: Federation, config: LDASettings, result: Trained) -> None:
+    """Let every party choose between what it could do alone and what the federation gives it."""
     words, shared = result.topics.vocabulary.words, result.topics.topic_word
-    training = in_clear(terms, sweeps[0])  # nothing of it leaves
+    sweeps = config.sweeps_alone
+    assert sweeps is not None  # else nobody chooses
+    training = in_clear(config, sweeps.per_round)  # nothing of it leaves
 
     def offer(party: PartyId) -> Offer:
         composed = result.local[party].topic_word if party in result.local else None
-        return Offer(words, training, *sweeps[1:], shared, composed)
+        return Offer(words, training, sweeps.rounds, sweeps.more, shared, composed)
 
     fed.each(choose, {party: offer(party) for party in fed.parties})
 

@@ -6,8 +6,9 @@ errors are made from that. Methods that share a setting inherit it, and may narr
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
@@ -15,6 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from tertulia.errors import ConfigError
 from tertulia.federation.types import message
+from tertulia.methods.common.describe import document
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
@@ -38,14 +40,17 @@ class Settings(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        """Let a field that is declared anew keep its description, and the mark of a party's choice."""
-        for name in cls.__annotations__.keys() & cls.model_fields.keys():
-            field = cls.model_fields[name]
-            for base in cls.__mro__[1:]:
-                before = getattr(base, "model_fields", {}).get(name)
-                if before is not None:
-                    field.description = field.description or before.description
-                    field.json_schema_extra = field.json_schema_extra or before.json_schema_extra
+        """Let a field that is declared anew keep its description, and the mark of a party's choice.
+
+        Of a field that several bases have pydantic takes the first base's, which need not be the narrowest.
+        """
+        for name, field in cls.model_fields.items():
+            owner, *others = (k for k in cls.__mro__ if name in inspect.get_annotations(k) and issubclass(k, Settings))
+            if owner is not cls and field.annotation != owner.model_fields[name].annotation:
+                raise TypeError(f"bases of {cls.__name__}: {owner.__name__}, which narrows '{name}', must come first")
+            for other in others if owner is cls else ():
+                field.description = field.description or other.model_fields[name].description
+                field.json_schema_extra = field.json_schema_extra or other.model_fields[name].json_schema_extra
 
     @model_validator(mode="before")
     @classmethod
@@ -66,9 +71,16 @@ def own_choices(kind: type[Settings]) -> dict[str, FieldInfo]:
 
 
 class Explained(Settings):
-    """Settings that users make themselves, with errors in our words."""
+    """Settings that users make themselves, with errors in our words, and a docstring that lists them."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        """Let `help()` show every setting."""
+        super().__pydantic_init_subclass__(**options)
+        cls.__doc__ = document(cls, inspect.cleandoc(cls.__dict__.get("__doc__") or ""))
 
     def __init__(self, **values: Any) -> None:
+        """Check the settings, which are listed above, and keep them."""
         try:
             super().__init__(**values)
         except ValidationError as error:
@@ -95,6 +107,46 @@ def explain(error: ValidationError) -> str:
             reason = problem["msg"].removeprefix("Value error, ")
             lines.append(f"{key} = {problem['input']!r}: {reason[0].lower()}{reason[1:]}")
     return "; ".join(lines)
+
+
+class SweepsAlone(NamedTuple):
+    """How many sweeps a party makes that trains alone as long as a federation does."""
+
+    per_round: int  # in a round in which it trains alone
+    rounds: int  # of these
+    more: int  # sweeps that all parties make together
+
+
+class MethodSettings(Settings):
+    """Settings of a method, and what a run must know of it."""
+
+    name: str = Field(description="the method")
+    federates: ClassVar[bool] = True  # baselines do not
+    takes_validation: ClassVar[bool] = False  # whether parties may set documents aside to choose a model by
+
+    @property
+    def pools(self) -> bool:
+        """Whether all documents are brought to one place, for comparison."""
+        return False
+
+    @property
+    def keeps_text(self) -> bool:
+        """Whether parties need their texts, not only their words."""
+        return False
+
+    @property
+    def passes(self) -> int | None:
+        """How often training passes over the documents, if that is known beforehand."""
+        return None
+
+    @property
+    def sweeps_alone(self) -> SweepsAlone | None:
+        """With how many sweeps a party trains alone, to choose between models; None: it does not choose."""
+        return None
+
+    def for_one_party(self) -> MethodSettings:
+        """The method as a single party would use it."""
+        return self
 
 
 class VocabularySettings(Settings):
@@ -155,22 +207,32 @@ class Seeded(Settings):
     seed: int | None = Field(None, description="of the server's random numbers; None: the run's")
 
 
-class TopicPriors(Settings):
-    """Topics and their priors."""
+class TopicCount(Settings):
+    """Whatever has topics."""
 
     topics: Positive = Field(20, description="number of topics (K)", json_schema_extra=PARTY)
+
+
+class TopicPriors(TopicCount):
+    """Topics and their priors."""
+
     alpha: float = Field(
         5.0, gt=0, description="sum of theta's Dirichlet prior over all topics", json_schema_extra=PARTY
     )
     beta: float = Field(0.01, gt=0, description="phi's Dirichlet prior, of each word", json_schema_extra=PARTY)
 
 
-class Sampling(TopicPriors):
-    """How LDA is sampled, on one machine or at a party."""
+class Sweeps(Settings):
+    """Whatever passes over its documents several times."""
 
     sweeps: Positive = Field(
         50, description="passes over the documents; in a federation, those of a round", json_schema_extra=PARTY
     )
+
+
+class Sampling(Sweeps, TopicPriors):
+    """How LDA is sampled, on one machine or at a party."""
+
     sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = Field(
         "auto", description="`auto`: the one that was measured to be fastest for the size of the problem"
     )
@@ -236,8 +298,10 @@ class Training(TokenNoise, UnitModel, Sampling):
     """All that a party must know to train a model of its own: the part of a method's settings that travels."""
 
 
-class LDASettings(OverWords, UnitModel, Sampling):
+class LDASettings(OverWords, UnitModel, Sampling, MethodSettings):
     """Settings of every method that samples LDA at parties."""
+
+    takes_validation = True
 
     @field_validator("learn_alpha")
     @classmethod

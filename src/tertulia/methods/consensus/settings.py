@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tertulia.methods.common.settings import Positive, PrivateSettings
+from tertulia.methods.common.settings import Positive, PrivateSettings, SweepsAlone
 
 
 class ConsensusSettings(PrivateSettings):
@@ -18,3 +18,8 @@ class ConsensusSettings(PrivateSettings):
     rounds: Positive = Field(8, description="rounds of counting together")
     start_sweeps: Positive = Field(20, description="passes that each party makes alone, before topics are merged")
     sweeps: Positive = Field(5)
+
+    @property
+    def sweeps_alone(self) -> SweepsAlone:
+        """Parties train alone once, before topics are merged."""
+        return SweepsAlone(self.start_sweeps, 1, self.rounds * self.sweeps)

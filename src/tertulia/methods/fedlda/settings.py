@@ -2,49 +2,102 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import math
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from tertulia.methods.common.settings import Positive, Settings, Share, VocabularySettings
+from tertulia.federation.types import message
+from tertulia.methods.common.settings import (
+    Evaluated,
+    MethodSettings,
+    OverWords,
+    Positive,
+    Privacy,
+    Rounds,
+    Settings,
+    Share,
+    Sweeps,
+    TopicPriors,
+)
+from tertulia.privacy.mechanisms.perturbation import Perturbation
 
 
-class FedLDASettings(Settings):
+@message
+class FedLDAPaper(Settings):
+    """Details of the paper that only a reproduction needs."""
+
+    delta: float = Field(0.1, gt=0, lt=1, description="mass of a topic's deserted tail, in `rrp` and `tkrr`")
+    gamma: float | None = Field(None, ge=1, description="theorem 1's constant, in `rrp`; None: infinite")
+    bookkeeping: Literal["converging", "paper"] = Field(
+        "converging",
+        description="`converging`: a token's word is drawn once, and its topic moves when it is sent, so that the "
+        "server's counts converge. `paper`: drawn anew for each tuple, and all tuples count as sent",
+    )
+    arrival_rounds: int = Field(
+        0, ge=0, description="users arrive over so many rounds; 0: all are there from the beginning"
+    )
+
+
+@message
+class UserSettings(Privacy, Sweeps, TopicPriors):
+    """What users are asked to do, the same for all: the part of the settings that travels."""
+
+    epsilon: float | None = Field(
+        None,
+        gt=0,
+        description="the privacy parameter: in mode `paper` of one tuple (with `hm`, of one round), in mode `sound` of "
+        "one token",
+    )
+    mechanism: Literal["rrp", "krr", "tkrr", "hm"] = Field("rrp", description="how mode `paper` perturbs tuples")
+    channel: Literal["krr", "subset"] = Field("subset", description="how mode `sound` reports a token")
+    sweeps: Positive = Field(1, description="passes over a user's words in each round")
+    sampler: Literal["gibbs", "mh"] = Field("gibbs", description="`mh`: in constant time per token, for many topics")
+    max_words: Positive = Field(150, description="words of a user that count, the first ones (M)")
+    sample_ratio: Share = Field(0.7, description="share of M tuples that a user sends, one at least (l / M)")
+    users_per_round: float = Field(1.0, gt=0, le=1, description="share of users who are asked in a round")
+    user_dropout: Share = Field(0.0, description="share of those whose answer never comes")
+    paper: FedLDAPaper = Field(FedLDAPaper(), description="details of the paper that only a reproduction needs")
+
+    @property
+    def sampled(self) -> int:
+        """The tuples that a user sends in a round, dummies included (l)."""
+        return max(1, round(self.sample_ratio * self.max_words))
+
+    def limit_epsilon(self, own: float | None) -> Self:
+        """The same with a shard's own epsilon, if that is stricter."""
+        if self.epsilon is None or own is None or own >= self.epsilon:
+            return self
+        return self.replace(epsilon=own)
+
+    def perturbation(self) -> Perturbation:
+        """What happens to words."""
+        if self.mode == "clear" or self.epsilon is None:
+            return Perturbation("none")
+        gamma = math.inf if self.paper.gamma is None else self.paper.gamma
+        return Perturbation(self.mechanism, self.epsilon, self.paper.delta, gamma)
+
+    @property
+    def drawn_once(self) -> bool:
+        """Whether a token has the same word in all its reports: a move then takes back what an earlier one gave."""
+        return self.paper.bookkeeping == "converging" and self.perturbation().kind in ("rrp", "krr", "tkrr")
+
+
+class FedLDASettings(OverWords, UserSettings, Evaluated, Rounds, MethodSettings):
     """FedLDA: topic models from users who trust nobody."""
 
     name: Literal["fedlda"] = "fedlda"
-    mode: Literal["clear", "paper", "sound"] = "clear"
-    mechanism: Literal["rrp", "krr", "tkrr", "hm"] = "rrp"  # of `paper`
-    channel: Literal["krr", "subset"] = "subset"  # of `sound`
-    epsilon: float | None = Field(default=None, gt=0)  # `paper`: of a tuple (hm: of a round); `sound`: of a token
-    delta: float = Field(default=0.1, gt=0, lt=1)  # the mass of a topic's deserted tail
-    gamma: float | None = Field(default=None, ge=1)  # theorem 1's; None: infinite
-    topics: Positive = 20
-    rounds: Positive = 50
-    sweeps: Positive = 1  # in each round
-    sampler: Literal["gibbs", "mh"] = "gibbs"
-    alpha: float = Field(default=5.0, gt=0)  # the sum of theta's Dirichlet prior over all topics
-    beta: float = Field(default=0.01, gt=0)
-    max_words: Positive = 150  # M: a user's words beyond are left out
-    sample_ratio: Share = 0.7  # l / M; one tuple is sent at least
-    bookkeeping: Literal["converging", "paper"] = "converging"  # a token's word drawn once; `paper`: anew each time
-    users_per_round: float = Field(default=1.0, gt=0, le=1)  # share of users who are asked
-    user_dropout: Share = 0.0  # share of those whose answer never comes
-    arrival_rounds: int = Field(default=0, ge=0)  # users arrive over so many rounds; 0: all are there
-    evaluate: bool | None = None  # None: unless the mode is sound, where scores would leave in clear
-    vocabulary: VocabularySettings = VocabularySettings()
+    rounds: Positive = Field(50, description="rounds of sampling at the users and adding up at the server")
 
     @model_validator(mode="after")
-    def _private_modes(self) -> FedLDASettings:
-        if (self.mode == "clear") == (self.epsilon is not None):
-            raise ValueError("an epsilon goes with mode 'paper' or 'sound', and these need one")
+    def _sound_mode(self) -> Self:
         if self.mode == "sound" and self.vocabulary.mode != "public":
             raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals tell words")
         if self.mode == "sound" and (self.users_per_round < 1 or self.user_dropout > 0):
             raise ValueError("mode 'sound' asks each user once: leave users_per_round and user_dropout alone")
         return self
 
-    def users(self) -> dict[str, Any]:
-        """What users are told of these settings."""
-        own = {"name", "topics", "rounds", "sample_ratio", "evaluate", "vocabulary"}
-        return {**self.model_dump(exclude=own), "sampled": max(1, round(self.sample_ratio * self.max_words))}
+    @property
+    def passes(self) -> int:
+        """All rounds' sweeps."""
+        return self.sweeps * self.rounds

@@ -29,8 +29,8 @@ from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
 from tertulia.kernels.reports.condensed import condensed
 from tertulia.methods.common.settings import LDASettings, PrivateSettings, Training, own_choices
-from tertulia.privacy.channels import TokenReports, paper_claim
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
+from tertulia.privacy.mechanisms.token_reports import TokenReports, ftm_claim
 
 WHAT = "topic-word distributions"
 SIZES = "topic sizes"  # tokens in each topic: what normalising rows hides
@@ -59,7 +59,7 @@ def planned_reports(config: PrivateSettings) -> tuple[Mechanism | None, Mechanis
     if config.mode == "clear" or config.epsilon is None:
         return None, Clear(WHAT)
     channel = _channel(config.part(Training), config.epsilon, max(2, len(config.vocabulary.words)))
-    claim = paper_claim(channel) if config.mode == "paper" else None
+    claim = ftm_claim(channel) if config.mode == "paper" else None
     charge = TokenReports(REPORTS, channel=channel, claimed=claim)
     return charge, Clear(WHAT, claimed=claim) if claim else Derived(WHAT, parents=("reports",))
 
@@ -105,7 +105,7 @@ def train_exactly(party: Party, corpus: Corpus, start: Array | None, training: T
     tokens = reported(party, corpus, training)
     if training.mode == "paper":
         state = _literal_lda(chain, tokens.source) if training.model == "lda" else _sentences(chain, tokens.source)
-        return Local(state.z, lda.topic_word(state), state.ck, Clear(WHAT, claimed=paper_claim(tokens.channel)))
+        return Local(state.z, lda.topic_word(state), state.ck, Clear(WHAT, claimed=ftm_claim(tokens.channel)))
     z, topic_word, sizes = _noise_aware(chain, tokens.told(corpus.n_tokens))
     return Local(z, topic_word, sizes, Derived(WHAT, parents=(tokens.release_id,)))
 
@@ -117,7 +117,7 @@ def reported(party: Party, corpus: Corpus, training: Training) -> Reported:
     # A party's own epsilon can only be stricter than what the server asks.
     epsilon = min(training.epsilon, party.setting("epsilon", training.epsilon))
     channel = _channel(training, epsilon, len(corpus.vocabulary))
-    claim = paper_claim(channel) if training.mode == "paper" else None
+    claim = ftm_claim(channel) if training.mode == "paper" else None
     randomness = party.randomise(corpus, TokenReports(REPORTS, channel=channel, claimed=claim))
     source = partial(reports, corpus.words, channel, randomness.key, randomness.corpus)
     return Reported(source, channel, randomness.release_id)

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from tertulia.methods.common.settings import PARTY, Positive, PrivateSettings, Settings
+from tertulia.methods.baselines.settings import AloneSettings
+from tertulia.methods.common.settings import PARTY, Positive, PrivateSettings, Settings, SweepsAlone
 
 
 class FTMPaper(Settings):
@@ -41,3 +42,12 @@ class FTMSettings(PrivateSettings):
         50, description="words of a topic that count for its similarity (L)", json_schema_extra=PARTY
     )
     paper: FTMPaper = Field(FTMPaper(), description="details of the papers that only a reproduction needs")
+
+    @property
+    def sweeps_alone(self) -> SweepsAlone:
+        """Parties train alone in every round."""
+        return SweepsAlone(self.sweeps, self.rounds, 0)
+
+    def for_one_party(self) -> AloneSettings:
+        """With one party nothing is merged: it is LDA with as many sweeps."""
+        return self.part(AloneSettings, name="alone", sweeps=self.sweeps * self.rounds)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from tertulia.methods.common.settings import Positive, Settings, Share, VocabularySettings
+from tertulia.methods.common.settings import MethodSettings, Positive, Share, TopicCount, VocabularySettings
 
 
 class NeuralVocabulary(VocabularySettings):
@@ -15,10 +15,9 @@ class NeuralVocabulary(VocabularySettings):
     max_words: Positive | None = 2000
 
 
-class NeuralSettings(Settings):
+class NeuralSettings(TopicCount):
     """Settings of every neural model, trained together or on one machine."""
 
-    topics: Positive = 20
     hidden: tuple[Positive, ...] = Field(default=(100, 100), min_length=1)
     dropout: float = Field(default=0.2, ge=0, lt=1)
     alpha: float = Field(default=1.0, gt=0)  # of each topic: theta's Dirichlet prior
@@ -41,7 +40,7 @@ class NeuralSettings(Settings):
         return self
 
 
-class GFedNTMSettings(NeuralSettings):
+class GFedNTMSettings(NeuralSettings, MethodSettings):
     """Federated neural topic models."""
 
     name: Literal["gfedntm"] = "gfedntm"
@@ -72,6 +71,11 @@ class GFedNTMSettings(NeuralSettings):
         return self
 
     @property
-    def reads_sentences(self) -> bool:
+    def pools(self) -> bool:
+        """Whether all documents are brought to one place."""
+        return self.scenario == "centralised"
+
+    @property
+    def keeps_text(self) -> bool:
         """Whether parties must keep their texts, to embed them."""
         return self.model != "prodlda"

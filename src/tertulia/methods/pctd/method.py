@@ -6,19 +6,18 @@ the expected counts (10), normalises (11), and lets related words pull each othe
 paper's. All parties begin with the same topics; the paper lets each draw its own, which would not add up.
 
 The noise covers counts before anything is computed from them, so the guarantee for tokens is real, but far from what is
-claimed: see `privacy.gaussian`. It is drawn by an exact shortcut (`kernels.unit_noise`). (4) may also be read as noise
-on the words that a unit holds, and on no others; that guarantees nothing, but behaves as the paper's figures do.
+claimed: see `mechanisms.gaussian`. It is drawn by an exact shortcut (`kernels.unit_noise`). (4) may also be read as
+noise on the words that a unit holds, and on no others; that guarantees nothing, but behaves as the paper's figures do.
 """
 
 from __future__ import annotations
 
-import hashlib
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tertulia._arrays import F64, Array
+from tertulia._arrays import F64, Array, digest_of
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
@@ -30,10 +29,10 @@ from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_w
 from tertulia.methods.pctd.consistency import consistent, known_relations
 from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, Units
 from tertulia.models import Topics
-from tertulia.privacy.gaussian import sigma_for
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
+from tertulia.privacy.mechanisms.gaussian import sigma_for
+from tertulia.privacy.mechanisms.unit_counts import HELD, NoisyUnits, other_levels, pctd_claim
 from tertulia.privacy.noise import NoiseStream
-from tertulia.privacy.unit_counts import HELD, NoisyUnits, other_levels, paper_claim
 
 STATISTICS = "expected topic-word counts"
 NOISE = "noisy counts of words in units"
@@ -104,20 +103,13 @@ def _under_noise(
     party: Party, corpus: Corpus, found: units.Units, log_phi: F64, theta: Array, noise: UnitNoise
 ) -> Expected:
     """(4), (5) and (10), with noise of the party's key that belongs to this very question."""
-    charge = _charge(noise, party.setting("epsilon", None), _question(log_phi, theta, found.bounds))
+    question = digest_of(log_phi, theta, found.bounds)  # the same numbers may never serve two questions
+    charge = _charge(noise, party.setting("epsilon", None), question)
     randomness = party.randomise(corpus, charge)
     normal = partial(normals, NoiseStream(randomness.key).words)
     draw = unit_noise.held if noise.paper.noise_on == "held" else unit_noise.covered
     r, statistic = draw(found, log_phi, theta, charge.sigma, normal)
     return Expected(r, statistic, Derived(STATISTICS, parents=(randomness.release_id,)))
-
-
-def _question(*arrays: Array) -> str:
-    """A name for all that the shortcut's draws depend on: the same numbers may never serve two questions."""
-    digest = hashlib.blake2b(digest_size=16)
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
 
 
 def _charge(noise: UnitNoise, own_epsilon: float | None, question: str = "") -> NoisyUnits:
@@ -126,11 +118,11 @@ def _charge(noise: UnitNoise, own_epsilon: float | None, question: str = "") -> 
     if noise.paper.noise_on == "held":
         if own_epsilon is not None:
             raise ConfigError(f"this party's epsilon = {own_epsilon} cannot be kept: noise_on = 'held' keeps none")
-        claim = paper_claim(sigma, rounds, delta)
+        claim = pctd_claim(sigma, rounds, delta)
         return NoisyUnits(NOISE, sigma=sigma, held=True, question=question, claimed=claim, assumptions=(HELD,))
     if own_epsilon is not None:
         sigma = max(sigma, sigma_for(own_epsilon, delta, rounds))
-    claim, levels = paper_claim(sigma, rounds, delta), other_levels(sigma, rounds, delta)
+    claim, levels = pctd_claim(sigma, rounds, delta), other_levels(sigma, rounds, delta)
     return NoisyUnits(NOISE, sigma=sigma, question=question, claimed=claim, assumptions=(levels,))
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from tertulia.federation.types import message
 from tertulia.methods.common.settings import (
     Evaluated,
+    MethodSettings,
     OverWords,
     Positive,
     Privacy,
@@ -75,7 +76,7 @@ class UnitNoise(Privacy, Rounds):
         return self
 
 
-class PCTDSettings(OverWords, Seeded, Evaluated, UnitNoise, Units, TopicPriors):
+class PCTDSettings(OverWords, Seeded, UnitNoise, Evaluated, Units, TopicPriors, MethodSettings):
     """Private and consistent topic discovery."""
 
     name: Literal["pctd"] = "pctd"
@@ -90,3 +91,8 @@ class PCTDSettings(OverWords, Seeded, Evaluated, UnitNoise, Units, TopicPriors):
         if self.vectors is not None and self.relations is not None:
             raise ValueError("vectors and relations both say how words relate: give one of them")
         return self
+
+    @property
+    def passes(self) -> int:
+        """Each iteration passes over the documents once."""
+        return self.rounds

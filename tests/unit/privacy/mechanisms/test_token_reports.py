@@ -8,10 +8,10 @@ import pytest
 
 from tertulia.errors import ConfigError
 from tertulia.kernels.reports import Channel
-from tertulia.privacy.accounting import spent
+from tertulia.privacy.accounting import guarantee_of, spent
 from tertulia.privacy.adjacency import Bounds
-from tertulia.privacy.channels import TokenReports, guarantee, paper_claim
 from tertulia.privacy.mechanisms import Adjacency, Unit
+from tertulia.privacy.mechanisms.token_reports import TokenReports, ftm_claim
 from tertulia.privacy.releases import Release
 
 SUBSTITUTE, NULL_REPLACE = Adjacency.SUBSTITUTE, Adjacency.NULL_REPLACE
@@ -35,7 +35,7 @@ def release(mechanism):
     ],
 )
 def test_the_ledger_prints_what_privacy_measured(channel, adjacency, token, document):
-    record = release(TokenReports("counts", channel=channel, adjacency=adjacency, claimed=paper_claim(channel)))
+    record = release(TokenReports("counts", channel=channel, adjacency=adjacency, claimed=ftm_claim(channel)))
     assert Release.from_json(record.to_json()) == record
     assert spent([record], Unit.TOKEN, adjacency, 0.0).epsilon == pytest.approx(token)
     bounds = Bounds(tokens_per_document=120)
@@ -45,15 +45,19 @@ def test_the_ledger_prints_what_privacy_measured(channel, adjacency, token, docu
     assert guarantee(channel, adjacency, 1e-6, 120).epsilon == pytest.approx(whole.epsilon)
 
 
+def guarantee(channel, adjacency, delta=0.0, tokens=1):
+    return guarantee_of(TokenReports("reports", channel=channel, adjacency=adjacency), delta, tokens)
+
+
 def subset_pmf(channel, word):
     """P(report | word), or | null, of every subset, by the definition."""
     V, m, odds = channel.V, channel.m, math.exp(channel.epsilon)
-    told = m * odds / (m * odds + V - m)
+    named = m * odds / (m * odds + V - m)
     for chosen in itertools.combinations(range(V), m):
         if word is None:
             yield 1 / math.comb(V, m)
         else:
-            yield told / math.comb(V - 1, m - 1) if word in chosen else (1 - told) / math.comb(V - 1, m)
+            yield named / math.comb(V - 1, m - 1) if word in chosen else (1 - named) / math.comb(V - 1, m)
 
 
 @pytest.mark.parametrize("channel", [Channel("subset", 1.0, 8), Channel("subset", 0.5, 7), Channel("subset", 2.5, 8)])
@@ -88,5 +92,4 @@ def test_the_mechanism_says_what_it_is():
     m = TokenReports("counts", channel=Channel("subset", 6.0, 2949))
     assert m.params() == {"channel": "subset", "epsilon": 6.0, "words": 2949, "told": 7}
     assert m.local
-    assert m.event().noise_parameter == m.charge()["noise_parameter"]
     assert TokenReports("counts", channel=Channel("laplace", 8.0, 2949)).sensitivity == 2

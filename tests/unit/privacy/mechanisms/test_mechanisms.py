@@ -2,22 +2,24 @@
 
 import math
 
+import attr
 import numpy as np
 import pytest
 
+from helpers.mechanisms import Concentrated
 from tertulia.errors import ConfigError, InputError, Unreleased
-from tertulia.privacy.events import from_data, to_data
+from tertulia.kernels.reports.channel import Channel
+from tertulia.privacy.events import from_data
 from tertulia.privacy.mechanisms import (
     Adjacency,
     Claim,
     Clear,
     Derived,
-    DiscreteGaussian,
     DiscreteLaplace,
     Public,
     Unit,
-    View,
 )
+from tertulia.privacy.mechanisms.token_reports import TokenReports
 from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.releases import Release
 
@@ -26,7 +28,7 @@ ALL = [
     Public("number of documents"),
     Derived("topic shares", parents=("run/north/0",)),
     DiscreteLaplace("counts", 2, 1.0, unit=Unit.TOKEN, adjacency=Adjacency.SUBSTITUTE),
-    DiscreteGaussian("moments", 1.5, 20.0, unit=Unit.USER),
+    Concentrated("moments", rho=0.02, unit=Unit.USER),
 ]
 
 
@@ -43,7 +45,7 @@ def stream():
 
 @pytest.mark.parametrize("mechanism", ALL, ids=lambda m: m.name)
 def test_a_release_survives_json(mechanism):
-    record = release(mechanism, views=frozenset({View.SERVER}), run="r1")
+    record = release(mechanism, run="r1")
     again = Release.from_json(record.to_json())
     assert again == record
     assert again.to_json() == record.to_json()
@@ -52,16 +54,25 @@ def test_a_release_survives_json(mechanism):
 
 @pytest.mark.parametrize("mechanism", ALL, ids=lambda m: m.name)
 def test_the_charge_is_a_dp_accounting_event(mechanism):
-    event = mechanism.event()
-    assert (event is None) == (mechanism.name == "derived")
-    if event is not None:
-        assert to_data(event) == mechanism.charge()
+    charge = mechanism.charge()
+    assert (charge is None) == (mechanism.name == "derived")
+    if charge is not None:
+        event = from_data(charge)
+        assert {"type": type(event).__name__, **attr.asdict(event)} == charge
 
 
-def test_nested_events_survive_as_data():
+def test_nested_events_are_rebuilt():
     one = {"type": "GaussianDpEvent", "noise_multiplier": 2.0}
     nested = {"type": "ComposedDpEvent", "events": [one, {"type": "SelfComposedDpEvent", "event": one, "count": 3}]}
-    assert to_data(from_data(nested)) == nested
+    event = from_data(nested)
+    assert event.events[1].event == event.events[0] == from_data(one)
+    assert event.events[1].count == 3
+
+
+def test_noise_that_a_step_draws_is_no_way_out():
+    reports = TokenReports("reports of tokens", channel=Channel("krr", 4.0, 100))
+    with pytest.raises(Unreleased, match="'reports of tokens' by token-reports is no way out"):
+        reports.apply(np.arange(3), stream())
 
 
 def test_clear_is_the_thing_itself_and_unprotected():
@@ -93,14 +104,14 @@ def test_post_processing_of_raw_data_is_refused(parents):
         release(Derived("y", parents=parents))
 
 
-@pytest.mark.parametrize("mechanism", ALL[3:], ids=lambda m: m.name)
-def test_noise_is_for_integers_only(mechanism):
+def test_noise_is_for_integers_only():
+    mechanism = ALL[3]
     with pytest.raises(InputError, match=r"not float64; clip, scale by 2\*\*b and round"):
         mechanism.apply(np.zeros(3), stream())
 
 
-@pytest.mark.parametrize("mechanism", ALL[3:], ids=lambda m: m.name)
-def test_noise_depends_on_the_stream_alone(mechanism):
+def test_noise_depends_on_the_stream_alone():
+    mechanism = ALL[3]
     zeros, thousands = np.zeros((4, 5), dtype=np.int32), np.full((4, 5), 1000, dtype=np.uint16)
     np.testing.assert_array_equal(mechanism.apply(zeros, stream()) + 1000, mechanism.apply(thousands, stream()))
 
@@ -114,8 +125,6 @@ def test_noise_depends_on_the_stream_alone(mechanism):
         (lambda: DiscreteLaplace("x", 1, -1.0), "epsilon = -1.0"),
         (lambda: DiscreteLaplace("x", 1, math.nan), "epsilon = nan"),
         (lambda: DiscreteLaplace("x", 1, math.inf), "epsilon = inf"),
-        (lambda: DiscreteGaussian("x", math.inf, 1.0), "sensitivity = inf"),
-        (lambda: DiscreteGaussian("x", 1.0, 2.0**33), "sigma = 8589934592.0"),
     ],
 )
 def test_impossible_parameters_are_named(make, named):

@@ -8,9 +8,15 @@ from scipy.stats import norm
 
 from tertulia.errors import ConfigError
 from tertulia.privacy.accounting import Loss, compose
-from tertulia.privacy.gaussian import epsilon_of, moments_epsilon, mu_of, real_levels, sigma_for, theorem_epsilon
 from tertulia.privacy.mechanisms import Adjacency, Unit
-from tertulia.privacy.unit_counts import NoisyUnits, other_levels, paper_claim
+from tertulia.privacy.mechanisms.gaussian import (
+    epsilon_of,
+    moments_epsilon,
+    real_levels,
+    sigma_for,
+    theorem_epsilon,
+)
+from tertulia.privacy.mechanisms.unit_counts import NoisyUnits, other_levels, pctd_claim
 
 
 @pytest.mark.parametrize(("delta", "expected"), [(1e-5, 380), (1e-6, 392)])
@@ -30,7 +36,7 @@ def test_epsilon_is_where_the_curve_of_gaussian_dp_meets_delta(mu):
     epsilon = epsilon_of(mu, 1e-6)
     delta = norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
     assert delta == pytest.approx(1e-6, rel=1e-6)
-    assert mu_of(epsilon, 1e-6) == pytest.approx(mu)
+    assert 1 / sigma_for(epsilon, 1e-6, 1) == pytest.approx(mu)
 
 
 @pytest.mark.parametrize(("sigma", "rounds"), [(5.0, 35), (2.0, 10), (0.25, 35)])
@@ -46,7 +52,7 @@ def test_the_accountants_stand_in_order(sigma, rounds):
 def test_the_theorem_claims_too_little_where_the_paper_uses_it():
     assert theorem_epsilon(0.25, 35, 1e-6) < real_levels(0.25, 35, 1e-6, tokens=1).token
     assert theorem_epsilon(20, 35, 1e-6) > real_levels(20, 35, 1e-6, tokens=1).token  # where its proof holds, it does
-    assert paper_claim(0.25, 35, 1e-6).epsilon == pytest.approx(2 * math.sqrt(35 * math.log(1e6)) / 0.25)
+    assert pctd_claim(0.25, 35, 1e-6).epsilon == pytest.approx(2 * math.sqrt(35 * math.log(1e6)) / 0.25)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 8.0, 392.0])
@@ -77,7 +83,7 @@ def test_the_moments_accountant_is_the_smallest_of_all_lambdas():
     ("call", "says"),
     [
         (lambda: epsilon_of(1.0, 0.0), "delta = 0.0"),
-        (lambda: mu_of(0.0, 1e-6), "epsilon = 0.0"),
+        (lambda: sigma_for(0.0, 1e-6, 1), "epsilon = 0.0"),
         (lambda: NoisyUnits("counts", sigma=0.0), "sigma = 0.0"),
         (lambda: NoisyUnits("counts", sigma=1.0, unit=Unit.DOCUMENT), "hide a token"),
         (lambda: NoisyUnits("counts", sigma=1.0, adjacency=Adjacency.ADD_REMOVE), "a token more would move"),

@@ -26,7 +26,7 @@ I16 = NDArray[np.int16]
 Sampler = Literal["gibbs", "mh"]
 SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)
 MOST_TOPICS = 2**15 - 1  # topics are kept in 16 bits: a million users are fifty million tokens
-_DRAWS = 4  # random numbers a token
+_DRAWS = 4  # random numbers per token
 
 
 def broadcast_phi(counts: Array, beta: float) -> F32:
@@ -108,7 +108,7 @@ def _metropolis(
     words: I32, documents: I64, asked: Bool, z: I16, phi: F32, keep: F32, other: I32, alpha: F64, first: int,
     last: int, key: np.uint64,
 ) -> None:  # fmt: skip
-    """Two proposals a token: another token's topic (or alpha's), then a topic of the word."""
+    """Two proposals per token: another token's topic (or alpha's), then a topic of the word."""
     K, sum_alpha = alpha.shape[0], alpha.sum()
     cdk = np.zeros(K, dtype=np.int64)
     alpha_keep, alpha_other = np.empty(K, dtype=np.float32), np.empty(K, dtype=np.int32)
@@ -147,8 +147,8 @@ def _metropolis(
 
 
 @kernel
-def chances(n: int, key: np.uint64) -> F64:
-    """Uniform numbers, one a user: who is asked, who drops out."""
+def uniforms(n: int, key: np.uint64) -> F64:
+    """Uniform numbers, one per user: who is asked, who drops out."""
     drawn = np.empty(n)
     for d in range(n):
         drawn[d] = uniform(key, np.uint64(d))

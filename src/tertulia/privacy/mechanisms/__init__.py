@@ -1,8 +1,13 @@
-"""What may happen to an array on its way out of a party: pass in the clear, or be covered with integer noise.
+"""What may happen to an array on its way out of a party: it leaves as it is, or with noise.
 
 A mechanism says what it releases, for which privacy unit, under which adjacency, and describes its privacy loss as
-data (`charge`), which the ledger stores and the accountants of dp-accounting interpret (`event`). Noise is never added
-to floats (Mironov 2012): clip, scale by a power of two, round, and only then release integers.
+data (`charge`), which the ledger stores and the accountants of dp-accounting interpret.
+
+Noise comes in by one of two ways. `DiscreteLaplace` adds it to the integers that leave; never to floats (Mironov 2012):
+clip, scale by a power of two, round, and only then release. With a `Randomiser` the step draws its noise first, and all
+that is computed from it leaves as `Derived`.
+
+This module holds what any method may need; the other modules of the package are families for one paper each.
 """
 
 from __future__ import annotations
@@ -17,11 +22,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tertulia._arrays import I64, Array
-from tertulia.errors import ConfigError, InputError
+from tertulia.errors import ConfigError, InputError, Unreleased
 
 if TYPE_CHECKING:
-    from dp_accounting.dp_event import DpEvent
-
     from tertulia.privacy.noise import NoiseStream
 
 EventData = dict[str, Any]  # a dp-accounting event as JSON: {"type": class name, field: value, ...}
@@ -43,15 +46,6 @@ class Adjacency(Enum):
     SUBSTITUTE = "substitute"  # one unit becomes another
     ADD_REMOVE = "add-remove"  # one unit is there or is not
     NULL_REPLACE = "null-replace"  # one unit becomes empty, but keeps its place
-
-
-class View(Enum):
-    """Who sees a release."""
-
-    SERVER = "server"
-    PEERS = "peers"
-    PUBLIC = "public"
-    EAVESDROPPER = "eavesdropper"
 
 
 @dataclass(frozen=True)
@@ -87,20 +81,13 @@ class Mechanism(ABC):
     def charge(self) -> EventData | None:
         """The privacy loss as data; None only for post-processing of what was released before."""
 
-    @abstractmethod
     def apply(self, x: Array, noise: NoiseStream) -> Array:
-        """What leaves instead of `x`."""
+        """What leaves in place of `x`: by most mechanisms the array itself."""
+        return x
 
     def params(self) -> dict[str, Any]:
         """The mechanism's own parameters, for the ledger."""
         return {}
-
-    def event(self) -> DpEvent | None:
-        """The privacy loss as a dp-accounting event (whose import takes a second or two)."""
-        from tertulia.privacy.events import from_data
-
-        data = self.charge()
-        return None if data is None else from_data(data)
 
 
 @dataclass(frozen=True)
@@ -117,10 +104,6 @@ class Clear(Mechanism):
         """No protection."""
         return {"type": "NonPrivateDpEvent"}
 
-    def apply(self, x: Array, noise: NoiseStream) -> Array:
-        """The array as it is."""
-        return x
-
 
 @dataclass(frozen=True)
 class Public(Mechanism):
@@ -134,10 +117,6 @@ class Public(Mechanism):
     def charge(self) -> EventData:
         """Nothing is lost that was not known."""
         return {"type": "NoOpDpEvent"}
-
-    def apply(self, x: Array, noise: NoiseStream) -> Array:
-        """The array as it is."""
-        return x
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,9 +132,16 @@ class Derived(Mechanism):
     def charge(self) -> None:
         """Post-processing is free."""
 
+
+class Randomiser(Mechanism):
+    """Noise that a step draws itself, from the key that `party.randomise` gives when it has charged for it.
+
+    What is computed from such noise alone leaves as `Derived` from the charge; it is no way out by itself.
+    """
+
     def apply(self, x: Array, noise: NoiseStream) -> Array:
-        """The array as it is."""
-        return x
+        """Refuse: nobody has drawn noise for `x`."""
+        raise Unreleased(f"'{self.what}' by {self.name} is no way out: use `party.randomise`, and then `Derived`")
 
 
 @dataclass(frozen=True)
@@ -173,7 +159,10 @@ class DiscreteLaplace(Mechanism):
     def __post_init__(self) -> None:
         if self.sensitivity != int(self.sensitivity) or self.sensitivity < 1:
             raise ConfigError(f"sensitivity = {self.sensitivity}: integer arrays move by whole numbers; give 1, 2, ...")
-        _check_scale("epsilon", self.epsilon, self.sensitivity / self.epsilon if self.epsilon else math.inf)
+        if not 1 / WIDEST_SCALE <= (self.sensitivity / self.epsilon if self.epsilon else math.inf) <= WIDEST_SCALE:
+            raise ConfigError(
+                f"epsilon = {self.epsilon}: must be positive and give noise of a scale between 2**-32 and 2**32"
+            )
 
     def charge(self) -> EventData:
         """One discrete Laplace event; a shift within one coordinate is the worst case of the L1 ball."""
@@ -188,41 +177,6 @@ class DiscreteLaplace(Mechanism):
         """The integers plus noise, as int64 (sums wrap modulo 2^64)."""
         rate = Fraction(self.epsilon) / int(self.sensitivity)
         return _integers(x, self.what) + noise.laplace(x.size, rate).reshape(x.shape)
-
-
-@dataclass(frozen=True)
-class DiscreteGaussian(Mechanism):
-    """Integer noise P(k) ∝ exp(-k²/2sigma²), sensitivity in the L2 norm, drawn exactly.
-
-    For vectors the noise is not rotation invariant, so the privacy loss of one coordinate does not bound that of all;
-    rho = sensitivity²/2sigma² concentrated DP does, in any dimension (Canonne, Kamath, Steinke 2020, theorem 4).
-    """
-
-    sensitivity: float = field()
-    sigma: float
-    name: ClassVar[str] = "discrete-gaussian"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.sensitivity < math.inf:
-            raise ConfigError(f"sensitivity = {self.sensitivity}: give the largest L2 norm that one unit can have, > 0")
-        _check_scale("sigma", self.sigma, self.sigma)
-
-    def charge(self) -> EventData:
-        """Zero-concentrated DP."""
-        return {"type": "ZCDpEvent", "rho": (self.sensitivity / self.sigma) ** 2 / 2, "xi": 0.0}
-
-    def params(self) -> dict[str, Any]:
-        """The noise's scale."""
-        return {"sigma": self.sigma}
-
-    def apply(self, x: Array, noise: NoiseStream) -> Array:
-        """The integers plus noise, as int64 (sums wrap modulo 2^64)."""
-        return _integers(x, self.what) + noise.gaussian(x.size, Fraction(self.sigma) ** 2).reshape(x.shape)
-
-
-def _check_scale(key: str, value: float, scale: float) -> None:
-    if not 1 / WIDEST_SCALE <= scale <= WIDEST_SCALE:
-        raise ConfigError(f"{key} = {value}: must be positive and give noise of a scale between 2**-32 and 2**32")
 
 
 def _integers(x: Array, what: str) -> I64:

@@ -1,6 +1,6 @@
 """A user's tuples (w, k1, k2) as a few bytes: sorted by word, gaps and topics in Rice's code, bit after bit.
 
-The order of tuples tells nothing, so it need not be sent: words go as gaps. User and server know the broadcast phi, so
+The order of tuples carries nothing, so it need not be sent: words go as gaps. User and server know the broadcast phi, so
 a topic goes as its rank among the topics of its word, likeliest first. Rice's code (1979) writes the quotient by 2^p in
 unary and the remainder in p bits; p is chosen for each message. Dummies are what is missing from l.
 
@@ -14,9 +14,9 @@ import numpy as np
 from tertulia._arrays import I32, I64, U8, Array
 from tertulia.errors import FormatError
 from tertulia.kernels.core.jit import frozen, kernel
-from tertulia.kernels.fedlda.users import I16
+from tertulia.kernels.fedlda.sampling import I16
 
-_EACH, _NONE, _SOME = 0, 1, 2  # every tuple has a k1, none has, each tells
+_EACH, _NONE, _SOME = 0, 1, 2  # every tuple has a k1, none has, each says so
 _WIDTH = 4  # bits of a Rice parameter
 
 

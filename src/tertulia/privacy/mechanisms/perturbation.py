@@ -1,9 +1,9 @@
-"""How FedLDA's users perturb the words of their tuples: RRP and its rivals in one frame, with their exact laws.
+"""How FedLDA's users perturb the words of their tuples: RRP and its rivals, and what they really give.
 
 Wang, Tong and Shi, "Federated Latent Dirichlet Allocation: A Local Differential Privacy Based Framework", AAAI 2020,
 section 5. RRP keeps a word with probability 1 - eta; else it draws one from the user's own topics, and keeps the word
 all the same if that lies in a topic's deserted tail. Theorem 1 says (epsilon, 2 delta)-LDP. It is false: a word in no
-topic's head is told by itself alone. `real_finding` computes what holds for the model at hand.
+topic's head is reported by itself alone. `real_finding` computes what holds for the model at hand.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tertulia.privacy.mechanisms import Claim
 Kind = Literal["none", "rrp", "krr", "tkrr", "hm"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _LARGEST = 40.0
-HM_UNIT = 1 / 128  # of the hybrid mechanism's answers: they must be whole numbers to be summed exactly
+HYBRID_GRID = 1 / 128  # of the hybrid mechanism's answers: they must be whole multiples to be summed exactly
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Perturbation:
     def claim(self) -> Claim | None:
         """What the paper says of one tuple."""
         if self.kind == "rrp":
-            return Claim(self.epsilon, 2 * self.delta, "FedLDA theorem 1, a tuple")
+            return Claim(self.epsilon, 2 * self.delta, "FedLDA theorem 1, per tuple")
         return None if self.kind == "none" else Claim(self.epsilon, 0.0, f"FedLDA sec. 6, {_CLAIMED[self.kind]}")
 
     def coordinates(self, d: int) -> int:
@@ -71,7 +71,7 @@ class Perturbation:
         return self.delta - float((self.delta ** (-1 / self.gamma) + 1) ** -self.gamma)
 
 
-_CLAIMED = {"krr": "a tuple", "tkrr": "a tuple", "hm": "a round"}
+_CLAIMED = {"krr": "per tuple", "tkrr": "per tuple", "hm": "per round"}
 
 
 def heads(phi: Array, delta: float) -> Bool:
@@ -85,46 +85,14 @@ def heads(phi: Array, delta: float) -> Bool:
     return np.asarray(phi >= np.take_along_axis(rising, first, axis=1))
 
 
-def covered(phi: Array, delta: float) -> Bool:
+def words_in_heads(phi: Array, delta: float) -> Bool:
     """Which words [V] lie in the head of some topic."""
     return np.asarray(heads(phi, delta).any(axis=0))
 
 
-def law(how: Perturbation, phi: Array, theta: Array) -> F64:
-    """P(told v | word w), [V, V] with a row a word, for a user with topic shares theta [K]: Algorithm 3, exactly."""
-    V = phi.shape[1]
-    if how.kind == "none":
-        return np.eye(V)
-    if how.kind == "rrp":
-        eta, drawn = how.eta(V), cover(how, phi, theta)
-        return np.asarray(eta * drawn + (1 - eta * drawn.sum()) * np.eye(V))
-    if how.kind == "hm":
-        raise ConfigError("the hybrid mechanism perturbs the whole updating vector, not words: see `hybrid`")
-    union = covered(phi, how.delta) if how.kind == "tkrr" else np.ones(V, dtype=np.bool_)
-    n = int(union.sum())
-    eta, inside = how.eta(n), union[:, None] & union
-    told = np.where(inside, eta / max(n - 1, 1), np.where(union, 1 / n, 0.0))  # outside the union: any word of it
-    told[np.arange(V)[union], np.arange(V)[union]] = 1 - eta
-    return np.asarray(told)
-
-
-def cover(how: Perturbation, phi: Array, theta: Array) -> F64:
+def redraw_probability(how: Perturbation, phi: Array, theta: Array) -> F64:
     """g(v) = sum_k theta_k phi_k(v) [v in the head of k]: how likely RRP's second draw gives each word, [V]."""
     return np.asarray(theta @ (phi * heads(phi, how.delta)))
-
-
-def exact(told: Array) -> tuple[float, float]:
-    """The smallest epsilon of a law [V, V] at delta = 0, and the least delta that no epsilon can do without."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(told.max(axis=0) > 0, told.max(axis=0) / told.min(axis=0), 1.0)
-    never = [told[w][told[other] == 0].sum() for w in range(len(told)) for other in range(len(told))]
-    return float(np.log(ratio.max())), float(max(never))
-
-
-def delta_at(told: Array, epsilon: float) -> float:
-    """The delta of a law [V, V] at this epsilon: the largest hockey-stick divergence of two words."""
-    gaps = told[:, None] - math.exp(epsilon) * told[None]
-    return float(np.maximum(gaps, 0).sum(axis=2).max())
 
 
 class Finding(NamedTuple):
@@ -132,7 +100,7 @@ class Finding(NamedTuple):
 
     epsilon: float  # at delta = 0
     delta: float  # at the claimed epsilon
-    uncovered: int  # words in no topic's head
+    outside: int  # words in no topic's head
     broken: int  # words whose own epsilon exceeds the claimed one
 
 
@@ -143,31 +111,50 @@ def real_finding(how: Perturbation, phi: Array, theta: Array) -> Finding:
     >>> real_finding(Perturbation("rrp", 7.5), phi, np.array([0.5, 0.5]))[:3]
     (inf, 0.9507..., 2)
     """
-    eta, drawn = how.eta(phi.shape[1]), cover(how, phi, theta)
+    eta, drawn = how.eta(phi.shape[1]), redraw_probability(how, phi, theta)
     keep = 1 - eta * float(drawn.sum())
     with np.errstate(divide="ignore"):
         epsilon = np.log1p(keep / (eta * drawn))
-    told = keep + eta * drawn.min() * (1 - math.exp(how.epsilon))
-    return Finding(float(epsilon.max()), max(0.0, told), int((drawn == 0).sum()), int((epsilon > how.epsilon).sum()))
+    delta = max(0.0, keep + eta * drawn.min() * (1 - math.exp(how.epsilon)))
+    return Finding(float(epsilon.max()), delta, int((drawn == 0).sum()), int((epsilon > how.epsilon).sum()))
+
+
+def finding_text(how: Perturbation, phi: Array, shares: F64, once: bool) -> str:
+    """What the mechanism really gives a word, with the model at hand: drawn once per token, or anew for each tuple."""
+    V = phi.shape[1]
+    if how.kind == "hm":
+        return f"the whole updating vector: epsilon {how.epsilon:g} in each round"
+    whose = "the word of one token alone, drawn once" if once else "the word of one tuple alone, drawn anew each time"
+    if how.kind == "krr":
+        return f"{whose}: epsilon {how.epsilon:g}"
+    if how.kind == "tkrr":
+        named = int(words_in_heads(phi, how.delta).sum())
+        return f"{whose}: epsilon {how.epsilon:g}; {named} of {V} words are ever reported"
+    true = real_finding(how, phi, shares)
+    epsilon = "no epsilon" if math.isinf(true.epsilon) else f"epsilon {true.epsilon:.1f}"
+    return (
+        f"theorem 1 fails for {true.broken} of {V} words, {true.outside} are in no topic's head; {whose}, of a user "
+        f"with average topics: {epsilon} at delta 0, delta {true.delta:.3f} at the claimed epsilon"
+    )
 
 
 class Hybrid(NamedTuple):
-    """The hybrid mechanism's answers to -1, 0 and 1, in units of HM_UNIT."""
+    """The hybrid mechanism's answers to -1, 0 and 1, as multiples of HYBRID_GRID."""
 
     values: I64  # [n]
     probability: F64  # [3, n]
 
 
-def hybrid(epsilon: float) -> Hybrid:
+def hybrid_answers(epsilon: float) -> Hybrid:
     """Wang et al. (ICDE 2019), section III: the piecewise mechanism, or else Duchi's, on a grid so that sums are whole.
 
-    Answers are cells of the piecewise density, two units wide, and two atoms. A cell's masses are integrals of
+    Answers are cells of the piecewise density, two grid steps wide, and two atoms. A cell's masses are integrals of
     densities whose ratio is e^epsilon at most, so theirs is too; the middle of each cell stands for it.
     """
     half = math.exp(epsilon / 2)
     C = (half + 1) / (half - 1)
-    reach = math.ceil(C / (2 * HM_UNIT))
-    edges = np.arange(-reach, reach + 1, dtype=np.float64) * (2 * HM_UNIT)
+    reach = math.ceil(C / (2 * HYBRID_GRID))
+    edges = np.arange(-reach, reach + 1, dtype=np.float64) * (2 * HYBRID_GRID)
     duchi = 1 / half if epsilon > 0.61 else 1.0  # 0.61 is their epsilon*
     rows = []
     for t in (-1.0, 0.0, 1.0):
@@ -176,7 +163,7 @@ def hybrid(epsilon: float) -> Hybrid:
         outer = (_overlap(edges, -C, left) + _overlap(edges, left + C - 1, C)) / (half + 1) / (C + 1)
         up = (math.expm1(epsilon) * t + math.exp(epsilon) + 1) / (2 * math.exp(epsilon) + 2)
         rows.append(np.concatenate([(1 - duchi) * (inner + outer), duchi * np.array([1 - up, up])]))
-    atom = round((math.exp(epsilon) + 1) / math.expm1(epsilon) / HM_UNIT)
+    atom = round((math.exp(epsilon) + 1) / math.expm1(epsilon) / HYBRID_GRID)
     middles = 2 * np.arange(-reach, reach) + 1
     return Hybrid(np.concatenate([middles, [-atom, atom]]).astype(np.int64), np.array(rows))
 

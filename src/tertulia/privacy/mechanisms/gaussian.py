@@ -1,14 +1,16 @@
 """What Gaussian noise costs that is drawn afresh in each of T rounds: exactly, by the moments accountant, as claimed.
 
 Noise of deviation sigma on numbers that one neighbour moves by `shift` (in the L2 norm), T times, is mu-GDP with
-mu = shift sqrt(T) / sigma (Dong, Roth, Su 2022). Its exact epsilon is Balle and Wang's (2018, theorem 8); a PLD comes
-to the same by composition. PC-TD reckons with log moments (Abadi et al. 2016), which give a little more, and then
-states a theorem, whose proof bounds lambda (lambda + 1) / 2 by lambda squared: true from lambda = 1 on only.
+mu = shift sqrt(T) / sigma (Dong, Roth, Su 2022). Its exact epsilon is Balle and Wang's (2018, theorem 8), computed by
+dp-accounting; a PLD comes to the same by composition. PC-TD reckons with log moments (Abadi et al. 2016), which give a
+little more, and then states a theorem, whose proof bounds lambda (lambda + 1) / 2 by lambda squared: true from
+lambda = 1 on only.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 from tertulia.errors import ConfigError
@@ -30,26 +32,10 @@ def epsilon_of(mu: float, delta: float) -> float:
     >>> round(epsilon_of(1.5315, 1e-6), 2)
     8.0
     """
-    from scipy.optimize import brentq
+    from dp_accounting import get_epsilon_gaussian
 
     _check_delta(delta)
-    if mu <= 0 or _log_delta(0.0, mu) <= math.log(delta):
-        return 0.0
-    above = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta))  # what the moments accountant can vouch for
-    return float(brentq(lambda epsilon: _log_delta(epsilon, mu) - math.log(delta), 0.0, above, rtol=1e-12))
-
-
-def mu_of(epsilon: float, delta: float) -> float:
-    """The largest mu for which mu-GDP is (epsilon, delta)-DP."""
-    from scipy.optimize import brentq
-
-    _check_delta(delta)
-    if not epsilon > 0:
-        raise ConfigError(f"epsilon = {epsilon}: it must be positive")
-    high = 1.0
-    while _log_delta(epsilon, high) < math.log(delta):
-        high *= 2
-    return float(brentq(lambda mu: _log_delta(epsilon, mu) - math.log(delta), high * 1e-9, high, rtol=1e-12))
+    return float(get_epsilon_gaussian(1 / mu, delta)) if mu > 0 else 0.0
 
 
 def sigma_for(epsilon: float, delta: float, rounds: int, shift: float = 1.0) -> float:
@@ -58,9 +44,15 @@ def sigma_for(epsilon: float, delta: float, rounds: int, shift: float = 1.0) -> 
     >>> round(sigma_for(8.0, 1e-6, rounds=35), 2)
     3.86
     """
-    return shift * math.sqrt(rounds) / mu_of(epsilon, delta)
+    from dp_accounting import get_sigma_gaussian
+
+    _check_delta(delta)
+    if not epsilon > 0:
+        raise ConfigError(f"epsilon = {epsilon}: it must be positive")
+    return shift * math.sqrt(rounds) * float(get_sigma_gaussian(epsilon, delta))
 
 
+@lru_cache  # parties ask for the same in every round, and dp-accounting takes milliseconds
 def real_levels(sigma: float, rounds: int, delta: float, tokens: int, repeats: int = 1) -> Levels:
     """What T rounds cost, exactly; for a document of so many words, with one up to `repeats` times in a unit.
 
@@ -93,14 +85,6 @@ def theorem_epsilon(sigma: float, rounds: int, delta: float) -> float:
     """
     _check_delta(delta)
     return 2 * math.sqrt(rounds * math.log(1 / delta)) / sigma
-
-
-def _log_delta(epsilon: float, mu: float) -> float:
-    """ln(Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu))."""
-    from scipy.special import log_ndtr
-
-    first, second = float(log_ndtr(mu / 2 - epsilon / mu)), epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
-    return first + math.log1p(-math.exp(second - first)) if second < first else -math.inf
 
 
 def _check_delta(delta: float) -> None:

@@ -11,21 +11,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from tertulia._arrays import Array
 from tertulia.errors import ConfigError
-from tertulia.privacy.gaussian import REPLACED, real_levels, theorem_epsilon
-from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Mechanism, Unit
+from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Randomiser, Unit
+from tertulia.privacy.mechanisms.gaussian import REPLACED, real_levels, theorem_epsilon
 
-if TYPE_CHECKING:
-    from tertulia.privacy.noise import NoiseStream
-
-_DOCUMENT = 100  # words of the document whose cost is told as an example
+_DOCUMENT = 100  # words of the document whose cost is given as an example
 
 
 @dataclass(frozen=True)
-class NoisyUnits(Mechanism):
+class NoisyUnits(Randomiser):
     """Gaussian noise of deviation `sigma` on every count of a word in a unit, or with `held` on those above 0 alone.
 
     `question` names what the noise depends on besides the party's key: the model, the shares and the units. Another
@@ -67,15 +63,11 @@ class NoisyUnits(Mechanism):
         return {"type": "GaussianDpEvent", "noise_multiplier": self.sigma / self.sensitivity}
 
     def params(self) -> dict[str, Any]:
-        """The deviation, what it covers, and the question."""
+        """The deviation, which counts it is added to, and the question."""
         return {"sigma": self.sigma, "held": self.held, "question": self.question}
 
-    def apply(self, x: Array, noise: NoiseStream) -> Array:
-        """The array as it is: noise was added where it was computed."""
-        return x
 
-
-def paper_claim(sigma: float, rounds: int, delta: float) -> Claim:
+def pctd_claim(sigma: float, rounds: int, delta: float) -> Claim:
     """What PC-TD's theorem promises for all rounds together."""
     return Claim(theorem_epsilon(sigma, rounds, delta), delta, "PC-TD theorem 1")
 

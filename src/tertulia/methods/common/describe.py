@@ -1,0 +1,91 @@
+"""Settings in words: what `help()` and the reference page say of them, made from their fields."""
+
+from __future__ import annotations
+
+import textwrap
+import types
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+_BOUNDS = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
+
+
+class Described(NamedTuple):
+    """One setting, as a user reads of it."""
+
+    key: str  # with the sections that it stands in: `vocabulary.mode`
+    kind: str
+    default: str
+    meaning: str
+
+
+def describe(kind: type[BaseModel], before: str = "") -> Iterator[Described]:
+    """Every setting of a class; those in sections of their own come last.
+
+    >>> from pydantic import Field
+    >>> class Pace(BaseModel):
+    ...     rate: float | None = Field(None, gt=0, description="steps per second")
+    >>> list(describe(Pace))
+    [Described(key='rate', kind='float > 0 or None', default='None', meaning='steps per second')]
+    """
+    sections = {name: section for name, field in kind.model_fields.items() if (section := section_of(field))}
+    for name, field in kind.model_fields.items():
+        if name not in sections:
+            yield Described(before + name, kind_of(field), default_of(field), field.description or "")
+    for name, section in sections.items():
+        yield from describe(section, f"{before}{name}.")
+
+
+def section_of(field: FieldInfo) -> type[BaseModel] | None:
+    """The class of a field that is itself a section."""
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def kind_of(field: FieldInfo) -> str:
+    """A field's type and bounds: `int >= 1`, say."""
+    return _words(field.annotation, field.metadata)
+
+
+def default_of(field: FieldInfo) -> str:
+    """A field's default as TOML and Python both write it, as far as they agree."""
+    if field.is_required():
+        return "required"
+    value = field.get_default()
+    if isinstance(value, str):
+        return f'"{value}"'
+    return repr(list(value)) if isinstance(value, tuple) else repr(value)
+
+
+def _words(kind: Any, bounds: list[Any]) -> str:
+    """A type in words."""
+    if get_origin(kind) is Annotated:
+        kind, *more = get_args(kind)
+        return _words(kind, [*bounds, *(m for one in more for m in getattr(one, "metadata", [one]))])
+    if get_origin(kind) in (Union, types.UnionType):
+        return " or ".join(_words(part, bounds if part is not type(None) else []) for part in get_args(kind))
+    if get_origin(kind) is Literal:
+        return ", ".join(f'"{choice}"' for choice in get_args(kind))
+    if get_origin(kind) in (tuple, list):
+        return f"list of {_words(get_args(kind)[0], [])}"
+    if get_origin(kind) is dict:
+        return f"table of {_words(get_args(kind)[1], [])}"
+    limits = [f"{sign} {getattr(bound, name):g}" for bound in bounds for name, sign in _BOUNDS if hasattr(bound, name)]
+    name = {type(None): "None", Any: "any"}.get(kind, getattr(kind, "__name__", str(kind)))
+    return f"{name} {' and '.join(limits)}" if limits else name
+
+
+def document(kind: type[BaseModel], text: str) -> str:
+    """A docstring with a list of all settings."""
+    lines = [text.rstrip(), "", "Settings:"]
+    for key, what, default, meaning in describe(kind):
+        if what != default:  # else there is nothing to choose
+            given = default if default == "required" else f"default {default}"
+            head = f"{key} ({what}; {given}): {meaning}"
+            lines += textwrap.wrap(
+                head, 100, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False
+            )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,62 @@
+"""A shard: many users who trust nobody, one document each, in flat arrays; and who of them takes part in a round."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tertulia._arrays import I32, I64, Array, Bool
+from tertulia.corpus import Corpus
+from tertulia.federation.types import message
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.fedlda.sampling import uniforms
+from tertulia.methods.fedlda.settings import UserSettings
+
+_ASKED, _DROPPED = 0, 1  # labels of random streams
+
+
+class Shard(NamedTuple):
+    """The users' words, and where each user's begin."""
+
+    words: I32  # [N]
+    documents: I64  # [D+1]
+
+
+def shard_of(corpus: Corpus, M: int) -> Shard:
+    """The first M words of each user's document: no user has more tuples, or reports, than that."""
+    lengths = corpus.lengths
+    if lengths.max(initial=0) <= M:
+        return Shard(corpus.words, corpus.documents)
+    kept = np.minimum(lengths, M)
+    place = np.arange(corpus.n_tokens) - np.repeat(corpus.documents[:-1], lengths)
+    return Shard(corpus.words[place < M], np.concatenate(([0], np.cumsum(kept))))
+
+
+@message
+class Users:
+    """What the users of a shard keep."""
+
+    z: Array  # [N] topic of each token, -1 before the first
+    reported: Array  # [N] topic under which the server has it, -1: it has not
+    word: Array  # [N] word under which the server has it, -1: it has not; empty unless words are drawn once
+
+
+def initial_users(settings: UserSettings, tokens: int, V: int) -> Users:
+    """Users who were never asked; a word takes 16 bits where they can hold V."""
+    none = np.full(tokens, -1, dtype=np.int16)
+    return Users(none, none, np.full(tokens * settings.drawn_once, -1, dtype=np.min_scalar_type(-V)))
+
+
+def count_arrived(users: int, round_: int, settings: UserSettings) -> int:
+    """How many users are there by now: they come in order, as many in each of the first rounds."""
+    rounds = settings.paper.arrival_rounds
+    return users if rounds == 0 else math.ceil(users * min(1.0, (round_ + 1) / rounds))
+
+
+def draw_participants(users: int, round_: int, settings: UserSettings, key: int) -> tuple[Bool, Bool]:
+    """Who is asked in this round, and who of them answers, [D] each."""
+    asked = uniforms(users, derive(key, _ASKED)) < settings.users_per_round
+    asked[count_arrived(users, round_, settings) :] = False
+    return asked, asked & (uniforms(users, derive(key, _DROPPED)) >= settings.user_dropout)

@@ -1,0 +1,116 @@
+"""Private reports of tokens as the ledger sees them: what one report costs, and what a user's or a document's do.
+
+A report is drawn once for each token, from the party's key (`kernels.reports`), so whatever is computed from reports
+costs once, however often it is sent. The key outlasts the run where the party has a `home`; without one, each run draws
+and costs anew.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tertulia.errors import ConfigError
+from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Randomiser, Unit
+
+if TYPE_CHECKING:
+    from tertulia.kernels.reports.channel import Channel
+
+
+@dataclass(frozen=True)
+class TokenReports(Randomiser):
+    """The reports of all tokens.
+
+    A token becomes another word (substitution, the default), or an empty one that keeps its place (null-replace). The
+    latter flatters: at epsilon >= ln V it holds even if nearly every word is published.
+
+    >>> TokenReports("reports of tokens", channel=Channel("laplace", 8.0, V=2949)).charge()["count"]
+    2
+    """
+
+    channel: Channel = field(kw_only=True)
+    sensitivity: float = field(default=1.0, kw_only=True)
+    unit: Unit = field(default=Unit.TOKEN, kw_only=True)
+    adjacency: Adjacency = field(default=Adjacency.SUBSTITUTE, kw_only=True)
+    name: ClassVar[str] = "token-reports"
+    local: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.unit is not Unit.TOKEN:
+            raise ConfigError(f"unit = {self.unit.value}: a report hides a token; the ledger converts to documents")
+        if self.adjacency is Adjacency.ADD_REMOVE:
+            raise ConfigError(
+                "adjacency = add-remove: one token more is one report more, for all to see; "
+                "choose substitute or null-replace"
+            )
+        if self.channel.kind == "laplace" and self.adjacency is Adjacency.SUBSTITUTE:
+            object.__setattr__(self, "sensitivity", 2.0)  # two entries of the one-hot vector move by 1
+        object.__setattr__(self, "assumptions", (*self.assumptions, "the lengths of documents are public"))
+
+    def charge(self) -> EventData:
+        """The privacy loss of one token's report."""
+        substitute = self.adjacency is Adjacency.SUBSTITUTE
+        if self.channel.kind == "laplace":
+            one: EventData = {"type": "LaplaceDpEvent", "noise_multiplier": 1 / self.channel.epsilon}
+            # Substitution moves two entries by 1, each under noise of its own: two events, not one of twice the size.
+            return {"type": "SelfComposedDpEvent", "event": one, "count": 2} if substitute else one
+        noise, buckets = _response(self.channel, substitute)
+        return {"type": "RandomizedResponseDpEvent", "noise_parameter": noise, "num_buckets": buckets}
+
+    def params(self) -> dict[str, Any]:
+        """The channel. Keys and values are part of the charge's id: others would be other noise, and another charge."""
+        own = {"tau": self.channel.tau} if self.channel.kind == "laplace" else {"told": self.channel.m}
+        return {"channel": self.channel.kind, "epsilon": self.channel.epsilon, "words": self.channel.V, **own}
+
+
+@dataclass(frozen=True)
+class UserReports(Randomiser):
+    """The reports of all tokens of users who hold at most so many each: every token once, whatever the rounds.
+
+    >>> UserReports("reports of tokens", channel=Channel("krr", 7.5, V=3309), tokens=150).charge()["count"]
+    150
+    """
+
+    channel: Channel = field(kw_only=True)
+    tokens: int = field(kw_only=True)  # of one user, at most
+    unit: Unit = field(default=Unit.USER, kw_only=True)
+    adjacency: Adjacency = field(default=Adjacency.SUBSTITUTE, kw_only=True)
+    name: ClassVar[str] = "user-reports"
+    local: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        own = ("the lengths of documents are public", f"a user reports {self.tokens} tokens at most")
+        object.__setattr__(self, "assumptions", (*self.assumptions, *own))
+
+    def charge(self) -> EventData:
+        """A token's report, as often as the worst user has tokens."""
+        one = TokenReports(self.what, channel=self.channel).charge()
+        return {"type": "SelfComposedDpEvent", "event": one, "count": self.tokens}
+
+    def params(self) -> dict[str, Any]:
+        """The channel and the number of tokens."""
+        return {**TokenReports(self.what, channel=self.channel).params(), "tokens": self.tokens}
+
+
+def ftm_claim(channel: Channel) -> Claim:
+    """What FTM says of its Laplace noise: including or excluding a token, which null-replace comes nearest to."""
+    return Claim(channel.epsilon, 0.0, "FTM sec. 3.1.1")
+
+
+def _response(channel: Channel, substitute: bool) -> tuple[float, float]:
+    """The randomised response whose privacy loss is distributed as that of subset selection.
+
+    Its buckets need not be whole. Of two words, a subset names one alone, or the other alone, or both or none, which
+    says nothing: as an answer is one's bucket, or the other's, or any else. Of a word and the null, which is answered
+    by a uniform subset, it says whether it holds the word.
+    """
+    V, m, odds = channel.V, channel.m, math.exp(channel.epsilon)
+    if m == 1:
+        return V / (odds + V - 1), V
+    named = m * odds / (m * odds + V - m)
+    if substitute:
+        alone = named * (V - m) / (V - 1)
+        buckets = 1 + odds * (1 / alone - 1)
+        return buckets / (odds + buckets - 1), buckets
+    return (1 - named) * V / (V - m), V / m
