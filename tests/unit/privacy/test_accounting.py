@@ -1,4 +1,4 @@
-"""Accounting against closed forms, brute force, and the numbers that PRIVACY measured."""
+"""Accounting against closed forms, brute force, and numbers that were measured by another program."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What reports cost: PRIVACY's own numbers, and subset selection by enumeration."""
+"""What reports cost: numbers computed by hand, and subset selection by enumeration."""
 
 import itertools
 import math
