@@ -1,8 +1,8 @@
 """Geweke's joint distribution test for the noise-aware samplers, through the real channels.
 
 One simulator draws topics, words and reports from the prior. The other alternates the sampler under test with new words
-and new reports, given its topics. Both must have the same joint distribution of (z, reported words): a z-score beyond 4 in
-any statistic is a failure. A sampler that takes nearly every reported word for true must fail.
+and new reports, given its topics. Both must have the same joint distribution of topics and reported words. A sampler
+that takes nearly every reported word for true must fail.
 """
 
 from functools import cache
