@@ -1,6 +1,6 @@
 """A user's tuples (w, k1, k2) as a few bytes: sorted by word, gaps and topics in Rice's code, bit after bit.
 
-The order of tuples carries nothing, so it need not be sent: words go as gaps. User and server know the broadcast phi, so
+The order of tuples says nothing, so it need not be sent: words go as gaps. User and server know the broadcast phi, so
 a topic goes as its rank among the topics of its word, likeliest first. Rice's code (1979) writes the quotient by 2^p in
 unary and the remainder in p bits; p is chosen for each message. Dummies are what is missing from l.
 

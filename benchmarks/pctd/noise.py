@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.common import say, time_cpu
-from tertulia.kernels.pctd import unit_noise, units
+from tertulia.kernels.pctd import em, unit_noise
 from tertulia.kernels.pctd.normals import normals
 from tertulia.privacy.noise import NoiseStream
 
@@ -25,15 +25,15 @@ def noise_speedup(S: int = 30_000, W: int = 18_000, K: int = 50) -> float:
     rng = np.random.default_rng(0)
     bounds = np.arange(S)[:, None] * 3 + np.array([0, 3])
     documents = np.linspace(0, S, 501).astype(np.int64) * 3
-    found = units.units(rng.integers(0, W, 3 * S).astype(np.int32), documents, bounds, W)
+    found = em.semantic_units(rng.integers(0, W, 3 * S).astype(np.int32), documents, bounds, W)
     log_phi = np.log(rng.dirichlet(np.full(W, 0.1), K) + 1e-9).T.copy()
     theta = rng.dirichlet(np.ones(K), 500)
 
     def draw(how: Callable[..., unit_noise.Noisy]) -> unit_noise.Noisy:
         return how(found, log_phi, theta, SIGMA, partial(normals, NoiseStream(bytes(32)).words))
 
-    draw(unit_noise.covered)  # compiles
-    quick = statistics.median(time_cpu(lambda: draw(unit_noise.covered))[0] for _ in range(15))
+    draw(unit_noise.on_all_words)  # compiles
+    quick = statistics.median(time_cpu(lambda: draw(unit_noise.on_all_words))[0] for _ in range(15))
     slow, _ = time_cpu(lambda: draw(unit_noise.dense))
     say(f"one noisy E-step at W = {W}, K = {K}, S = {S}: {slow:.1f} s dense, {quick:.3f} s by the shortcut")
     return slow / quick

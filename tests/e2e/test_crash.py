@@ -39,7 +39,7 @@ METHODS = {
     "ftm": FTMSettings(topics=4, rounds=3, sweeps=5).model_dump(),
     "pctd": PCTDSettings(topics=2, rounds=4, mode="paper", sigma=0.1, vocabulary=PUBLIC).model_dump(),
     "gfedntm": GFedNTMSettings(  # parties hold back a part of every gradient, and three rounds in four are not on disk
-        topics=3, hidden=(8, 6), rounds=7, checkpoint_every=4, compression="topk", vocabulary={"max_share": 1.0}
+        topics=3, hidden=(8, 6), rounds=7, checkpoint_every=4, paper={"keep": 0.1}, vocabulary={"max_share": 1.0}
     ).model_dump(),
 }
 

@@ -9,7 +9,8 @@ from safetensors.numpy import save_file
 import tertulia as tt
 from helpers.marks import slow
 from tertulia.runs.config import load
-from tertulia.runs.driver import begin, finish
+from tertulia.runs.driver import finish
+from tertulia.runs.rehearsal import begin
 
 CONFIG = """
 directory = "runs"

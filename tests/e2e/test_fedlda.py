@@ -218,7 +218,7 @@ def test_more_topics_than_words_are_refused():
 
 def test_the_example_runs_from_its_file(tmp_path):
     from tertulia.runs.config import load
-    from tertulia.runs.driver import begin
+    from tertulia.runs.rehearsal import begin
 
     example = Path(__file__).parents[2] / "examples" / "fedlda.toml"
     finish(begin(load(example).replace(directory=str(tmp_path / "run"))))

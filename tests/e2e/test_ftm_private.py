@@ -19,8 +19,9 @@ from tertulia.methods.ftm.merging import compose
 from tertulia.privacy.accounting import guarantee_of
 from tertulia.privacy.mechanisms.token_reports import TokenReports
 from tertulia.runs.config import load
-from tertulia.runs.driver import begin, finish, ledger_of
+from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import begin, open_party
 from tertulia.view.tables import disclosure_rows, privacy_rows, privacy_totals
 
 pytestmark = pytest.mark.filterwarnings("ignore:merging left")  # the papers' chains end so on a few sweeps of ten words
@@ -155,7 +156,7 @@ def _reported(directory) -> dict[str, dict]:
     """How each party's reports were made, as its ledger names them: reports/party/corpus/mechanism/parameters."""
     run, found = Run.open(directory), {}
     for party in run.parties:
-        ledger_of(run, party).export(directory / "ledger.jsonl")
+        open_party(run, party).ledger.export(directory / "ledger.jsonl")
         ids = [json.loads(line)["id"] for line in (directory / "ledger.jsonl").read_text().splitlines()]
         (found[party],) = [json.loads(name.split("/", 4)[4]) for name in ids if name.startswith("reports/")]
     return found

@@ -6,7 +6,7 @@ import torch
 
 import tertulia as tt
 from helpers.runs import Interrupted, interrupt_at
-from tertulia.models.neural.convergence import stalled
+from tertulia.models.neural.convergence import has_stalled
 from tertulia.runs.layout import Run
 from tertulia.view.tables import disclosure_rows, privacy_rows
 
@@ -40,7 +40,7 @@ def test_federated_steps_equal_centralised_ones(parties):
         {"normalisation": "layer"},
         {"optimiser": "sgd"},
         {"compression": "fp16"},
-        {"compression": "topk", "keep": 0.2},
+        {"paper": {"keep": 0.2}},
         {"averaging": "fedavg", "rounds": 6},
         {"averaging": "fedadam", "rounds": 6},
     ],
@@ -67,8 +67,8 @@ def test_validation_stops_training_and_the_best_is_kept(averaging, parties):
     model = fit(parties, {**settings, "normalisation": "layer", "epochs": 60})
     losses = [facts["validation"] for facts in model.history if "validation" in facts]
     assert len(losses) < 60
-    assert stalled(losses, 2)
-    assert not stalled(losses[:-1], 2)
+    assert has_stalled(losses, 2)
+    assert not has_stalled(losses[:-1], 2)
     assert min(losses) < losses[-1]  # so the last is not the one that is kept
 
 
@@ -85,8 +85,8 @@ def test_a_federation_ends_by_itself_when_the_loss_stalls(parties):
     losses = [facts["loss"] for facts in model.history[1:]]
     epochs = np.array(losses).reshape(-1, 4).mean(axis=1)  # 63 documents in batches of 16
     assert 6 <= len(epochs) < 100
-    assert stalled(list(epochs), 3)
-    assert not stalled(list(epochs[:-1]), 3)
+    assert has_stalled(list(epochs), 3)
+    assert not has_stalled(list(epochs[:-1]), 3)
 
 
 def test_validation_that_gets_no_document_is_refused(parties):
@@ -200,7 +200,7 @@ def test_the_ledger_says_that_gradients_are_not_private(parties, tmp_path):
     ("settings", "says"),
     [
         ({"topics": 1}, "at least 2 topics"),
-        ({"compression": "fp16", "averaging": "fedavg"}, "it goes with averaging = 'syncopt'"),
+        ({"compression": "fp16", "averaging": "fedavg"}, "they go with averaging = 'syncopt'"),
         ({"dropout": 1.0}, "dropout = 1.0"),
         ({"normalisation": "sync", "averaging": "fedavg"}, "with local steps take 'layer'"),
     ],

@@ -12,7 +12,7 @@ import pytest
 from helpers.runs import prepared
 from helpers.texts import PUBLIC, halves
 from tertulia.federation.types import step_name
-from tertulia.methods import MODULES
+from tertulia.methods import METHODS
 from tertulia.privacy.ledger import Ledger
 from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import finish
@@ -49,7 +49,7 @@ CASES = {
     "gfedntm-batch": {**NEURAL, "normalisation": "batch"},
     "gfedntm-layer-validation": {**NEURAL, "normalisation": "layer", "validation": 0.25},
     "gfedntm-validation": {**NEURAL, "validation": 0.25},
-    "gfedntm-topk": {**NEURAL, "compression": "topk"},
+    "gfedntm-topk": {**NEURAL, "paper": {"keep": 0.1}},
     "gfedntm-fedavg": {**NEURAL, "averaging": "fedavg", "epochs": 20, "validation": 0.25},
     "gfedntm-fresh-moments": {**NEURAL, "averaging": "fedavg", "epochs": 20, "local_moments": "fresh"},
     "gfedntm-alone": {**NEURAL, "scenario": "alone"},
@@ -60,7 +60,7 @@ CASES = {
 def announced(method):
     """How often each kind of release is to be asked for."""
     times: Counter = Counter()
-    for row in importlib.import_module(MODULES[method["name"]]).plan(RunSettings(method=method).method):
+    for row in importlib.import_module(METHODS[method["name"]].module).plan(RunSettings(method=method).method):
         times[_step(step_name(row.step), row.verb), row.verb, row.mechanism.what, row.mechanism.name] += row.times
     return times
 

@@ -16,8 +16,9 @@ from tertulia.errors import DirectoryInUse
 from tertulia.federation.server.handle import Handle
 from tertulia.federation.types import Nothing
 from tertulia.runs.config import RunSettings
-from tertulia.runs.driver import begin, finish
+from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import begin
 
 SECONDS = 60
 

@@ -60,11 +60,13 @@ class LDA(Explained, OverWords, Threads, Sampling):
 
     def _trained(self, corpus: Corpus, start: Any, alpha: F64, beta: float, seed: int) -> Topics:
         from tertulia.kernels import lda
+        from tertulia.kernels.lda.options import Learning
 
         if corpus.n_tokens == 0:
             raise InputError(f"none of {corpus.n_documents} documents holds a word to model: check the column and text")
         V, K = len(corpus.vocabulary), len(alpha)
-        options = {"sampler": self.sampler, "threads": self.threads, "learn_alpha": self.learn_alpha, "start": start}
+        learning = Learning(self.learn_alpha)
+        options = {"sampler": self.sampler, "threads": self.threads, "learning": learning, "start": start}
         state = lda.train(corpus.words, corpus.documents, V, K, alpha, beta, self.sweeps, seed, **options)
         provenance = {"method": "lda", "config": self.model_dump(exclude={"vocabulary"}), "tokens": corpus.n_tokens}
         return Topics(

@@ -9,18 +9,22 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import product
-from typing import Any
+from typing import Any, get_args
+
+import numpy as np
 
 from tertulia.api.federated import FTM, PCTD, Consensus, FedLDA, GFedNTM
 from tertulia.corpus.inputs import as_corpus
-from tertulia.kernels.warm import compile_all
+from tertulia.kernels import lda
+from tertulia.kernels.lda import fold_in
+from tertulia.kernels.lda.options import Learning, Phi
 from tertulia.metrics import topic_coherence
 
 
 def main() -> None:
     """Run each kernel once: the samplers by themselves, all else through federations of two tiny parties."""
     started = time.monotonic()
-    compile_all()
+    _run_samplers()
     texts = {"north": ["rain falls on rivers", "rivers rise"] * 10, "south": ["rain fills lakes", "lakes rise"] * 10}
     model = FTM(topics=2, rounds=2, sweeps=2, vocabulary={"max_share": 1.0}).fit(texts, heldout=0.3)
     for method in _methods({"mode": "public", "words": model.vocabulary.words}):
@@ -31,15 +35,30 @@ def main() -> None:
     print(f"kernels ready after {time.monotonic() - started:.1f} s")
 
 
+def _run_samplers() -> None:
+    """Every sampler, start and fold-in of LDA, on a few tokens."""
+    words, documents = np.array([0, 1, 1, 2], dtype=np.int32), np.array([0, 3, 4])
+    state = lda.init(words, documents, V=3, K=4, alpha=0.1, beta=0.01, key=1)
+    learning = Learning(alpha=True, beta=True, every=1)
+    for sampler, phi in product(lda.SAMPLERS, get_args(Phi)):
+        state, _ = lda.run(words, documents, state, 1, 2, sampler, learning, phi=phi, monitor=True)
+    topics = lda.topic_word(state)
+    lda.init_from_topics(words, documents, topics, 0.1, 0.01, key=3)
+    lda.train(words, documents, 3, 4, 0.1, 0.01, 0, 4, start=topics)
+    lda.train(words, documents, 3, 2_000, 0.1, 0.01, 0, 4)  # so many that a document has few of them
+    for dtype in (np.float32, np.float64):
+        fold_in.theta(words, documents, topics.astype(dtype), 0.1)
+
+
 def _methods(public: dict[str, Any]) -> Iterator[Any]:
     """Every method in the modes, channels and samplers that have kernels of their own."""
-    lda: dict[str, Any] = {"topics": 2, "rounds": 2, "sweeps": 2, "vocabulary": public}
+    small: dict[str, Any] = {"topics": 2, "rounds": 2, "sweeps": 2, "vocabulary": public}
     for kind, mode in product(("lda", "sentence"), ("paper", "sound")):
-        yield FTM(**lda, mode=mode, model=kind, epsilon=8.0)
-    for channel, sampler in product(("krr", "subset", "laplace"), ("gibbs", "dense", "mh", "warp")):
+        yield FTM(**small, mode=mode, model=kind, epsilon=8.0)
+    for channel, sampler in product(("krr", "subset", "laplace"), ("gibbs", "dense", "warp")):
         if channel == "krr" or sampler in ("gibbs", "dense"):  # the others are for reports of one word each
-            yield FTM(**lda, mode="sound", channel=channel, sampler=sampler, epsilon=8.0)
-    yield Consensus(**lda)
+            yield FTM(**small, mode="sound", channel=channel, sampler=sampler, epsilon=8.0)
+    yield Consensus(**small)
     for mode in ("clear", "paper"):
         yield PCTD(topics=2, rounds=2, mode=mode, vocabulary=public)
     users: dict[str, Any] = {"topics": 2, "rounds": 1, "vocabulary": public}

@@ -1,7 +1,7 @@
 """How many virtual documents hold a word, and both words of a pair: all that any coherence measure counts.
 
 A virtual document is a whole document or one position of a sliding window over it (Röder, Both and Hinneburg 2015,
-"Exploring the Space of Topic Coherence Measures"). Every counted word gets a row of bits, one bit a virtual document;
+"Exploring the Space of Topic Coherence Measures"). Every counted word has a row of bits, one per virtual document;
 two words meet in popcount(row & row) of them. Rows are filled block by block, so that they stay in the cache however
 long the corpus is.
 """
@@ -15,7 +15,7 @@ from tertulia._arrays import I32, I64, U64
 from tertulia.kernels.core.jit import kernel
 
 U32 = NDArray[np.uint32]
-BLOCK = 1 << 13  # virtual documents a block: 1 kB of bits a word
+BLOCK = 1 << 13  # virtual documents in a block: 1 kB of bits per word
 
 
 @kernel
@@ -30,7 +30,7 @@ def count(
     lengths = documents[1:] - documents[:-1]
     n_windows = np.maximum(lengths - window + 1, 1)
     capacity = min(max(block, n_windows.max()), n_windows.sum())
-    lines = ((capacity + 511) >> 9) | 1  # an odd number of cache lines a row, else all rows would fight for one place
+    lines = ((capacity + 511) >> 9) | 1  # an odd number of cache lines per row, else all rows would compete for one
     bits = np.zeros((n_slots, lines << 3), np.uint64)  # [S, capacity / 64 and a little]
     hits = np.empty(lengths.max() + 1, np.uint32)
     per_slot = np.zeros(n_slots, np.int64)

@@ -11,7 +11,7 @@ from helpers.exact import topics_posterior, total_variation
 from tertulia.kernels import lda
 from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
-from tertulia.kernels.core.simd import padded
+from tertulia.kernels.core.vectors import padded
 from tertulia.kernels.lda import dense, gibbs, phi
 
 BAR = 0.02

@@ -15,7 +15,7 @@ from tertulia.kernels import noise_aware
 from tertulia.kernels.core import alias
 from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.rng import bits, derive
-from tertulia.kernels.core.simd import LANES
+from tertulia.kernels.core.vectors import LANES
 from tertulia.kernels.lda import gibbs, phi
 from tertulia.kernels.noise_aware import gibbs as aware_gibbs
 from tertulia.kernels.noise_aware import mh
@@ -77,7 +77,9 @@ def gibbs_chain(r, r0, documents, z, word, cwk, alpha, beta, key, sweeps, seen):
     for s in range(sweeps):
         sweep_key = bits(bits(key, np.uint64(s)), np.uint64(0))
         last = documents.shape[0] - 1
-        aware_gibbs.collapsed(indptr, idx, a, r0, 0, documents, 0, last, z, word, cwk, ck, alpha, prior, sweep_key)
+        aware_gibbs.sweep_collapsed(
+            indptr, idx, a, r0, 0, documents, 0, last, z, word, cwk, ck, alpha, prior, sweep_key
+        )
         count(z, word, V, K, seen)
 
 
@@ -103,7 +105,7 @@ def dense_chain(r, r0, documents, z, word, cwk, alpha, beta, key, sweeps, seen):
         stream = bits(key, np.uint64(s))
         phis, sweep_key = draw_phi(cwk, beta, bits(stream, np.uint64(1))), bits(stream, np.uint64(0))
         last = documents.shape[0] - 1
-        aware_gibbs.given_phi(indptr, idx, a, r0, 0, documents, 0, last, z, word, phis, alpha, cwk, sweep_key)
+        aware_gibbs.sweep_given_phi(indptr, idx, a, r0, 0, documents, 0, last, z, word, phis, alpha, cwk, sweep_key)
         count(z, word, V, K, seen)
 
 

@@ -15,7 +15,7 @@ from helpers.exact import total_variation
 from helpers.geweke import BAR, draw, reported_words, worst_score
 from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.rng import bits, derive
-from tertulia.kernels.core.simd import LANES
+from tertulia.kernels.core.vectors import LANES
 from tertulia.kernels.lda import phi
 from tertulia.kernels.noise_aware import AwareState, sentence
 from tertulia.kernels.reports import Channel, reports
@@ -75,7 +75,7 @@ def chain(indptr, idx, a, r0, tokens, documents, z, word, cwk, alpha, beta, key,
                 totals[k] = phi.empty_topic(beta, bits(stream, np.uint64(1)), k, K, phis)
             phis[:, k] *= np.float32(1.0 / totals[k])
         cwk[:] = 0
-        sentence.given_phi(
+        sentence.sweep_given_phi(
             indptr, idx, a, r0, 0, tokens, documents, 0, len(documents) - 1, z, word, phis, alpha, cwk,
             bits(stream, np.uint64(0)),
         )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 from helpers.planted import completion_perplexity, planted
 from tertulia.kernels import lda, noise_aware
 from tertulia.kernels.reports import Channel, reports
-from tertulia.kernels.reports.condensed import condensed
+from tertulia.kernels.reports.condense import condense
 
 D, LENGTH, V, K = 500, 80, 800, 8
 ALPHA = 0.1
@@ -57,6 +57,6 @@ def test_of_laplace_reports_the_louder_entries_are_enough(world, plain):
     words, held, documents = world
     channel = Channel("laplace", 8.0, V)
     source = functools.partial(reports, words, channel, bytes(32), "world")
-    reported = condensed(source, channel, len(words))
+    reported = condense(source, channel, len(words))
     assert len(reported.idx) < 0.15 * channel.expected_support() * len(words)
     assert aware_perplexity(reported, documents, held, "dense", sweeps=60, phi="mean") < 1.1 * plain

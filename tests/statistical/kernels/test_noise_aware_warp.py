@@ -24,6 +24,7 @@ from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.ladder import ladder
 from tertulia.kernels.core.rng import bits, derive
 from tertulia.kernels.lda.by_word import columns
+from tertulia.kernels.lda.options import Learning
 from tertulia.kernels.noise_aware import warp
 
 BAR = 0.1
@@ -74,5 +75,5 @@ def test_believing_reports_is_caught():
 
 def test_the_chain_is_the_front_door():
     for sweeps in (1, 2, 3, 10, 25):
-        state, _ = noise_aware.run(R, DOCUMENTS, start(R), sweeps, 14, "warp", learn_every=100)
+        state, _ = noise_aware.run(R, DOCUMENTS, start(R), sweeps, 14, "warp", Learning(every=100))
         assert np.array_equal(state.z, follow(sweeps, 14)[0])

@@ -14,7 +14,7 @@ import pytest
 from helpers.exact import total_variation
 from tertulia.kernels.core.jit import frozen
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.core.simd import padded
+from tertulia.kernels.core.vectors import padded
 from tertulia.kernels.lda import sparse
 from tertulia.kernels.lda.by_word import columns
 from tertulia.kernels.lda.sparse_phi import mean_rows, phi_rows

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tertulia.kernels.pctd import unit_noise, units
+from tertulia.kernels.pctd import em, unit_noise
 from tertulia.kernels.pctd.normals import normals
 from tertulia.privacy.noise import NoiseStream
 
@@ -20,7 +20,7 @@ D, S, W, K, SIGMA, N = 3, 7, 12, 3, 0.35, 4_000
 def problem(W: int = W, K: int = K, seed: int = 5):
     rng = np.random.default_rng(seed)
     bounds = np.arange(S)[:, None] * 3 + np.array([0, 3])
-    found = units.units(rng.integers(0, W, 3 * S).astype(np.int32), np.array([0, 6, 12, 21]), bounds, W)
+    found = em.semantic_units(rng.integers(0, W, 3 * S).astype(np.int32), np.array([0, 6, 12, 21]), bounds, W)
     return found, np.log(rng.dirichlet(np.ones(W), K).T), rng.dirichlet(np.ones(K), D)
 
 
@@ -35,7 +35,7 @@ def samples():
     parts = problem()
     secret = partial(normals, NoiseStream(bytes(range(32))).words)
     return {
-        "short": replicates(unit_noise.covered, secret, parts),
+        "short": replicates(unit_noise.on_all_words, secret, parts),
         "dense": replicates(unit_noise.dense, np.random.default_rng(1).standard_normal, parts),
         "control": replicates(unit_noise.dense, np.random.default_rng(2).standard_normal, parts),
     }
@@ -91,7 +91,8 @@ def test_noise_without_the_part_outside_of_the_topics_would_be_caught(samples):
 def test_one_topic_and_more_topics_than_words(W, K):
     parts = problem(W, K, seed=8)
     rng = np.random.default_rng(4)
-    short, dense = (replicates(draw, rng.standard_normal, parts) for draw in (unit_noise.covered, unit_noise.dense))
+    draws = (unit_noise.on_all_words, unit_noise.dense)
+    short, dense = (replicates(draw, rng.standard_normal, parts) for draw in draws)
     some = dense.std(axis=0) > 1e-12  # one topic has responsibility 1, whatever the noise
     assert np.abs(z_of_means(short[:, some], dense[:, some])).max() < 4.5
     ratio = short[:, some].var(axis=0) / dense[:, some].var(axis=0)
@@ -106,7 +107,7 @@ def test_noise_on_held_words_is_that_of_its_definition():
         drawn.append(np.random.default_rng(3).standard_normal(n))
         return drawn[-1]
 
-    r, M = unit_noise.held(found, log_phi, theta, SIGMA, recorded)
+    r, M = unit_noise.on_held_words(found, log_phi, theta, SIGMA, recorded)
     counts = np.zeros((S, 6))
     for u, (first, last) in enumerate(found.bounds):
         np.add.at(counts[u], found.words[first:last], 1)
@@ -132,7 +133,7 @@ def test_noise_on_held_words_has_the_law_of_masked_dense_noise():
 
     parts = (found, log_phi, theta)
     secret = partial(normals, NoiseStream(bytes(range(32))).words)
-    one = replicates(unit_noise.held, secret, parts)
+    one = replicates(unit_noise.on_held_words, secret, parts)
     two = replicates(masked, np.random.default_rng(1).standard_normal, parts)
     some = two.std(axis=0) > 1e-12  # nobody holds some of the words
     assert np.array_equal(some, one.std(axis=0) > 1e-12)
@@ -152,9 +153,8 @@ def test_a_basis_is_orthonormal_even_where_topics_are_equal(copies):
 
 def test_the_same_secret_gives_the_same_bits():
     parts = problem()
-    one, two = (
-        unit_noise.covered(*parts, SIGMA, partial(normals, NoiseStream(bytes(32)).words)).statistic for _ in range(2)
-    )
+    sources = [partial(normals, NoiseStream(bytes(32)).words) for _ in range(2)]
+    one, two = (unit_noise.on_all_words(*parts, SIGMA, source).statistic for source in sources)
     assert one.tobytes() == two.tobytes()
 
 

@@ -7,7 +7,7 @@ import tertulia as tt
 from helpers.federations import BAR, K, party, recovered, three_parties
 from helpers.marks import seeds
 from tertulia.corpus import Corpus
-from tertulia.kernels.lda import together
+from tertulia.kernels.lda import dense
 from tertulia.methods.ftm.merging import cluster
 from tertulia.metrics import completion
 
@@ -54,7 +54,7 @@ def test_the_method_sees_only_sums_of_counts(tmp_path):
 def test_sweeping_beside_others_counts_every_token_once():
     corpus = Corpus.from_texts(party(np.random.default_rng(0), [0, 1], 20))
     V = len(corpus.vocabulary)
-    z, own = together.run(
+    z, own = dense.run_beside(
         corpus.words, corpus.documents, np.zeros(corpus.n_tokens, np.int32), np.zeros((V, 3), np.int32),
         np.full(3, 0.1), 0.01, sweeps=3, key=1,
     )  # fmt: skip

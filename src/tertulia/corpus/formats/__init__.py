@@ -20,7 +20,7 @@ _OPENERS: dict[str, Callable[[Path, Request], Table]] = {
 
 
 def open_table(path: Path, request: Request) -> Table:
-    """Open a file in the format that its name tells."""
+    """Open a file in the format that its name says."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and is_compressed(path):
         suffixes.pop()

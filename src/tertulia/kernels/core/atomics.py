@@ -1,8 +1,8 @@
 """What threads inside one kernel need to work together: a number that all may add to, and a gate where all meet.
 
 A batch of online EM takes a millisecond, about as long as Python takes to hand out its parts. So all threads run the
-whole epoch, take parts from a shared counter, and meet at a gate between the steps. Who waits keeps looking for a
-while, then lets others have its core.
+whole epoch, take parts from a shared counter, and meet at a gate between the steps. A thread that waits keeps
+looking for a while, then lets others have its core.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -14,12 +14,12 @@ import os
 from typing import Any
 
 import numpy as np
-from numba import extending, types
+from numba import types
 
 from tertulia._arrays import I64
 from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.vectors import data_of, intrinsic
 
-intrinsic: Any = extending.intrinsic
 _LOOKS = 2_000  # at the gate, before a thread lets others run: some ten microseconds
 _LINE = 8  # int64 numbers that share a line of the cache
 
@@ -47,8 +47,7 @@ def _look(typing: Any, x: Any, i: Any) -> Any:
 
 
 def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    data = context.make_array(signature.args[0])(context, builder, args[0]).data
-    return builder.gep(data, [args[1]])
+    return builder.gep(data_of(context, builder, signature, args, 0), [args[1]])
 
 
 def gate() -> I64:

@@ -20,6 +20,14 @@ def checked_documents(words: Array, documents: Array, V: int) -> tuple[I32, I64]
     return frozen(words, np.int32), frozen(documents, np.int64)
 
 
+def checked_sentences(sentences: Array, documents: Array, n_tokens: int) -> tuple[I64, I64]:
+    """Token offsets of the sentences that have words [S+1], and of documents in these [D+1], both frozen."""
+    tokens: I64 = np.unique(np.append(0, np.asarray(sentences, dtype=np.int64)))
+    if tokens[0] < 0 or tokens[-1] != n_tokens or not np.all(np.isin(documents, tokens)):
+        raise InputError("sentences must rise from 0 to the number of tokens, and documents end where a sentence ends")
+    return frozen(tokens, np.int64), frozen(np.searchsorted(tokens, documents), np.int64)
+
+
 def checked_assignment(z: Array, n_tokens: int, K: int) -> I32:
     """A copy of the topics [N] of tokens, each within 0..K-1."""
     z = np.asarray(z)
@@ -46,7 +54,7 @@ def checked_beta(beta: float) -> float:
     return float(beta)
 
 
-def checked_size(V: int, K: int) -> None:
+def check_size(V: int, K: int) -> None:
     """Refuse models without a topic or without a word."""
     if K < 1:
         raise InputError(f"K = {K}: a model needs at least 1 topic")
@@ -59,7 +67,7 @@ def checked_topics(topic_word: Array) -> Array:
     topic_word = np.asarray(topic_word)
     if topic_word.ndim != 2:
         raise InputError(f"topic_word has shape {topic_word.shape}: it must be [topics, words]")
-    checked_size(topic_word.shape[1], topic_word.shape[0])
+    check_size(topic_word.shape[1], topic_word.shape[0])
     if not (np.all(np.isfinite(topic_word)) and np.all(topic_word >= 0)):
         raise InputError("topic_word holds negative or non-finite entries: give probabilities or counts")
     return topic_word

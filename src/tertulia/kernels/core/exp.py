@@ -1,7 +1,7 @@
 """Rows of exponentials as explicit vector code, of float32 or float64.
 
 exp(x) = 2^n e^r with n the whole number next to x / log 2; e^r is its Taylor series, and 2^n an addition to the bits
-of the exponent. Rows must be padded to whole vectors (`padded`); |x| is held below what has a normal power.
+of the exponent. Rows must be padded to whole vectors (`vectors.padded`); |x| is held below what has a normal power.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -15,11 +15,10 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from llvmlite import ir
-from numba import extending, types
+from numba import types
 from numba.core import cgutils
 
-LANES = 16  # of float32; half as many of float64
-intrinsic: Any = extending.intrinsic
+from tertulia.kernels.core.vectors import LANES, array_of, constant, data_of, intrinsic, load, spread, store
 
 
 class _Format(NamedTuple):
@@ -46,18 +45,13 @@ class _Format(NamedTuple):
     def everywhere(self, value: float, kind: Any = None) -> Any:
         """A constant in all lanes."""
         kind = kind or self.number
-        return ir.Constant(self.many(kind), value if self.lanes == 1 else [value] * self.lanes)
+        return ir.Constant(kind, value) if self.lanes == 1 else constant(self.many(kind), value)
 
 
 _SINGLE = _Format(ir.FloatType(), ir.IntType(32), LANES, 23, 87.0, (0.693359375, -2.12194440054690583e-4), 7, 8)
 _DOUBLE = _Format(
     ir.DoubleType(), ir.IntType(64), LANES // 2, 52, 700.0, (0.693145751953125, 1.42860682030941723212e-6), 13, 17
 )
-
-
-def padded(n: int) -> int:
-    """Round n up to whole vectors."""
-    return -(-n // LANES) * LANES
 
 
 @intrinsic
@@ -95,14 +89,14 @@ def normalise_row(typing: Any, rows: Any, r: Any, factor: Any, shifts: Any, sums
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         form, B, row = _row(context, builder, signature, args, 0, args[1])
-        shift, total = (_data(context, builder, signature, args, a) for a in (3, 4))
-        factors = _spread(builder, form, args[2])
+        shift, total = (data_of(context, builder, signature, args, a) for a in (3, 4))
+        factors = spread(builder, form.vector, args[2])
         with _vectors(builder, form, B) as b:
-            scaled = builder.fmul(_load(builder, form, row, b), factors)
-            _store(builder, form, scaled, row, b)
-            away = builder.fsub(scaled, _load(builder, form, shift, b))
-            raised = builder.fadd(_load(builder, form, total, b), _exp(builder, form, away))
-            _store(builder, form, raised, total, b)
+            scaled = builder.fmul(load(builder, form.vector, row, b), factors)
+            store(builder, form.vector, scaled, row, b)
+            away = builder.fsub(scaled, load(builder, form.vector, shift, b))
+            raised = builder.fadd(load(builder, form.vector, total, b), _exp(builder, form, away))
+            store(builder, form.vector, raised, total, b)
         return context.get_dummy_value()
 
     return types.void(rows, types.intp, rows.dtype, shifts, sums), build
@@ -114,12 +108,12 @@ def exponent_row(typing: Any, rows: Any, r: Any, shifts: Any, rates: Any, out: A
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         form, B, row = _row(context, builder, signature, args, 0, args[1])
-        shift, rate = (_data(context, builder, signature, args, a) for a in (2, 3))
+        shift, rate = (data_of(context, builder, signature, args, a) for a in (2, 3))
         _, _, target = _row(context, builder, signature, args, 4, args[5])
         with _vectors(builder, form, B) as b:
-            away = builder.fsub(_load(builder, form, row, b), _load(builder, form, shift, b))
+            away = builder.fsub(load(builder, form.vector, row, b), load(builder, form.vector, shift, b))
             raised = _exp(builder, form, away)
-            _store(builder, form, builder.fmul(raised, _load(builder, form, rate, b)), target, b)
+            store(builder, form.vector, builder.fmul(raised, load(builder, form.vector, rate, b)), target, b)
         return context.get_dummy_value()
 
     return types.void(rows, types.intp, shifts, rates, out, types.intp), build
@@ -159,28 +153,10 @@ def _vectors(builder: Any, form: _Format, B: Any) -> Iterator[Any]:
 
 def _row(context: Any, builder: Any, signature: Any, args: Any, a: int, r: Any) -> Any:
     """The format of matrix argument `a`, how wide it is, and where its row r begins."""
-    array = context.make_array(signature.args[a])(context, builder, args[a])
+    array = array_of(context, builder, signature, args, a)
     B = builder.extract_value(array.shape, 1)
     return _form(signature.args[a].dtype), B, builder.gep(array.data, [builder.mul(r, B)])
 
 
 def _form(kind: Any) -> _Format:
     return _SINGLE if kind == types.float32 else _DOUBLE
-
-
-def _data(context: Any, builder: Any, signature: Any, args: Any, a: int) -> Any:
-    return context.make_array(signature.args[a])(context, builder, args[a]).data
-
-
-def _spread(builder: Any, form: _Format, value: Any) -> Any:
-    first = builder.insert_element(form.everywhere(0.0), value, ir.Constant(ir.IntType(32), 0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), form.lanes), [0] * form.lanes)
-    return builder.shuffle_vector(first, form.everywhere(0.0), zeros)
-
-
-def _load(builder: Any, form: _Format, data: Any, at: Any) -> Any:
-    return builder.load(builder.bitcast(builder.gep(data, [at]), form.vector.as_pointer()), align=4)
-
-
-def _store(builder: Any, form: _Format, value: Any, data: Any, at: Any) -> None:
-    builder.store(value, builder.bitcast(builder.gep(data, [at]), form.vector.as_pointer()), align=4)

@@ -34,12 +34,12 @@ _DIGEST = hashlib.blake2b(b"".join(path.read_bytes() for path in FILES), digest_
 
 def kernel(function: _F) -> _F:
     """Compile a function on its first call."""
-    return _compiled(function, nogil=True)
+    return _compile(function, nogil=True)
 
 
 def loose_kernel(function: _F) -> _F:
     """The same, but sums may be taken in any order: they then run in vector registers, and their last bits may vary."""
-    return _compiled(function, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
+    return _compile(function, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
 
 
 def frozen(x: Any, dtype: DTypeLike) -> Array:
@@ -49,12 +49,12 @@ def frozen(x: Any, dtype: DTypeLike) -> Array:
     return view
 
 
-def _compiled(function: _F, **options: Any) -> _F:
+def _compile(function: _F, **options: Any) -> _F:
     name = function.__qualname__
     function.__qualname__ = f"{name}-{_DIGEST}"  # numba takes the cache file's name from here
     try:
         compiled: _F = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no writable place beside the source nor in the user's cache: compile once a process
+    except RuntimeError:  # no writable place beside the source nor in the user's cache: compile once per process
         compiled = numba.njit(**options)(function)
     finally:
         function.__qualname__ = name
@@ -62,7 +62,7 @@ def _compiled(function: _F, **options: Any) -> _F:
 
 
 class Notice(event.Listener):
-    """Listens to numba's compiler, which loading from the cache does not wake; speaks once a process."""
+    """Listens to numba's compiler, which loading from the cache does not wake; speaks once per process."""
 
     def __init__(self) -> None:
         self.depth = 0  # a kernel may call others that are compiled on the way
@@ -71,7 +71,7 @@ class Notice(event.Listener):
     def on_start(self, event: Any) -> None:
         """Set the clock, if it is the first of our kernels."""
         if self.timer is None and event.data["dispatcher"].py_func.__module__.startswith("tertulia."):
-            self.timer = threading.Timer(_PATIENCE, self._tell)
+            self.timer = threading.Timer(_PATIENCE, self._say)
             self.timer.daemon = True
             self.timer.start()
         self.depth += 1
@@ -83,7 +83,7 @@ class Notice(event.Listener):
             self.timer.cancel()
             self.timer = None
 
-    def _tell(self) -> None:
+    def _say(self) -> None:
         print("tertulia: compiling kernels; later runs find them on disk", file=sys.stderr, flush=True)
 
 

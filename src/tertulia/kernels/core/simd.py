@@ -15,25 +15,19 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import extending, types
+from numba import types
 from numba.core import cgutils
 
 from tertulia._arrays import F32, F64, Array
 from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.vectors import LANES, array_of, constant, data_of, intrinsic, load, padded, spread, store
 
-LANES = 16
 _CHAINS = 4  # sums of `dot` that run side by side: an addition takes four cycles, and two can start in each
-intrinsic: Any = extending.intrinsic
 _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 _INDEX = ir.IntType(32)
-_ZEROS = ir.Constant(_FLOATS, [0.0] * LANES)
+_ZEROS = constant(_FLOATS, 0.0)
 _LINE = 64  # bytes that a prefetch brings at a time
 _READ, _KEPT, _DATA = (ir.Constant(_INDEX, n) for n in (0, 3, 1))
-
-
-def padded(K: int) -> int:
-    """K rounded up to whole rows of lanes."""
-    return -(-K // LANES) * LANES
 
 
 def padded_with_zeros(x: Array) -> F32:
@@ -44,7 +38,7 @@ def padded_with_zeros(x: Array) -> F32:
 
 
 @kernel
-def inverted(ck: F64, smoothing: float, K: int) -> F32:
+def inverse_counts(ck: F64, smoothing: float, K: int) -> F32:
     """1 / (C_k + smoothing) of topics 0..K-1, zero for those that only pad."""
     inverse = np.zeros(ck.shape[0], dtype=np.float32)
     for k in range(K):
@@ -89,7 +83,7 @@ def dot(typing: Any, x: Any, rows: Any, r: Any) -> Any:
             with cgutils.for_range_slice(builder, first, last, step, K.type) as (k, _):
                 for c, chain in enumerate(chains):
                     at = builder.add(k, ir.Constant(K.type, LANES * c))
-                    product = builder.fmul(_load(builder, xs, at), _load(builder, row, at))
+                    product = builder.fmul(load(builder, _FLOATS, xs, at), load(builder, _FLOATS, row, at))
                     builder.store(builder.fadd(builder.load(chain), product), chain)
         whole = _ZEROS
         for chain in sums:
@@ -109,11 +103,11 @@ def add(typing: Any, x: Any, scale: Any, rows: Any, r: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         K, xs, row = _row(context, builder, signature, args, 0, 2, args[3])
-        scales = _everywhere(builder, args[1])
+        scales = spread(builder, _FLOATS, args[1])
         start, step = ir.Constant(K.type, 0), ir.Constant(K.type, LANES)
         with cgutils.for_range_slice(builder, start, K, step, K.type) as (k, _):
-            value = builder.fadd(_load(builder, xs, k), builder.fmul(scales, _load(builder, row, k)))
-            builder.store(value, _vector(builder, xs, k), align=4)
+            value = builder.fadd(load(builder, _FLOATS, xs, k), builder.fmul(scales, load(builder, _FLOATS, row, k)))
+            store(builder, _FLOATS, value, xs, k)
         return context.get_dummy_value()
 
     return types.void(x, types.float32, rows, types.intp), build
@@ -125,14 +119,14 @@ def _sum_down(typing: Any, weight: Any, phi: Any, w: Any, running: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         K, weights, row = _row(context, builder, signature, args, 0, 1, args[2])
-        sums = _data(context, builder, signature, args, 3)
+        sums = data_of(context, builder, signature, args, 3)
         total = cgutils.alloca_once_value(builder, _ZEROS)
         start, step = ir.Constant(K.type, 0), ir.Constant(K.type, LANES)
         with cgutils.for_range_slice(builder, start, K, step, K.type) as (k, _):
-            mass = builder.fmul(_load(builder, weights, k), _load(builder, row, k))
+            mass = builder.fmul(load(builder, _FLOATS, weights, k), load(builder, _FLOATS, row, k))
             mass = builder.fadd(builder.load(total), mass)
             builder.store(mass, total)
-            builder.store(mass, _vector(builder, sums, k), align=4)
+            store(builder, _FLOATS, mass, sums, k)
         return context.get_dummy_value()
 
     return types.void(weight, phi, types.intp, running), build
@@ -143,60 +137,38 @@ def _find_lane(typing: Any, running: Any, u: Any) -> Any:
     """The lane in which u times the total mass falls, and how far into it; LANES if none above it has mass."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        K = builder.extract_value(_array(context, builder, signature, args, 0).shape, 0)
+        K = builder.extract_value(array_of(context, builder, signature, args, 0).shape, 0)
         last = builder.sub(K, ir.Constant(K.type, LANES))
-        upto = _load(builder, _data(context, builder, signature, args, 0), last)
+        upto = load(builder, _FLOATS, data_of(context, builder, signature, args, 0), last)
         real = builder.fcmp_ordered(">", upto, _ZEROS)  # prefix sums are rounded, and may rise where there is no mass
         for step in (1, 2, 4, 8):  # Hillis and Steele's prefix sum
-            upto = builder.fadd(upto, _shifted(builder, upto, step))
+            upto = builder.fadd(upto, _shift(builder, upto, step))
         goal = builder.fmul(args[1], builder.extract_element(upto, ir.Constant(_INDEX, LANES - 1)))
-        above = builder.and_(real, builder.fcmp_ordered(">", upto, _everywhere(builder, goal)))
+        above = builder.and_(real, builder.fcmp_ordered(">", upto, spread(builder, _FLOATS, goal)))
         above = builder.bitcast(above, ir.IntType(LANES))
         above = builder.or_(builder.zext(above, _INDEX), ir.Constant(_INDEX, 1 << LANES))
         zero = ir.Constant(ir.FloatType(), 0.0)
         lane = builder.cttz(above, ir.Constant(ir.IntType(1), 1))
         inside = builder.and_(lane, ir.Constant(_INDEX, LANES - 1))
-        rest = builder.fsub(goal, builder.extract_element(_shifted(builder, upto, 1), inside))
+        rest = builder.fsub(goal, builder.extract_element(_shift(builder, upto, 1), inside))
         rest = builder.select(builder.fcmp_ordered(">", rest, zero), rest, zero)
         return context.make_tuple(builder, signature.return_type, [builder.zext(lane, K.type), rest])
 
     return types.Tuple((types.intp, types.float32))(running, types.float32), build
 
 
-def _array(context: Any, builder: Any, signature: Any, args: Any, a: int) -> Any:
-    return context.make_array(signature.args[a])(context, builder, args[a])
-
-
-def _data(context: Any, builder: Any, signature: Any, args: Any, a: int) -> Any:
-    return _array(context, builder, signature, args, a).data
-
-
 def _row(context: Any, builder: Any, signature: Any, args: Any, x: int, rows: int, r: Any) -> Any:
     """The length of argument `x`, its data, and where row r of argument `rows` begins, a matrix just as wide."""
-    K = builder.extract_value(_array(context, builder, signature, args, x).shape, 0)
-    first = builder.gep(_data(context, builder, signature, args, rows), [builder.mul(r, K)])
-    return K, _data(context, builder, signature, args, x), first
-
-
-def _everywhere(builder: Any, value: Any) -> Any:
-    """The same number in all lanes."""
-    first = builder.insert_element(_ZEROS, value, ir.Constant(_INDEX, 0))
-    return builder.shuffle_vector(first, _ZEROS, _mask([0] * LANES))
-
-
-def _vector(builder: Any, data: Any, k: Any) -> Any:
-    return builder.bitcast(builder.gep(data, [k]), _FLOATS.as_pointer())
-
-
-def _load(builder: Any, data: Any, k: Any) -> Any:
-    return builder.load(_vector(builder, data, k), align=4)
+    K = builder.extract_value(array_of(context, builder, signature, args, x).shape, 0)
+    first = builder.gep(data_of(context, builder, signature, args, rows), [builder.mul(r, K)])
+    return K, data_of(context, builder, signature, args, x), first
 
 
 def _mask(indices: list[int]) -> Any:
     return ir.Constant(ir.VectorType(_INDEX, LANES), indices)
 
 
-def _shifted(builder: Any, x: Any, step: int) -> Any:
+def _shift(builder: Any, x: Any, step: int) -> Any:
     """The vector moved up by `step` lanes, zeros below."""
     return builder.shuffle_vector(_ZEROS, x, _mask([LANES + j - step if j >= step else 0 for j in range(LANES)]))
 
@@ -206,7 +178,7 @@ def fetch_row(typing: Any, table: Any, r: Any) -> Any:
     """Have row r of a matrix brought into cache, without waiting for it: no processor guesses scattered ones."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
+        array = array_of(context, builder, signature, args, 0)
         H = builder.extract_value(array.shape, 1)
         row = builder.gep(array.data, [builder.mul(args[1], H)])
         byte = ir.IntType(8).as_pointer()

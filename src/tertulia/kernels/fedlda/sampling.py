@@ -19,7 +19,8 @@ from tertulia.kernels.core import alias, parallel
 from tertulia.kernels.core.checks import checked_documents
 from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.rng import derive, uniform, uniform32
-from tertulia.kernels.core.simd import draw, padded, padded_with_zeros
+from tertulia.kernels.core.simd import draw, padded_with_zeros
+from tertulia.kernels.core.vectors import padded
 from tertulia.kernels.noise_aware.mh import build_tables
 
 I16 = NDArray[np.int16]

@@ -15,7 +15,7 @@ from tertulia._arrays import F32, F64, I32, I64, U64, Array, Bool
 from tertulia.kernels.core import alias, parallel
 from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.rng import uniform
-from tertulia.kernels.core.simd import LANES
+from tertulia.kernels.core.vectors import LANES
 from tertulia.kernels.fedlda.sampling import I16
 from tertulia.kernels.reports import Channel, reports
 from tertulia.kernels.reports.chacha import U32, keyed, many_tokens, one_token

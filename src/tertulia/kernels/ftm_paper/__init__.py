@@ -1,4 +1,4 @@
-"""The papers' private samplers for LDA, to the letter (iFTM, section 3.1; SPEC 1), on what `lda.init` starts.
+"""The papers' private samplers for LDA, to the letter (iFTM, section 3.1), on what `lda.init` starts.
 
 The likelihood of a token is read from its *report*, the noisy entries n^ above tau of its one-hot vector, by the
 plug-in exponent exp(sum_w n^_w log phi_zw) (8). `words` are what tokens count for in C^KW and the word proposal: the
@@ -26,7 +26,8 @@ from tertulia.kernels.core.rng import derive
 from tertulia.kernels.ftm_paper import gibbs, mh
 from tertulia.kernels.ftm_paper.gibbs import Entries, Units
 from tertulia.kernels.ftm_paper.log_phi import draw_log_phi, mean_log_phi
-from tertulia.kernels.lda import LDAState, LearnAlpha, Phi, SweepInfo, priors
+from tertulia.kernels.lda import LDAState
+from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
 
 Sampler = Literal["gibbs", "mh"]
 SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)
@@ -67,51 +68,55 @@ def run(
     reports: Source | None = None,
     proposals: Proposals = "stale",
     phi: Phi = "draw",
-    learn_alpha: LearnAlpha = False,
-    learn_beta: bool = False,
-    learn_every: int = 10,
+    learning: Learning = NEVER,
     threads: int = 1,
 ) -> tuple[LDAState, SweepInfo]:
     """Sweep over all tokens `sweeps` times and return the new state.
 
-    `gibbs` costs O(K) an entry of a report, `mh` O(1). The `stale` proposals of `mh` are the papers', an approximation
-    that a short document feels; `fresh` ones are exact (see `mh`). `phi` and the priors are as in `lda.run`.
+    An entry of a report costs `gibbs` O(K), and `mh` O(1). The `stale` proposals of `mh` are the papers', an
+    approximation that a short document feels; `fresh` ones are exact (see `mh`). `phi` and `learning` are as in
+    `lda.run`.
     """
     V = state.cwk.shape[0]
     words, documents = checked_documents(words, documents, V)
     units = Units(words, frozen(np.arange(len(words) + 1), np.int64), documents)
-    settings = (sampler, proposals, phi, learn_alpha, learn_beta, learn_every)
+    settings = (sampler, proposals, phi, learning)
     return run_units(units, state, sweeps, key, reports, settings, threads)
 
 
-Settings = tuple[Sampler, Proposals, Phi, LearnAlpha, bool, int]
+Settings = tuple[Sampler, Proposals, Phi, Learning]
 
 
 def run_units(
     units: Units, state: LDAState, sweeps: int, key: int, reports: Source | None, settings: Settings, threads: int
 ) -> tuple[LDAState, SweepInfo]:
     """`run` for tokens that share topics in units; the state's z is that of the units."""
-    _check_settings(settings, sweeps, threads)
+    sampler, proposals, phi, learning = settings
+    check_options(sampler, SAMPLERS, phi, sweeps, threads, learning)
+    if proposals not in get_args(Proposals):
+        raise InputError(f"proposals = {proposals!r}: choose 'stale' (the papers') or 'fresh' (exact)")
     V, K = state.cwk.shape
-    sampler, proposals, phi, learn_alpha, learn_beta, learn_every = settings
     z = checked_assignment(state.z, len(units.tokens) - 1, K)
-    state = counted(units, z, V, LDAState(z, state.cwk, state.ck, checked_alpha(state.alpha, K), state.beta))
+    state = count_state(units, z, V, LDAState(z, state.cwk, state.ck, checked_alpha(state.alpha, K), state.beta))
     source, changed = _plain(units.words) if reports is None else reports, 0
     for s in range(sweeps):
         changed = _sweep(units, state, source, derive(key, s), sampler, proposals, phi, threads)
-        state = counted(units, state.z, V, state)
-        if (s + 1) % learn_every == 0 and learn_alpha:
-            symmetric = learn_alpha == "symmetric"
-            state = state._replace(alpha=priors.learn_alpha(units.documents, state.z, state.alpha, symmetric=symmetric))
-        if (s + 1) % learn_every == 0 and learn_beta:
-            state = state._replace(beta=priors.learn_beta(state.cwk, state.ck, state.beta))
+        state = count_state(units, state.z, V, state)
+        if learning.is_due(s):
+            state = _fit_priors(units, state, learning)
     return state, SweepInfo(changed, math.nan)
 
 
-def counted(units: Units, z: I32, V: int, state: LDAState) -> LDAState:
+def count_state(units: Units, z: I32, V: int, state: LDAState) -> LDAState:
     """The state with topics z [U] and what they add up to."""
     cwk = _count(units, z, V, state.alpha.shape[0])
     return LDAState(z, cwk, cwk.sum(axis=0, dtype=np.int64), state.alpha, checked_beta(state.beta))
+
+
+def _fit_priors(units: Units, state: LDAState, learning: Learning) -> LDAState:
+    z, cwk, ck, alpha, beta = state
+    alpha, beta = learning.fit(units.documents, z, alpha, beta, lambda: (cwk, ck))
+    return state._replace(alpha=alpha, beta=beta)
 
 
 def _sweep(
@@ -159,18 +164,6 @@ def _entries(source: Source, first: int, last: int, V: int) -> Entries:
     if indptr[0] < 0 or indptr[-1] > len(idx) or (len(used) and (used.min() < 0 or used.max() >= V)):
         raise InputError(f"reports speak of words outside 0..{V - 1}: are they another vocabulary's?")
     return Entries(indptr, idx, value, first)
-
-
-def _check_settings(settings: Settings, sweeps: int, threads: int) -> None:
-    sampler, proposals, phi, _, _, learn_every = settings
-    if sampler not in SAMPLERS:
-        raise InputError(f"sampler = {sampler!r}: choose one of {', '.join(SAMPLERS)}")
-    if proposals not in get_args(Proposals):
-        raise InputError(f"proposals = {proposals!r}: choose 'stale' (the papers') or 'fresh' (exact)")
-    if phi not in get_args(Phi):
-        raise InputError(f"phi = {phi!r}: choose 'draw' (exact) or 'mean' (an approximation)")
-    if sweeps < 0 or threads < 1 or learn_every < 1:
-        raise InputError(f"sweeps = {sweeps}, threads = {threads}, learn_every = {learn_every}: too small")
 
 
 @kernel

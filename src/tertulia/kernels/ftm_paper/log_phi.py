@@ -16,7 +16,7 @@ from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, gamma, log_small_gamma
 
-_WORDS = 512  # words a block: fixed, so that the sums over blocks do not depend on the number of threads
+_WORDS = 512  # words in a block: fixed, so that the sums over blocks do not depend on the number of threads
 
 
 def draw_log_phi(cwk: I32, beta: float, key: np.uint64, threads: int) -> F32:

@@ -6,7 +6,7 @@ in the order of topics, while a topic's row stays close (1.5 to 2 times as fast 
 not foreseen is added up when it is asked for.
 
 Every unit has 2 + its number of words *places*: its topic, what its document proposes, and what each word proposes.
-Arrays are taken out of their tuples once a block: numba counts references at every other use, at 2 µs a token.
+Arrays are taken out of their tuples once per block: numba counts references at every other use, 2 µs per token.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def look_ahead(units: Units, first: int, last: int, entries: Entries, log_phi: F
         at = end
     for j in _by_topic(topic, unit_of, log_phi.shape[0]):
         start, stop = tokens[unit_of[j]] - entries.first, tokens[unit_of[j] + 1] - entries.first
-        known[j] = added_up(idx, value, indptr[start], indptr[stop], log_phi, topic[j])
+        known[j] = sum_entries(idx, value, indptr[start], indptr[stop], log_phi, topic[j])
 
 
 @kernel
@@ -47,7 +47,7 @@ def find(topic: I32, at: int, k: int) -> int:
 
 
 @kernel
-def added_up(idx: I32, value: F32, first: int, last: int, log_phi: F32, k: int) -> float:
+def sum_entries(idx: I32, value: F32, first: int, last: int, log_phi: F32, k: int) -> float:
     """The sum of value * log_phi[k, idx] over entries, in four strands that need not wait for each other."""
     a = b = c = d = 0.0
     e, end, row = np.uintp(first), np.uintp(last), np.uintp(k)  # unsigned: no check for negative indices

@@ -4,11 +4,12 @@ Every unit gets a document proposal (17, 23) and then a word proposal for each o
 probability min(1, p(z') q(z) / (p(z) q(z'))). The papers print the ratio upside down in (21, 26), and right in (18, 24)
 and in the expanded forms (19, 22, 27, 28). The hats take the unit out of C^DK.
 
-With `fresh` off, proposals are the papers': alias tables built once a sweep from the counts, and q is what a table was
-built from, never the live counts. Such a table remembers the very topic that is to be redrawn, so that the chain is off
-the posterior: by 0.02 to 0.07 in total variation on toys, less in long documents (tests). With `fresh` on, a document
-proposal is the live topic of another unit of the document, or one drawn from alpha, and the tables of words are built
-from the Phi drawn for the sweep: neither knows the unit's own topic, and the chain is exact, for a fifth more time.
+With `fresh` off, proposals are the papers': alias tables built once per sweep from the counts, and q is what a table
+was built from, never the live counts. Such a table remembers the very topic that is to be redrawn, so that the chain is
+off the posterior: by 0.02 to 0.07 in total variation on toys, less in long documents (tests). With `fresh` on, a
+document proposal is the live topic of another unit of the document, or one drawn from alpha, and the tables of words
+are built from the Phi drawn for the sweep: neither knows the unit's own topic, and the chain is exact, for a fifth more
+time.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from tertulia.kernels.core import alias, parallel
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, uniform
 from tertulia.kernels.ftm_paper.gibbs import Entries, Units
-from tertulia.kernels.ftm_paper.look_ahead import added_up, find, look_ahead
+from tertulia.kernels.ftm_paper.look_ahead import find, look_ahead, sum_entries
 
-_WORDS = 256  # words a block of tables
+_WORDS = 256  # words in a block of tables
 _DOCUMENT, _WORD = np.uint64(0), np.uint64(1)  # labels of the random streams within a sweep
 _ONE, _TWO = np.uint64(1), np.uint64(2)
 
@@ -82,7 +83,7 @@ def sweep_block(
 ) -> int:
     """Move the topics of documents start..stop-1 in place given log phi [K, V]; return how many changed."""
     first, last = units.documents[start], units.documents[stop]
-    places = 2 * (last - first) + units.tokens[last] - units.tokens[first]  # see private_ahead
+    places = 2 * (last - first) + units.tokens[last] - units.tokens[first]  # see look_ahead
     topic, known = np.empty(places, dtype=np.int32), np.empty(places)
     keep, other = np.empty(alpha.shape[0], dtype=np.float32), np.empty(alpha.shape[0], dtype=np.int32)
     alias.build(alpha.copy(), keep, other, np.empty(alpha.shape[0], dtype=np.int32))
@@ -198,7 +199,7 @@ def _log_likelihood(
     """That of the whole unit in topic k, added up if it was not foreseen."""
     j = find(topic, at, k)
     if math.isnan(known[j]):
-        known[j] = added_up(idx, value, first, last, log_phi, k)
+        known[j] = sum_entries(idx, value, first, last, log_phi, k)
     total: float = known[j]
     return total
 

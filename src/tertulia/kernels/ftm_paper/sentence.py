@@ -14,13 +14,21 @@ from __future__ import annotations
 import numpy as np
 
 from tertulia._arrays import F64, I32, Array
-from tertulia.kernels.core.checks import checked_alpha, checked_beta, checked_documents, checked_size, checked_topics
+from tertulia.kernels.core.checks import (
+    check_size,
+    checked_alpha,
+    checked_beta,
+    checked_documents,
+    checked_sentences,
+    checked_topics,
+)
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
-from tertulia.kernels.ftm_paper import SAMPLERS, Proposals, Sampler, Source, counted, run_units
+from tertulia.kernels.ftm_paper import SAMPLERS, Proposals, Sampler, Source, count_state, run_units
 from tertulia.kernels.ftm_paper.gibbs import Units
-from tertulia.kernels.lda import LDAState, LearnAlpha, Phi, SweepInfo, topic_word
-from tertulia.kernels.lda.sentences import sentence_offsets
+from tertulia.kernels.lda import LDAState, topic_word
+from tertulia.kernels.lda.init import running_sums, uniform_topics
+from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo
 
 __all__ = ["SAMPLERS", "LDAState", "init", "init_from_topics", "run", "topic_word"]
 _INIT = 2**63  # no sweep has this number
@@ -30,9 +38,9 @@ def init(
     words: Array, sentences: Array, documents: Array, V: int, K: int, alpha: float | Array, beta: float, key: int
 ) -> LDAState:
     """A state with the topic of every sentence drawn uniformly."""
-    checked_size(V, K)
+    check_size(V, K)
     units = _units(words, sentences, documents, V)
-    z = _uniform_topics(len(units.tokens) - 1, K, derive(key, _INIT))
+    z = uniform_topics(len(units.tokens) - 1, K, derive(key, _INIT))
     return _start(units, z, V, checked_alpha(alpha, K), beta)
 
 
@@ -47,14 +55,12 @@ def init_from_topics(
 ) -> LDAState:
     """A state drawn from given topics [K, V] (algorithm 2, lines 9-10): p(z_s = k) ∝ topic_word[k, w].
 
-    w is one word of the sentence, chosen uniformly (SPEC 1). A word without mass in any topic gives a uniform one.
+    w is one word of the sentence, chosen uniformly. A word without mass in any topic gives a uniform one.
     """
     topic_word = checked_topics(topic_word)
     K, V = topic_word.shape
     units = _units(words, sentences, documents, V)
-    cumulative = np.cumsum(topic_word.T, axis=1, dtype=np.float64)  # [V, K]
-    cumulative[cumulative[:, -1] == 0.0] = np.arange(1, K + 1)
-    z = _topics_of_words(units, cumulative, derive(key, _INIT))
+    z = _topics_of_words(units, running_sums(topic_word), derive(key, _INIT))
     return _start(units, z, V, checked_alpha(alpha, K), beta)
 
 
@@ -69,9 +75,7 @@ def run(
     reports: Source | None = None,
     proposals: Proposals = "stale",
     phi: Phi = "draw",
-    learn_alpha: LearnAlpha = False,
-    learn_beta: bool = False,
-    learn_every: int = 10,
+    learning: Learning = NEVER,
     threads: int = 1,
 ) -> tuple[LDAState, SweepInfo]:
     """Sweep over all sentences `sweeps` times and return the new state; see `ftm_paper.run`.
@@ -79,28 +83,19 @@ def run(
     `mh` is algorithm 2: a document proposal, then one word proposal for each word of the sentence.
     """
     units = _units(words, sentences, documents, state.cwk.shape[0])
-    settings = (sampler, proposals, phi, learn_alpha, learn_beta, learn_every)
-    return run_units(units, state, sweeps, key, reports, settings, threads)
+    return run_units(units, state, sweeps, key, reports, (sampler, proposals, phi, learning), threads)
 
 
 def _units(words: Array, sentences: Array, documents: Array, V: int) -> Units:
     """Sentences as units, checked; those without words have no topic."""
     words, documents = checked_documents(words, documents, V)
-    return Units(words, *sentence_offsets(sentences, documents, len(words)))
+    return Units(words, *checked_sentences(sentences, documents, len(words)))
 
 
 def _start(units: Units, z: I32, V: int, alpha: F64, beta: float) -> LDAState:
     K = len(alpha)
     empty = LDAState(z, np.zeros((V, K), dtype=np.int32), np.zeros(K, dtype=np.int64), alpha, checked_beta(beta))
-    return counted(units, z, V, empty)
-
-
-@kernel
-def _uniform_topics(n: int, K: int, key: np.uint64) -> I32:
-    z = np.empty(n, dtype=np.int32)
-    for i in range(n):
-        z[i] = bits(key, np.uint64(i)) % np.uint64(K)
-    return z
+    return count_state(units, z, V, empty)
 
 
 @kernel

@@ -1,6 +1,6 @@
 """Tokens sorted by word, without moving them: where each token lies in its word's column, in the order of documents.
 
-Four bytes a token, made once a corpus. Samplers for many topics need it to see all tokens of a word at once.
+Four bytes per token, made once for a corpus. Samplers for many topics need it to see all tokens of a word at once.
 """
 
 from __future__ import annotations
@@ -61,11 +61,10 @@ def parts(n: int, threads: int) -> list[tuple[int, int]]:
     return list(pairwise(n * part // threads for part in range(threads + 1)))
 
 
-def checked_topics(K: int) -> int:
+def check_topic_count(K: int) -> None:
     """Refuse more topics than two bytes can name."""
     if K > MOST_TOPICS:
         raise InputError(f"K = {K}: the samplers 'sparse' and 'warp' take at most {MOST_TOPICS} topics")
-    return K
 
 
 @kernel

@@ -12,7 +12,8 @@ from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.checks import checked_alpha, checked_documents, checked_topics
 from tertulia.kernels.core.jit import frozen, kernel
-from tertulia.kernels.core.simd import add, dot, padded, padded_with_zeros, total
+from tertulia.kernels.core.simd import add, dot, padded_with_zeros, total
+from tertulia.kernels.core.vectors import padded
 from tertulia.kernels.lda.dense import frequency
 
 _WORDS = 64  # words at a time when phi is turned from topic-major to word-major: their rows fit the cache

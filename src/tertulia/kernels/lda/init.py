@@ -7,8 +7,9 @@ import numpy as np
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import frozen, kernel
-from tertulia.kernels.core.rng import bits, derive, uniform32
-from tertulia.kernels.core.simd import draw, padded, padded_with_zeros
+from tertulia.kernels.core.rng import bits, derive, uniform, uniform32
+from tertulia.kernels.core.simd import draw, padded_with_zeros
+from tertulia.kernels.core.vectors import padded
 from tertulia.kernels.lda.dense import frequency
 from tertulia.kernels.lda.online_em import epoch
 from tertulia.kernels.lda.online_em.sparse_counts import FEW, Mass, choose, gather, scratch
@@ -115,3 +116,30 @@ def seat_few(
                 s += 1
             z[start + j] = mine[s]
             weight[s] += np.float32(1.0)
+
+
+def running_sums(topic_word: Array) -> F64:
+    """Running sums over topics of each word [V, K], to draw from; a word without mass in any topic has equal shares."""
+    sums: F64 = np.cumsum(topic_word.T, axis=1, dtype=np.float64)
+    sums[sums[:, -1] == 0.0] = np.arange(1, len(topic_word) + 1)
+    return sums
+
+
+@kernel
+def uniform_topics(n: int, K: int, key: np.uint64) -> I32:
+    """Topics [n], each drawn uniformly."""
+    z = np.empty(n, dtype=np.int32)
+    for i in range(n):
+        z[i] = bits(key, np.uint64(i)) % np.uint64(K)
+    return z
+
+
+@kernel
+def topics_of_words(words: I32, cumulative: F64, key: np.uint64) -> I32:
+    """Topics [N], each drawn from the running sums [V, K] of its word."""
+    K = cumulative.shape[1]
+    z = np.empty(words.shape[0], dtype=np.int32)
+    for i in range(words.shape[0]):
+        row = cumulative[words[i]]
+        z[i] = min(np.searchsorted(row, row[K - 1] * uniform(key, np.uint64(i)), "right"), K - 1)
+    return z

@@ -1,6 +1,6 @@
 """Phi, the topics' word distributions, from counts: a draw from its posterior or the mean of it, word by word.
 
-Both come as float32 [V, padded K], one row a word, padded with topics of no mass to whole rows of lanes.
+Both come as float32 [V, padded K], one row per word, padded with topics of no mass to whole rows of lanes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, gamma, log_small_gamma, uniform
-from tertulia.kernels.core.simd import padded
+from tertulia.kernels.core.vectors import padded
 
-_WORDS = 512  # words a block: fixed, so that the sums over blocks do not depend on the number of threads
+_WORDS = 512  # words in a block: fixed, so that the sums over blocks do not depend on the number of threads
 _FAINT = -30.0  # log of a Gamma variate that float32 cannot feel beside those of a topic that holds tokens
 
 

@@ -1,4 +1,4 @@
-"""Stretches of sweeps, one function a sampler: topics z [N] are redrawn in place, once for each random stream.
+"""Stretches of sweeps, one function for each sampler: topics z [N] are redrawn in place, once for each random stream.
 
 What a sampler keeps between sweeps (counts, tokens sorted by word) it makes at the start of a stretch, from z alone.
 Each function returns how many topics the last sweep changed.
@@ -14,7 +14,7 @@ import numpy as np
 from tertulia._arrays import F64, I32, I64
 from tertulia.errors import InputError
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.core.simd import padded
+from tertulia.kernels.core.vectors import padded
 from tertulia.kernels.lda import dense, gibbs, sparse, warp
 from tertulia.kernels.lda.by_word import columns
 from tertulia.kernels.lda.dense import counts, frequency
@@ -34,7 +34,7 @@ class Stretch(NamedTuple):
     z: I32
     alpha: F64
     beta: float
-    streams: list[np.uint64]  # one a sweep
+    streams: list[np.uint64]  # one for each sweep
     phi: str
     threads: int
 

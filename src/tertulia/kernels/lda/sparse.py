@@ -4,7 +4,7 @@ With phi_wk = scale_k (mass_wk + base) fixed within a sweep (see `sparse_phi`), 
     (C_dk + alpha_k) phi_wk = C_dk phi_wk + alpha_k scale_k mass_wk + alpha_k scale_k base.
 The first is zero but for the topics of the document, the second but for those of the word, the third is the same for
 all words. So a token costs the shorter of two lists, the document's topics or the word's; the other parts come from
-running sums made once a sweep (cf. ESCA, Zaheer et al., AISTATS 2016, and SparseLDA, Yao et al., KDD 2009).
+running sums made once per sweep (cf. ESCA, Zaheer et al., AISTATS 2016, and SparseLDA, Yao et al., KDD 2009).
 
 Exact given phi, theta integrated out, the token's own count removed. What is approximated is phi where it is the
 posterior mean (`mean_rows`), not a draw: a token's own count then speaks for its old topic.
@@ -13,8 +13,8 @@ The loop over tokens is not cut into functions: numba counts references in most 
 which took three times as long.
 """
 
-# Million tokens a CPU second on 20 Newsgroups (1.1 M tokens, V = 13,100), phi at its mean, one loaded core, one run
-# each; after a warm start, but K = 10,000 from a random one; `dense` as of step 1:
+# Million tokens per CPU second on 20 Newsgroups (1.1 M tokens, V = 13,100), phi at its mean, one loaded core, one run
+# each; after a warm start, but K = 10,000 from a random one:
 #   K             100   300  1000  3000  10,000
 #   dense         9.3   5.4   2.1   0.7     0.2
 #   sparse        8.0   4.6   3.4   2.6     2.3   so sparse passes dense between K = 300 and K = 1000, near 500

@@ -1,8 +1,8 @@
 """Phi for many topics and words: what its rows hold beyond a smoothing shared by all words, so nothing is K x V.
 
 phi_wk = scale_k (mass_wk + base). At the posterior mean, (C_wk + beta) / (C_k + V beta), mass is the counts, which are
-zero almost everywhere; the cost is O(tokens + V + K) a sweep. Memory: 10 bytes a non-zero, and about 18 more where the
-row is long enough to be worth a table for looking topics up.
+zero almost everywhere; the cost of a sweep is O(tokens + V + K). Memory: 10 bytes per non-zero, and about 18 more where
+a row is long enough to be worth a table for looking topics up.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.ladder import Ladder, ladder
-from tertulia.kernels.lda.by_word import U16, Columns, checked_topics, sort
+from tertulia.kernels.lda.by_word import U16, Columns, check_topic_count, sort
 from tertulia.kernels.lda.dense import frequency
 
 SHORT = 16  # a row with no more topics is read through and has no table
@@ -39,7 +39,8 @@ class Rows(NamedTuple):
 
 def mean_rows(columns: Columns, z: I32, alpha: F64, beta: float, threads: int) -> Rows:
     """The posterior mean of Phi given the topics of all tokens: an approximation wherever it stands in for a draw."""
-    V, K = len(columns.starts) - 1, checked_topics(len(alpha))
+    V, K = len(columns.starts) - 1, len(alpha)
+    check_topic_count(K)
     starts, topics, mass = count(columns, z, K, threads)
     ck = frequency(frozen(z, np.int32), K)
     return _rows(starts, topics, mass, alpha, np.reciprocal(ck + V * beta), beta, threads)
@@ -47,7 +48,8 @@ def mean_rows(columns: Columns, z: I32, alpha: F64, beta: float, threads: int) -
 
 def phi_rows(phi: F32, alpha: F64, threads: int) -> Rows:
     """A given Phi, [V, padded K] as `phi.draw_phi` makes it: exact, for models small enough to have one."""
-    K = checked_topics(len(alpha))
+    K = len(alpha)
+    check_topic_count(K)
     w, k = np.nonzero(phi[:, :K])
     starts = np.concatenate(([0], np.cumsum(np.bincount(w, minlength=len(phi)))))
     return _rows(starts, k.astype(np.uint16), phi[w, k], alpha, np.ones(K), 0.0, threads)

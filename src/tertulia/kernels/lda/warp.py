@@ -8,7 +8,7 @@ judges the proposals of its tokens, which their documents made, and then propose
                proposes k with probability ∝ C_dk + alpha_k: the topic of another of its tokens, or one from alpha
 Two departures from the paper, both free. The token itself is left out of all these counts; with it in, 160 sweeps of 20
 Newsgroups (K = 100, cold) give a perplexity of 899, where here 80 give 853. And a word's or document's own counts
-follow each move at once. One proposal a token and pass: a prototype with two was no faster to any perplexity.
+follow each move at once. One proposal per token and pass: a prototype with two was no faster to any perplexity.
 
 An approximation, with no posterior of its own: the counts of topics C_k stand still during a pass, and so does what a
 proposal was drawn from, although other tokens of that document (word) move before it is judged. On the seven tokens of
@@ -16,12 +16,12 @@ the tests the total variation from the posterior is 0.074; without the departure
 """
 
 # CPU seconds to a completion perplexity on 20 Newsgroups after the same warm start (one run each on a loaded core,
-# interpolated between scores; `dense` as of step 1, phi at its mean):
+# interpolated between scores; phi at its mean):
 #   K = 100    792:  dense 0.7, sparse 0.9, warp 1.7        K = 1000  797:  dense 3.1, sparse 2.1, warp 2.3, then flat
 #   K = 300    784:  dense 0.6, sparse 0.9, warp 2.1        K = 3000  836:  sparse 4.5, warp 2.3
 # From a random start: K = 100, 853: dense 3.1, sparse 4.4, warp 3.7; K = 1000, 842: dense 9.7, sparse 6.3, warp 2.9;
 # K = 10,000, 875: sparse 10.1, warp 4.4. So warp is for K beyond 2000, for random starts from K = 1000 on, and where
-# memory is tight: 12 bytes a token with its word, and nothing that grows with K x V.
+# memory is tight: 12 bytes per token with its word, and nothing that grows with K x V.
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.ladder import climb, ladder
 from tertulia.kernels.core.rng import derive, uniform, uniform32
-from tertulia.kernels.lda.by_word import U32, Columns, checked_topics, parts
+from tertulia.kernels.lda.by_word import U32, Columns, check_topic_count, parts
 
 _LOW = np.uint32(0xFFFF)
 _HIGH = np.uint32(16)
@@ -76,7 +76,7 @@ def sweep(
 
     `packed` [N] and the counts `ck` of its topics come from `pack` or from the last sweep.
     """
-    checked_topics(len(alpha))
+    check_topic_count(len(alpha))
     ck, by_words = word_pass(columns, packed, ck, beta, key, threads)
     ck, by_documents = document_pass(documents, columns, packed, ck, alpha, beta, key, threads)
     return ck, by_words + by_documents

@@ -13,23 +13,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.checks import checked_alpha, checked_beta, checked_size, checked_topics
-from tertulia.kernels.core.jit import frozen, kernel
-from tertulia.kernels.core.rng import bits, derive, gamma
-from tertulia.kernels.core.simd import padded
-from tertulia.kernels.lda import LearnAlpha, Phi, SweepInfo, priors
-from tertulia.kernels.lda.phi import draw_phi, mean_phi
+from tertulia.kernels.core.checks import check_size, checked_alpha, checked_topics
+from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
 from tertulia.kernels.noise_aware import mh, warp
-from tertulia.kernels.noise_aware.gibbs import collapsed, given_phi
+from tertulia.kernels.noise_aware.gibbs import sweep_collapsed, sweep_given_phi
+from tertulia.kernels.noise_aware.state import (
+    AwareState,
+    checked_prior,
+    count_state,
+    current_phi,
+    empty_state,
+    fit_priors,
+    spread,
+)
 from tertulia.kernels.reports import Reports
 
+__all__ = ["SAMPLERS", "AwareState", "Source", "init", "init_from_topics", "run", "topic_word"]
 Source = Reports | Callable[[int, int], Reports]
 Sampler = Literal["dense", "gibbs", "mh", "warp"]
 SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)
@@ -39,25 +48,15 @@ _BLOCK = 4096  # tokens whose reports are regenerated at a time
 FLAT = 1e6  # an alpha so large that topics are uniform
 
 
-class AwareState(NamedTuple):
-    """Where a chain is. A background token, whose report is taken for noise, has topic and word -1."""
-
-    z: I32  # [N] topic of each token
-    word: I32  # [N] word each token is taken to have, one that its report names
-    cwk: I32  # [V, K] tokens of word w in topic k, background tokens left out
-    ck: I64  # [K]
-    alpha: F64  # [K]
-    beta: float | F64  # the prior of words, one number or [V]
-
-
 def init(
     source: Source, documents: Array, V: int, K: int, alpha: float | Array, beta: float | Array, key: int
 ) -> AwareState:
     """A state with every topic uniform and every word as likely as its report makes it."""
-    checked_size(V, K)
+    check_size(V, K)
     uniform = np.zeros((V, padded(K)), dtype=np.float32)
     uniform[:, :K] = 1 / V
-    return _drawn(source, documents, uniform, np.full(K, FLAT), checked_alpha(alpha, K), checked_prior(beta, V), key)
+    flat, prior = np.full(K, FLAT), checked_alpha(alpha, K)
+    return _draw_state(source, documents, uniform, flat, prior, checked_prior(beta, V), key)
 
 
 def init_from_topics(
@@ -67,15 +66,7 @@ def init_from_topics(
     topic_word = checked_topics(topic_word)
     K, V = topic_word.shape
     alpha = checked_alpha(alpha, K)
-    return _drawn(source, documents, spread(topic_word), alpha, alpha, checked_prior(beta, V), key)
-
-
-def spread(topic_word: Array) -> F32:
-    """Topics [K, V] as samplers want them, [V, padded K], every topic of mass 1."""
-    K, V = topic_word.shape
-    phi = np.zeros((V, padded(K)), dtype=np.float32)
-    phi[:, :K] = (topic_word / np.maximum(topic_word.sum(axis=1, keepdims=True), np.finfo(float).tiny)).T
-    return phi
+    return _draw_state(source, documents, spread(topic_word), alpha, alpha, checked_prior(beta, V), key)
 
 
 def run(
@@ -85,9 +76,7 @@ def run(
     sweeps: int,
     key: int,
     sampler: Sampler = "dense",
-    learn_alpha: LearnAlpha = False,
-    learn_beta: bool = False,
-    learn_every: int = 10,
+    learning: Learning = NEVER,
     threads: int = 1,
     phi: Phi = "draw",
     refresh: int = 4,
@@ -96,32 +85,30 @@ def run(
     """Sweep over all tokens `sweeps` times and return the new state.
 
     `gibbs` is collapsed Gibbs, the reference; `dense` is partially collapsed and parallel; `mh` is Metropolis-Hastings
-    in constant time a token, for reports of one word, with word tables rebuilt every `refresh` sweeps. With
+    in constant time per token, for reports of one word, with word tables rebuilt every `refresh` sweeps. With
     `phi="draw"` these target the exact posterior. `warp`, for the same reports, is faster than `mh`, and approximate.
     Priors are learned as in `lda.run`, beta only if it is one number. `others` [V, K] are counts of tokens elsewhere
     that share the topics and stand still meanwhile (not with `gibbs` and `warp`).
     """
-    if sampler not in SAMPLERS or phi not in ("draw", "mean"):
-        raise InputError(f"sampler = {sampler!r}, phi = {phi!r}: choose {', '.join(SAMPLERS)}, and draw or mean")
-    if sweeps < 0 or min(threads, learn_every, refresh) < 1:
-        raise InputError(f"{sweeps=}, {threads=}, {learn_every=}, {refresh=}: too small")
+    check_options(sampler, SAMPLERS, phi, sweeps, threads, learning)
+    if refresh < 1:
+        raise InputError(f"refresh = {refresh}: it must be at least 1")
     documents = checked_documents(source, documents)
-    state = counted(*_checked_assignment(state, int(documents[-1])), state)
+    state = count_state(*_checked_assignment(state, int(documents[-1])), state)
     if sampler == "warp":
-        learning = (learn_alpha, learn_beta, learn_every)
-        return _by_words(_whole(source, documents), documents, state, sweeps, key, learning, threads)
+        return _run_by_words(_whole(source, documents), documents, state, sweeps, key, learning, threads)
     changed, tables, whole = 0, None, _whole(source, documents) if sampler == "mh" else None
     for s in range(sweeps):
         stream = derive(key, s)
         if sampler == "gibbs":
             changed = _gibbs_sweep(source, documents, state, derive(stream, SWEEP))
         else:
-            fixed = phi_given(state, others, phi, derive(stream, PHI), threads)
+            fixed = current_phi(state, others, phi, derive(stream, PHI), threads)
             if whole is not None and (tables is None or s % refresh == 0):
                 tables = mh.build_tables(fixed, state.ck.shape[0], threads)
             state, changed = _sweep(whole or source, documents, state, fixed, tables, derive(stream, SWEEP), threads)
-        if (s + 1) % learn_every == 0:
-            state = _learned(documents, state, learn_alpha, learn_beta)
+        if learning.is_due(s):
+            state = _fit_to_signals(documents, state, learning)
     return state, SweepInfo(changed, math.nan)
 
 
@@ -131,15 +118,12 @@ def topic_word(state: AwareState) -> F64:
     return np.ascontiguousarray((state.cwk.T + beta) / (state.ck[:, None] + beta.sum()))
 
 
-def _drawn(
+def _draw_state(
     source: Source, documents: Array, phi: F32, alpha: F64, prior: F64, beta: float | F64, key: int
 ) -> AwareState:
     documents = checked_documents(source, documents)
     nothing = np.full(int(documents[-1]), -1, dtype=np.int32)
-    V, K = phi.shape[0], len(alpha)
-    empty = AwareState(
-        nothing, nothing.copy(), np.zeros((V, K), dtype=np.int32), np.zeros(K, dtype=np.int64), alpha, beta
-    )
+    empty = empty_state(nothing, nothing.copy(), phi.shape[0], alpha, beta)
     state, _ = _sweep(source, documents, empty, phi, None, derive(key, INIT), 1)
     return state._replace(alpha=prior)
 
@@ -148,25 +132,24 @@ def _gibbs_sweep(source: Source, documents: I64, state: AwareState, key: np.uint
     z, word, cwk, ck, alpha, beta = state
     beta = np.array(np.broadcast_to(beta, cwk.shape[:1]))
     return sum(
-        collapsed(r.indptr, r.idx, r.a, r.r0, base, documents, first, last, z, word, cwk, ck, alpha, beta, key)
+        sweep_collapsed(r.indptr, r.idx, r.a, r.r0, base, documents, first, last, z, word, cwk, ck, alpha, beta, key)
         for base, r, first, last in pieces(source, documents, 0, len(documents) - 1)
     )
 
 
-def _by_words(
-    reports: Reports, documents: I64, state: AwareState, sweeps: int, key: int, learning: tuple[LearnAlpha, bool, int],
-    threads: int,
+def _run_by_words(
+    reports: Reports, documents: I64, state: AwareState, sweeps: int, key: int, learning: Learning, threads: int
 ) -> tuple[AwareState, SweepInfo]:  # fmt: skip
     """Sweeps of `warp`, in stretches between which priors are learned."""
-    changed, (learn_alpha, learn_beta, every) = 0, learning
+    changed = 0
     ratio = (float(reports.a[0]) if len(reports.a) else 1.0, reports.r0)
-    for s in range(0, sweeps, every):
-        streams = [derive(key, t) for t in range(s, min(s + every, sweeps))]
+    for numbers in learning.stretches(sweeps):
+        streams = [derive(key, s) for s in numbers]
         beta = np.array(np.broadcast_to(state.beta, state.cwk.shape[:1]))
         z, changed = warp.stretch(reports.idx, ratio, documents, state.z, state.alpha, beta, streams, threads)
-        state = counted(z, np.where(z < 0, np.int32(-1), reports.idx), state)
-        if len(streams) == every:
-            state = _learned(documents, state, learn_alpha, learn_beta)
+        state = count_state(z, np.where(z < 0, np.int32(-1), reports.idx), state)
+        if learning.is_due(numbers[-1]):
+            state = _fit_to_signals(documents, state, learning)
     return state, SweepInfo(changed, math.nan)
 
 
@@ -180,12 +163,12 @@ def _sweep(
     def redraw(r: Reports, base: int, first: int, last: int, cwk: I32) -> int:
         if tables is not None:
             return mh.sweep(r, base, documents, first, last, z, word, phi, tables, alpha, cwk, key)
-        return given_phi(r.indptr, r.idx, r.a, r.r0, base, documents, first, last, z, word, phi, alpha, cwk, key)
+        return sweep_given_phi(r.indptr, r.idx, r.a, r.r0, base, documents, first, last, z, word, phi, alpha, cwk, key)
 
-    return swept(source, documents, state, redraw, threads)
+    return sweep_blocks(source, documents, state, redraw, threads)
 
 
-def swept(
+def sweep_blocks(
     source: Source, documents: I64, state: AwareState, redraw: Callable[[Reports, int, int, int, I32], int],
     threads: int,
 ) -> tuple[AwareState, int]:  # fmt: skip
@@ -223,42 +206,10 @@ def _whole(source: Source, documents: I64) -> Reports:
     return reports
 
 
-def phi_given(state: AwareState, others: I32 | None, how: Phi, key: np.uint64, threads: int) -> F32:
-    """Phi [V, padded K] for a sweep: drawn from its posterior, or the mean of it."""
-    _, _, cwk, ck, _, beta = state
-    if others is not None:
-        cwk = cwk + others
-        ck = cwk.sum(axis=0, dtype=np.int64)
-    if isinstance(beta, float):
-        return draw_phi(cwk, ck, beta, key, threads) if how == "draw" else mean_phi(cwk, ck, beta)
-    phi = np.zeros((cwk.shape[0], padded(cwk.shape[1])), dtype=np.float32)
-    if how == "draw":
-        _draw_rows(cwk, beta, key, phi)
-    else:
-        phi[:, : cwk.shape[1]] = cwk + beta[:, None]
-    phi[:, : cwk.shape[1]] /= phi[:, : cwk.shape[1]].sum(axis=0, dtype=np.float64)
-    return phi
-
-
-def _learned(documents: I64, state: AwareState, alpha: LearnAlpha, beta: bool) -> AwareState:
-    if alpha:
-        signal = state.z >= 0
-        offsets = np.concatenate([[0], np.cumsum(signal)])[documents]  # background tokens left out
-        learned = priors.learn_alpha(offsets, state.z[signal], state.alpha, symmetric=alpha == "symmetric")
-        state = state._replace(alpha=learned)
-    if beta and isinstance(state.beta, float):
-        state = state._replace(beta=priors.learn_beta(state.cwk, state.ck, state.beta))
-    return state
-
-
-def checked_prior(beta: float | Array, V: int) -> float | F64:
-    """The prior of words, one number or [V]; of the latter the sum must be 1 at least, or draws could all be 0."""
-    if np.ndim(beta) == 0:
-        return checked_beta(float(beta))
-    prior = np.array(beta, dtype=np.float64)
-    if prior.shape != (V,) or not (np.all(np.isfinite(prior)) and np.all(prior > 0) and prior.sum() >= 1):
-        raise InputError(f"beta has shape {prior.shape}: give a positive number for each of the {V} words, 1 in sum")
-    return prior
+def _fit_to_signals(documents: I64, state: AwareState, learning: Learning) -> AwareState:
+    """Fit the priors; background tokens are left out."""
+    signal = state.z >= 0
+    return fit_priors(np.concatenate([[0], np.cumsum(signal)])[documents], state.z[signal], state, learning)
 
 
 def checked_documents(source: Source, documents: Array) -> I64:
@@ -280,21 +231,3 @@ def _checked_assignment(state: AwareState, n: int) -> tuple[I32, I32]:
     if np.any((state.z < 0) != (state.word < 0)):
         raise InputError("a token without a topic must be one without a word: the state is damaged")
     return np.array(state.z, dtype=np.int32), np.array(state.word, dtype=np.int32)
-
-
-def counted(z: I32, word: I32, state: AwareState) -> AwareState:
-    """The state with topics z [N] and words, and what they add up to."""
-    V, K = state.cwk.shape
-    cells = word[z >= 0].astype(np.int64) * K + z[z >= 0]
-    cwk = np.bincount(cells, minlength=V * K).reshape(V, K).astype(np.int32)
-    ck = cwk.sum(axis=0, dtype=np.int64)
-    return AwareState(z, word, cwk, ck, checked_alpha(state.alpha, K), checked_prior(state.beta, V))
-
-
-@kernel
-def _draw_rows(cwk: I32, beta: F64, key: np.uint64, phi: F32) -> None:
-    """Gamma(C_wk + beta_w) variates."""
-    K = cwk.shape[1]
-    for w in range(cwk.shape[0]):
-        for k in range(K):
-            phi[w, k] = gamma(cwk[w, k] + beta[w], bits(key, np.uint64(w * K + k)))

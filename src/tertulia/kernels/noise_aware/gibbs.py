@@ -12,11 +12,12 @@ import numpy as np
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, uniform, uniform32
-from tertulia.kernels.core.simd import LANES, draw
+from tertulia.kernels.core.simd import draw
+from tertulia.kernels.core.vectors import LANES
 
 
 @kernel
-def collapsed(
+def sweep_collapsed(
     indptr: I64, idx: I32, a: F32, r0: float, base: int, documents: I64, first: int, last: int, z: I32, word: I32,
     cwk: I32, ck: I64, alpha: F64, beta: F64, key: np.uint64,
 ) -> int:  # fmt: skip
@@ -50,7 +51,7 @@ def collapsed(
                 masses[j - from_] = a[j] * mass
                 total += masses[j - from_]
             rest += total * uniform(key, np.uint64(i))
-            z[i], word[i] = _told(idx[from_:to], masses, weight, cwk, beta, rest)
+            z[i], word[i] = _choose(idx[from_:to], masses, weight, cwk, beta, rest)
             _move(z[i], word[i], 1, cdk, cwk, ck)
             changed += z[i] != old or word[i] != old_word
         cdk[:] = 0
@@ -66,7 +67,7 @@ def _move(k: int, w: int, by: int, cdk: I64, cwk: I32, ck: I64) -> None:
 
 
 @kernel
-def _told(words: I32, masses: F64, weight: F64, cwk: I32, beta: F64, rest: float) -> tuple[int, int]:
+def _choose(words: I32, masses: F64, weight: F64, cwk: I32, beta: F64, rest: float) -> tuple[int, int]:
     """The topic and the word at `rest` of the masses; negative: in the background."""
     if rest < 0.0 or words.shape[0] == 0:
         return -1, -1
@@ -87,7 +88,7 @@ def _told(words: I32, masses: F64, weight: F64, cwk: I32, beta: F64, rest: float
 
 
 @kernel
-def given_phi(
+def sweep_given_phi(
     indptr: I64, idx: I32, a: F32, r0: float, base: int, documents: I64, first: int, last: int, z: I32, word: I32,
     phi: F32, alpha: F64, cwk: I32, key: np.uint64,
 ) -> int:  # fmt: skip

@@ -1,4 +1,4 @@
-"""Noise-aware Metropolis-Hastings for reports of one word each, as of k-ary randomised response: O(1) a token.
+"""Noise-aware Metropolis-Hastings for reports of one word each, as of k-ary randomised response: O(1) per token.
 
 Given phi, a token that reported word w has topic k with probability ∝ (C_dk + alpha_k) (a phi[w, k] + r0). A proposal
 from the document (another token's topic, or alpha) leaves the ratio of the second factor to accept; one from the word
@@ -20,8 +20,8 @@ from tertulia.kernels.core.rng import uniform
 if TYPE_CHECKING:
     from tertulia.kernels.reports import Reports
 
-_WORDS = 512  # words a block
-_DRAWS = 8  # random numbers a token
+_WORDS = 512  # words in a block
+_DRAWS = 8  # random numbers per token
 
 
 class Tables(NamedTuple):
@@ -79,8 +79,7 @@ def sweep_block(
     pool = np.empty(np.diff(documents[first : last + 1]).max() if last > first else 0, dtype=np.int32)
     chance = np.empty(pool.shape[0])  # a phi[w, k] + r0 of each token: a row of phi is far away, read it once
     for d in range(first, last):
-        start, stop = documents[d], documents[d + 1]
-        n = stop - start
+        start, stop, n = documents[d], documents[d + 1], documents[d + 1] - documents[d]
         fill_in(z, start, stop, pool, sum_alpha, alpha_keep, alpha_other, cdk, key)
         for i in range(start, stop):
             w, k, at = reported[i - base], pool[i - start], np.uint64(i * _DRAWS)

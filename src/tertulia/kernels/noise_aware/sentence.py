@@ -12,33 +12,32 @@ tokens are taken for. The front door is that of `noise_aware`, with the sentence
 from __future__ import annotations
 
 import math
-from typing import get_args
 
 import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.errors import InputError
-from tertulia.kernels.core.checks import checked_alpha, checked_assignment, checked_size, checked_topics
+from tertulia.kernels.core.checks import (
+    check_size,
+    checked_alpha,
+    checked_assignment,
+    checked_sentences,
+    checked_topics,
+)
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
-from tertulia.kernels.lda import LearnAlpha, Phi, SweepInfo, priors
-from tertulia.kernels.lda.sentences import sentence_offsets
-from tertulia.kernels.noise_aware import (
-    FLAT,
-    INIT,
-    PHI,
-    SWEEP,
-    AwareState,
-    Source,
-    checked_documents,
-    checked_prior,
-    counted,
-    phi_given,
-    spread,
-    swept,
-    topic_word,
-)  # fmt: skip
+from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
+from tertulia.kernels.noise_aware import FLAT, INIT, PHI, SWEEP, Source, checked_documents, sweep_blocks, topic_word
 from tertulia.kernels.noise_aware.gibbs import add_evidence, which
+from tertulia.kernels.noise_aware.state import (
+    AwareState,
+    checked_prior,
+    count_state,
+    current_phi,
+    empty_state,
+    fit_priors,
+    spread,
+)
 from tertulia.kernels.reports import Reports
 
 __all__ = ["init", "init_from_topics", "run", "topic_word"]
@@ -49,9 +48,9 @@ def init(
     source: Source, sentences: Array, documents: Array, V: int, K: int, alpha: float | Array, beta: float, key: int
 ) -> AwareState:
     """A state with every topic uniform and every word as likely as its report makes it; z [S] is that of sentences."""
-    checked_size(V, K)
-    uniform_topics = np.full((K, V), 1 / V)
-    return _drawn(source, sentences, documents, uniform_topics, np.full(K, FLAT), checked_alpha(alpha, K), beta, key)
+    check_size(V, K)
+    topics, flat = np.full((K, V), 1 / V), np.full(K, FLAT)
+    return _draw_state(source, sentences, documents, topics, flat, checked_alpha(alpha, K), beta, key)
 
 
 def init_from_topics(
@@ -60,7 +59,7 @@ def init_from_topics(
     """A state drawn from given topics [K, V], sentence after sentence (after algorithm 2, lines 9-10)."""
     topic_word = checked_topics(topic_word)
     alpha = checked_alpha(alpha, len(topic_word))
-    return _drawn(source, sentences, documents, topic_word, alpha, alpha, beta, key)
+    return _draw_state(source, sentences, documents, topic_word, alpha, alpha, beta, key)
 
 
 def run(
@@ -71,49 +70,43 @@ def run(
     sweeps: int,
     key: int,
     phi: Phi = "draw",
-    learn_alpha: LearnAlpha = False,
-    learn_every: int = 10,
+    learning: Learning = NEVER,
     threads: int = 1,
 ) -> tuple[AwareState, SweepInfo]:
     """Sweep over all sentences `sweeps` times and return the new state; exact with `phi="draw"`."""
-    if phi not in get_args(Phi) or sweeps < 0 or min(threads, learn_every) < 1:
-        raise InputError(
-            f"{phi=}, {sweeps=}, {threads=}, {learn_every=}: choose phi draw or mean, numbers not negative"
-        )
+    check_options("dense", ("dense",), phi, sweeps, threads, learning)
     documents = checked_documents(source, documents)
-    tokens, of_documents = sentence_offsets(sentences, documents, int(documents[-1]))
+    tokens, of_documents = checked_sentences(sentences, documents, int(documents[-1]))
     z = checked_assignment(state.z, len(tokens) - 1, state.cwk.shape[1])
-    state = _counted(z, np.array(state.word, dtype=np.int32), tokens, state)
+    state = _count_state(z, np.array(state.word, dtype=np.int32), tokens, state)
     changed = 0
     for s in range(sweeps):
         stream = derive(key, s)
-        fixed = phi_given(state, None, phi, derive(stream, PHI), threads)
+        fixed = current_phi(state, None, phi, derive(stream, PHI), threads)
         state, changed = _sweep(source, documents, tokens, of_documents, state, fixed, derive(stream, SWEEP), threads)
-        if (s + 1) % learn_every == 0 and learn_alpha:
-            symmetric = learn_alpha == "symmetric"
-            state = state._replace(alpha=priors.learn_alpha(of_documents, state.z, state.alpha, symmetric=symmetric))
+        if learning.is_due(s):
+            state = fit_priors(of_documents, state.z, state, learning)
     return state, SweepInfo(changed, math.nan)
 
 
-def _drawn(
+def _draw_state(
     source: Source, sentences: Array, documents: Array, topics: Array, alpha: F64, prior: F64, beta: float, key: int
 ) -> AwareState:
     documents = checked_documents(source, documents)
-    tokens, of_documents = sentence_offsets(sentences, documents, int(documents[-1]))
-    K, V = topics.shape
+    tokens, of_documents = checked_sentences(sentences, documents, int(documents[-1]))
+    V = topics.shape[1]
     word = np.full(int(documents[-1]), -1, dtype=np.int32)
     z = np.full(len(tokens) - 1, -1, dtype=np.int32)
-    cwk, ck = np.zeros((V, K), dtype=np.int32), np.zeros(K, dtype=np.int64)
-    empty = AwareState(z, word, cwk, ck, alpha, checked_prior(beta, V))
+    empty = empty_state(z, word, V, alpha, checked_prior(beta, V))
     state, _ = _sweep(source, documents, tokens, of_documents, empty, spread(topics), derive(key, INIT), 1)
     return state._replace(alpha=prior)
 
 
-def _counted(z: I32, word: I32, tokens: I64, state: AwareState) -> AwareState:
+def _count_state(z: I32, word: I32, tokens: I64, state: AwareState) -> AwareState:
     of_tokens = z.repeat(np.diff(tokens))
     if word.shape != of_tokens.shape:
         raise InputError(f"{len(word)} words for {len(of_tokens)} tokens: is it another corpus's state?")
-    return counted(np.where(word >= 0, of_tokens, -1), word, state)._replace(z=z)
+    return count_state(np.where(word >= 0, of_tokens, -1), word, state)._replace(z=z)
 
 
 def _sweep(
@@ -123,16 +116,16 @@ def _sweep(
     z, word, alpha = state.z, state.word, state.alpha
 
     def redraw(r: Reports, base: int, first: int, last: int, cwk: I32) -> int:
-        changed: int = given_phi(
+        changed: int = sweep_given_phi(
             r.indptr, r.idx, r.a, r.r0, base, tokens, of_documents, first, last, z, word, phi, alpha, cwk, key
         )
         return changed
 
-    return swept(source, documents, state, redraw, threads)
+    return sweep_blocks(source, documents, state, redraw, threads)
 
 
 @kernel
-def given_phi(
+def sweep_given_phi(
     indptr: I64, idx: I32, a: F32, r0: float, base: int, tokens: I64, documents: I64, first: int, last: int, z: I32,
     word: I32, phi: F32, alpha: F64, cwk: I32, key: np.uint64,
 ) -> int:  # fmt: skip

@@ -24,7 +24,7 @@ from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.ladder import climb, ladder
 from tertulia.kernels.core.rng import derive, uniform, uniform32
 from tertulia.kernels.lda import warp
-from tertulia.kernels.lda.by_word import U32, Columns, checked_topics, columns
+from tertulia.kernels.lda.by_word import U32, Columns, check_topic_count, columns
 from tertulia.kernels.noise_aware.mh import fill_in
 
 U8 = NDArray[np.uint8]
@@ -41,7 +41,7 @@ def stretch(
 
     Reports name words `reported` [N], with likelihood a phi + r0 and `ratio` = (a, r0); beta [V] is the prior of words.
     """
-    checked_topics(len(alpha) + 1)
+    check_topic_count(len(alpha) + 1)
     by_word = columns(reported, len(beta), threads)
     packed, signal = begin(by_word, documents, z, alpha, streams[0])
     ck, changed = np.bincount(z[z >= 0], minlength=len(alpha)), 0

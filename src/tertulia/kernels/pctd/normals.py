@@ -2,6 +2,10 @@
 
 The density is covered by 255 rectangles of equal area and a base with the tail. A word chooses one and a point across;
 98.8 of 100 lie where the rectangle is all below the density, and are done.
+
+Why our own: 2.4 million numbers take 0.05 CPU seconds, ChaCha20's 0.03 included; by `scipy.special.ndtri` 0.11, and by
+Box and Muller's formula in NumPy 0.08. A noisy E-step of PC-TD (30,000 units, 18,000 words, 50 topics) takes 0.09
+instead of 0.15.
 """
 
 from __future__ import annotations

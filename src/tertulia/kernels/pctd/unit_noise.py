@@ -8,9 +8,9 @@ hence of r: its part in Omega^T r is normal with covariance (I - Q Q^T) for word
     r = softmax(log theta + N L + h R),    Omega^T r = Q h^T r + sigma (I - Q Q^T) Z F^T,    F F^T = r^T r,
 
 with Z [W, K] standard normal, has the very law of the dense draw, by S K + W K numbers instead of S W. It holds where
-Omega serves one E-step and its statistic, and nothing is told of single units.
+Omega serves one E-step and its statistic, and nothing is released about single units.
 
-Where only the words that a unit holds get noise, Omega is sparse, and `held` draws it as it is.
+Where only the words that a unit holds get noise, Omega is sparse, and `on_held_words` draws it as it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scipy.sparse import csr_array
 from tertulia._arrays import F64
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import frozen
-from tertulia.kernels.pctd.units import Units, log_shares, share_block, statistics
+from tertulia.kernels.pctd.em import SemanticUnits, log_shares, share_block, statistics
 
 _CELLS = 1 << 24  # entries of Omega that the dense draw holds at a time, about
 _ROWS = 2048  # units or words at a time: their rows stay in the cache
@@ -38,7 +38,7 @@ class Noisy(NamedTuple):
     statistic: F64  # [W, K] sum over units of noisy counts times responsibilities
 
 
-def covered(found: Units, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> Noisy:
+def on_all_words(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> Noisy:
     """Responsibilities and statistic of counts under noise; `normal(n)` gives the next n standard normal numbers."""
     S, (W, K) = len(found.bounds), log_phi.shape
     L, log_theta = frozen(log_phi, np.float64), log_shares(found, theta, K)
@@ -63,8 +63,8 @@ def covered(found: Units, log_phi: F64, theta: F64, sigma: float, normal: Callab
     return Noisy(r, M)
 
 
-def held(found: Units, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> Noisy:
-    """As `covered`, but with noise only on the counts of words that a unit holds, one number for each of these."""
+def on_held_words(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> Noisy:
+    """As `on_all_words`, but with noise only on the counts of words that a unit holds, one number for each of these."""
     (D, S), (W, K) = found.shape, log_phi.shape
     L, log_theta = frozen(log_phi, np.float64), log_shares(found, theta, K)
     starts, lengths = found.bounds[:, 0], np.diff(found.bounds, axis=1)[:, 0]
@@ -97,8 +97,8 @@ def orthonormal(L: F64) -> tuple[F64, F64]:
     return Q, R
 
 
-def dense(found: Units, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> Noisy:
-    """The same by definition, one number for each word of each unit: slow, to check `covered` against."""
+def dense(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> Noisy:
+    """The same by definition, one number for each word of each unit: slow, to check `on_all_words` against."""
     S, (W, K) = len(found.bounds), log_phi.shape
     L, log_theta = frozen(log_phi, np.float64), log_shares(found, theta, K)
     r, M = np.empty((S, K)), np.zeros((W, K))

@@ -1,15 +1,15 @@
 """Private reports of tokens, regenerated from a secret key: the same for ever, never stored densely, never drawn anew.
 
-A report says something about a token's word w through one of three channels (PRIVACY, "Formulas for engineers"):
+A report says something about a token's word w through one of three channels:
 `laplace` adds Laplace(1/epsilon) noise to the V entries of the word's one-hot vector and keeps those above tau (FTM,
 section 3.1.1); `krr` names the word with probability e^epsilon / (e^epsilon + V - 1), else another one; `subset` names
 m words. To a sampler each is a sparse likelihood ratio, P(report | z) ∝ r0 + sum_j a_j phi[z, idx_j].
 
-Draws are pure functions of (key, corpus, channel, token). Never V of them a token: above tau there are Binomial(V - 1,
+Draws are pure functions of (key, corpus, channel, token), and never V per token: above tau there are Binomial(V - 1,
 e^(-tau epsilon) / 2) entries of other words, at uniform places, with values tau + an exponential of mean 1/epsilon.
 Decisions compare 64 random bits with integers; exponentials are rounded to a grid, the same for the token's own entry
 as for all others, so that no low bit of a float tells them apart (Mironov 2012). A report lists its words in ascending
-order, so that the order tells nothing.
+order, so that the order says nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tertulia._arrays import F32, I32, I64, U64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import frozen, kernel
-from tertulia.kernels.core.simd import LANES, intrinsic
+from tertulia.kernels.core.vectors import LANES, intrinsic
 from tertulia.kernels.reports.chacha import U32, keyed, many_tokens, one_token
 from tertulia.kernels.reports.channel import Channel, Noise, constants
 
@@ -69,7 +69,7 @@ def reports(
     part = frozen(words[first:last], np.int32)
     if len(part) and not 0 <= part.min() <= part.max() < channel.V:
         raise InputError(f"words run from {part.min()} to {part.max()}, outside the channel's 0..{channel.V - 1}")
-    state, noise = keyed(_derived(key, corpus_id, channel)), constants(channel)
+    state, noise = keyed(_derive_key(key, corpus_id, channel)), constants(channel)
     if channel.kind != "laplace" and channel.m == 1:
         return _of_one_word(part, channel, noise, state, first, threads)
     return _of_many_words(part, channel, noise, state, first, threads)
@@ -101,7 +101,7 @@ def _of_many_words(words: I32, channel: Channel, noise: Noise, state: U32, first
     return Reports(indptr, idx, a, value, channel.background())
 
 
-def _derived(key: bytes, corpus_id: bytes | str, channel: Channel) -> bytes:
+def _derive_key(key: bytes, corpus_id: bytes | str, channel: Channel) -> bytes:
     """The ChaCha20 key of one channel on one corpus."""
     prf = hashlib.blake2b(key=key, person=b"tertulia-report", digest_size=_KEY_BYTES)
     name = "|".join(map(str, (channel.kind, float(channel.epsilon), int(channel.V), float(channel.tau))))
@@ -158,7 +158,7 @@ def _report_many(
     """Fill in the reports of tokens start..stop-1 of a block."""
     out = np.empty(16 * LANES, dtype=np.uint32)
     stream, cells = out.view(np.uint64), np.zeros(V, dtype=np.int64)
-    chosen = np.zeros((V + 63) // 64, dtype=np.uint64)  # one bit a word
+    chosen = np.zeros((V + 63) // 64, dtype=np.uint64)  # one bit per word
     for t in range(start, stop):
         w, at, drawn = words[t], indptr[t], 0
         _mark_others(state, out, stream, first + t, w, others[t], V, chosen)

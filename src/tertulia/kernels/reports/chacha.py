@@ -23,7 +23,7 @@ from numba.core import cgutils
 from numpy.typing import NDArray
 
 from tertulia.kernels.core.jit import kernel
-from tertulia.kernels.core.simd import LANES, intrinsic
+from tertulia.kernels.core.vectors import LANES, intrinsic
 
 U32 = NDArray[np.uint32]
 ROWS = 16  # words of a block

@@ -25,11 +25,11 @@ from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.kernels import lda, noise_aware
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.lda import together
+from tertulia.kernels.lda import dense
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.settings import Training
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
 from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.methods.ftm.local import planned_reports, reported
 from tertulia.methods.ftm.merging import cluster
@@ -114,7 +114,7 @@ def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I
         z = before.z
     for s in range(ask.training.sweeps):
         key = int(derive(party.seed ^ 1, s))
-        z, own = together.run(corpus.words, corpus.documents, z, others, alpha, beta, 1, key, threads)
+        z, own = dense.run_beside(corpus.words, corpus.documents, z, others, alpha, beta, 1, key, threads)
         yield _Sweep(z, corpus.words, own, Clear(COUNTS))
 
 
@@ -138,6 +138,9 @@ def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others:
 
 def _alpha(ask: Shared) -> F64:
     return np.full(len(ask.counts), ask.training.alpha / len(ask.counts))
+
+
+STEPS = (propose_words, train_local, count_together, score)
 
 
 def train(fed: Federation, config: ConsensusSettings, state: State | None = None) -> Trained:

@@ -27,7 +27,7 @@ from tertulia.kernels.ftm_paper import sentence
 from tertulia.kernels.noise_aware import sentence as aware_sentence
 from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
-from tertulia.kernels.reports.condensed import condensed
+from tertulia.kernels.reports.condense import condense
 from tertulia.methods.common.settings import LDASettings, PrivateSettings, Training, own_choices
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 from tertulia.privacy.mechanisms.token_reports import TokenReports, ftm_claim
@@ -46,7 +46,7 @@ class Reported(NamedTuple):
 
     def told(self, n_tokens: int) -> noise_aware.Source:
         """The reports as noise-aware samplers want them."""
-        return condensed(self.source, self.channel, n_tokens)
+        return condense(self.source, self.channel, n_tokens)
 
 
 def in_clear(config: LDASettings, sweeps: int) -> Training:

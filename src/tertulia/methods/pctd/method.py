@@ -21,11 +21,11 @@ from tertulia._arrays import F64, Array, digest_of
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
-from tertulia.kernels.pctd import unit_noise, units
+from tertulia.kernels.pctd import em, unit_noise
 from tertulia.kernels.pctd.normals import normals
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
 from tertulia.methods.pctd.consistency import consistent, known_relations
 from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, Units
 from tertulia.models import Topics
@@ -87,27 +87,27 @@ def expect(party: Party, state: Shares | None, ask: Task) -> tuple[Shares, Stati
     corpus = party.documents(Vocabulary(ask.words))
     K, V = ask.topic_word.shape
     bounds = corpus.units(ask.units.unit, ask.units.unit_words)
-    found = units.units(corpus.words, corpus.documents, bounds, V)
+    found = em.semantic_units(corpus.words, corpus.documents, bounds, V)
     theta = np.full((corpus.n_documents, K), 1.0 / K) if state is None else state.theta
     log_phi = np.log(ask.topic_word.T)
     if ask.noise is None:
-        r, _ = units.responsibilities(found, log_phi, theta, party.setting("threads", 1))  # (3)
-        expected = Expected(r, units.statistics(found, r, V), Clear(STATISTICS))
+        r, _ = em.responsibilities(found, log_phi, theta, party.setting("threads", 1))  # (3)
+        expected = Expected(r, em.statistics(found, r, V), Clear(STATISTICS))
     else:
         expected = _under_noise(party, corpus, found, log_phi, theta, ask.noise)
-    theta = units.shares(found, expected.r)  # (7)
+    theta = em.shares(found, expected.r)  # (7)
     return Shares(theta), Statistics(party.release(np.ascontiguousarray(expected.statistic.T), expected.way_out))
 
 
 def _under_noise(
-    party: Party, corpus: Corpus, found: units.Units, log_phi: F64, theta: Array, noise: UnitNoise
+    party: Party, corpus: Corpus, found: em.SemanticUnits, log_phi: F64, theta: Array, noise: UnitNoise
 ) -> Expected:
     """(4), (5) and (10), with noise of the party's key that belongs to this very question."""
     question = digest_of(log_phi, theta, found.bounds)  # the same numbers may never serve two questions
     charge = _charge(noise, party.setting("epsilon", None), question)
     randomness = party.randomise(corpus, charge)
     normal = partial(normals, NoiseStream(randomness.key).words)
-    draw = unit_noise.held if noise.paper.noise_on == "held" else unit_noise.covered
+    draw = unit_noise.on_held_words if noise.paper.noise_on == "held" else unit_noise.on_all_words
     r, statistic = draw(found, log_phi, theta, charge.sigma, normal)
     return Expected(r, statistic, Derived(STATISTICS, parents=(randomness.release_id,)))
 
@@ -138,6 +138,9 @@ def keep_shares(party: Party, state: Shares | None, ask: Nothing) -> tuple[Share
     if state is not None:
         party.keep("shares", theta=state.theta)
     return state, Nothing()
+
+
+STEPS = (propose_words, expect, keep_shares, score)
 
 
 def train(fed: Federation, config: PCTDSettings, state: State | None = None) -> Trained:

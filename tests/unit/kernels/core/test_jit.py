@@ -12,8 +12,15 @@ import pytest
 import tertulia.kernels
 from tertulia.kernels.core import jit
 
-TOPICS = "import numpy as np; from tertulia.kernels import lda; print(lda._uniform_topics(20, 1000, np.uint64(1)))"
-WARM = "from tertulia.kernels import warm; print(warm.compile_all())"
+TOPICS = "import numpy as np; from tertulia.kernels.lda import init; print(init.uniform_topics(20, 1000, np.uint64(1)))"
+WARM = """
+import numpy as np
+from tertulia.kernels import lda
+from tertulia.kernels.lda import fold_in
+words, documents = np.array([0, 1, 1, 2]), np.array([0, 3, 4])
+topics = lda.topic_word(lda.train(words, documents, 3, 4, 0.1, 0.01, 1, 4))
+fold_in.theta(words, documents, topics, 0.1)
+"""
 
 
 def interpreter(code, root, **environment):

@@ -9,6 +9,7 @@ from tertulia.errors import InputError
 from tertulia.kernels import ftm_paper, lda
 from tertulia.kernels.ftm_paper import log_phi as private_phi
 from tertulia.kernels.ftm_paper import sentence
+from tertulia.kernels.lda.options import Learning
 from tertulia.kernels.reports import Channel, Reports, reports
 
 V, K = 40, 5
@@ -64,7 +65,7 @@ def test_same_bits_at_any_number_of_threads_and_from_any_source(corpus, noisy, s
     def on_demand(first, last):
         return reports(corpus[0], NOISE, KEY, "corpus", first, last)
 
-    settings = {"sampler": sampler, "proposals": proposals, "learn_alpha": True, "learn_beta": True, "learn_every": 2}
+    settings = {"sampler": sampler, "proposals": proposals, "learning": Learning(True, True, every=2)}
     one, two, demanded = (
         sentence.run(*corpus, sentence_state, 3, 3, reports=source, threads=threads, **settings)[0]
         for source, threads in ((noisy, 1), (noisy, 2), (on_demand, 2))

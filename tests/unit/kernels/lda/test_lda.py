@@ -11,6 +11,7 @@ from helpers.planted import counts_of
 from tertulia.errors import InputError
 from tertulia.kernels import lda
 from tertulia.kernels.lda import dense, gibbs, samplers
+from tertulia.kernels.lda.options import Learning
 
 V, K = 40, 5
 SAMPLERS = [
@@ -51,7 +52,7 @@ def test_counts_are_those_of_the_topics(corpus, state, sampler, phi):
 
 @pytest.mark.parametrize(("sampler", "phi"), SAMPLERS)
 def test_same_bits_for_the_same_key_at_any_number_of_threads(corpus, state, sampler, phi):
-    settings = {"sampler": sampler, "phi": phi, "learn_alpha": True, "learn_beta": True, "learn_every": 2}
+    settings = {"sampler": sampler, "phi": phi, "learning": Learning(True, True, every=2)}
     one, two, four = (lda.run(*corpus, state, 5, 3, threads=t, **settings)[0] for t in (1, 2, 4))
     assert equal(one, two)
     assert equal(one, four)
@@ -61,7 +62,7 @@ def test_same_bits_for_the_same_key_at_any_number_of_threads(corpus, state, samp
 @pytest.mark.parametrize(("sampler", "phi"), SAMPLERS)
 def test_the_given_state_and_corpus_are_not_touched(corpus, state, sampler, phi):
     before = [np.copy(x) for x in (*corpus, *state)]
-    lda.run(*corpus, state, 2, 5, sampler, phi=phi, learn_alpha=True, learn_every=1)
+    lda.run(*corpus, state, 2, 5, sampler, phi=phi, learning=Learning(True, every=1))
     assert equal(before, (*corpus, *state))
 
 
@@ -107,7 +108,7 @@ def test_edges(sampler, phi):
     none = np.array([], dtype=np.int32)
     for words, documents in ((none, [0]), (none, [0, 0, 0]), (np.array([0]), [0, 0, 1])):
         state = lda.init(words, documents, V=1, K=1, alpha=0.1, beta=0.01, key=1)
-        settings = {"phi": phi, "learn_alpha": True, "learn_every": 1, "threads": 3}
+        settings = {"phi": phi, "learning": Learning(True, every=1), "threads": 3}
         after, info = lda.run(words, documents, state, 2, 1, sampler, **settings)
         assert info.changed == 0
         assert equal(after, state._replace(alpha=after.alpha))
@@ -119,16 +120,16 @@ def test_edges(sampler, phi):
 def test_topics_and_priors_are_all_that_a_state_holds(corpus, state, sampler):
     """Counts follow from the topics: a state without them goes on to the same end."""
     emptied = state._replace(cwk=np.zeros_like(state.cwk), ck=np.zeros_like(state.ck))
-    runs = [lda.run(*corpus, start, 5, 3, sampler, learn_alpha=True, learn_every=2)[0] for start in (state, emptied)]
+    runs = [lda.run(*corpus, start, 5, 3, sampler, Learning(alpha=True, every=2))[0] for start in (state, emptied)]
     assert equal(*runs)
     assert not np.array_equal(runs[0].z, state.z)
 
 
 @pytest.mark.parametrize("sampler", ["gibbs", "dense", "sparse", "warp"])
 def test_counts_of_large_models_are_sparse(corpus, state, sampler, monkeypatch):
-    plain, _ = lda.run(*corpus, state, 4, 3, sampler, phi="mean", learn_beta=True, learn_every=2)
+    plain, _ = lda.run(*corpus, state, 4, 3, sampler, phi="mean", learning=Learning(beta=True, every=2))
     monkeypatch.setattr(samplers, "DENSE_CELLS", V * K - 1)
-    compact, _ = lda.run(*corpus, state, 4, 3, sampler, phi="mean", learn_beta=True, learn_every=2, threads=2)
+    compact, _ = lda.run(*corpus, state, 4, 3, sampler, phi="mean", learning=Learning(beta=True, every=2), threads=2)
     assert issparse(compact.cwk)
     assert np.array_equal(compact.cwk.toarray(), plain.cwk)
     assert np.array_equal(lda.topic_word(compact), lda.topic_word(plain))
@@ -169,7 +170,7 @@ def test_bad_runs_are_named(corpus, state):
         ({"phi": "mode"}, "phi = 'mode'"),
         ({"sweeps": -1}, "sweeps = -1"),
         ({"threads": 0}, "threads = 0"),
-        ({"learn_every": 0}, "learn_every = 0"),
+        ({"learning": Learning(every=0)}, "every 0 sweeps"),
         ({"state": state._replace(z=state.z[1:])}, "another corpus"),
         ({"state": state._replace(z=state.z + K)}, "more topics"),
     ):

@@ -12,6 +12,7 @@ from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.simd import add, dot, padded_with_zeros, total
 from tertulia.kernels.lda.online_em import dense_step, epoch, sparse_counts
 from tertulia.kernels.lda.online_em.batch import batches
+from tertulia.kernels.lda.options import Learning
 
 V, K = 120, 6
 
@@ -39,7 +40,7 @@ def equal(a, b):
 @pytest.mark.parametrize("how", ["warm", "random", "topics"])
 def test_same_bits_at_any_number_of_threads(corpus, sampler, how):
     how = np.random.default_rng(1).dirichlet(np.ones(V), size=K) if how == "topics" else how
-    settings = {"sampler": sampler, "start": how, "learn_alpha": True, "learn_beta": True, "learn_every": 2}
+    settings = {"sampler": sampler, "start": how, "learning": Learning(True, True, every=2)}
     one, two, four = (train(corpus, threads=t, **settings) for t in (1, 2, 4))
     assert equal(one, two)
     assert equal(one, four)

@@ -8,6 +8,7 @@ from scipy.special import digamma
 
 from tertulia.kernels import lda
 from tertulia.kernels.lda import priors
+from tertulia.kernels.lda.options import Learning
 
 
 def corpus_of_topics(alpha, lengths, seed):
@@ -63,7 +64,7 @@ def test_a_run_learns_alpha_and_beta():
     documents, z = corpus_of_topics(np.array([0.1, 0.1, 0.1, 1.0]), np.full(800, 60), 5)
     words = (phi.cumsum(axis=1)[z] < generator.random(len(z))[:, None]).sum(axis=1).clip(max=149)
     state = lda.init_from_topics(words, documents, phi, alpha=2.0, beta=1.0, key=1)  # in the right mode: see recovery
-    state, _ = lda.run(words, documents, state, 100, 2, learn_alpha=True, learn_beta=True)
+    state, _ = lda.run(words, documents, state, 100, 2, learning=Learning(True, True))
     assert state.alpha.sum() == pytest.approx(1.3, rel=0.25)
     assert state.alpha.max() / state.alpha.sum() > 0.6
     assert state.beta == pytest.approx(0.1, rel=0.25)

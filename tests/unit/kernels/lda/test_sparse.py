@@ -12,9 +12,9 @@ from tertulia.errors import InputError
 from tertulia.kernels.core.jit import frozen
 from tertulia.kernels.core.ladder import climb, ladder
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.core.simd import padded
+from tertulia.kernels.core.vectors import padded
 from tertulia.kernels.lda import sparse
-from tertulia.kernels.lda.by_word import checked_topics, columns
+from tertulia.kernels.lda.by_word import check_topic_count, columns
 from tertulia.kernels.lda.sparse_phi import SHORT, count, mean_rows, phi_rows
 
 V, K, BETA = 60, 40, 0.1
@@ -133,6 +133,6 @@ def test_ten_thousand_topics_and_a_million_words_need_no_matrix():
 
 
 def test_more_topics_than_two_bytes_can_name_are_refused():
-    assert checked_topics(65_536) == 65_536
+    check_topic_count(65_536)
     with pytest.raises(InputError, match="65537"):
-        checked_topics(65_537)
+        check_topic_count(65_537)

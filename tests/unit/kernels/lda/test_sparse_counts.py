@@ -5,7 +5,8 @@ import pytest
 
 from tertulia.kernels.core.jit import frozen
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.core.simd import inverted, padded, padded_with_zeros
+from tertulia.kernels.core.simd import inverse_counts, padded_with_zeros
+from tertulia.kernels.core.vectors import padded
 from tertulia.kernels.lda.online_em import sparse_counts as masses
 from tertulia.kernels.lda.online_em import sparse_step
 from tertulia.kernels.lda.online_em.batch import batch_at, collect, course, room
@@ -70,7 +71,7 @@ def test_a_batch_holds_its_documents_by_document_and_by_word():
 
 def test_the_topics_of_a_document_are_those_of_most_value(sown):
     mass, sums = sown
-    inverse = inverted(sums, 1.0, K)
+    inverse = inverse_counts(sums, 1.0, K)
     words, counts = np.array([3, 25, 59], dtype=np.int32), np.array([1, 2, 5], dtype=np.float32)
     mine, value = np.empty(FEW, dtype=np.int32), np.empty(FEW, dtype=np.float32)
     n = masses.choose(words, counts, 0, 3, mass, inverse, masses.scratch(padded(K)), mine, value)
@@ -87,7 +88,7 @@ def test_a_document_may_have_fewer_topics(sown):
     mass, sums = sown
     mine, value = np.empty(FEW, dtype=np.int32), np.empty(FEW, dtype=np.float32)
     work, one = masses.scratch(padded(K)), np.ones(1, dtype=np.float32)
-    inverse = inverted(sums, 1.0, K)
+    inverse = inverse_counts(sums, 1.0, K)
     n = masses.choose(np.array([2], dtype=np.int32), one, 0, 1, mass, inverse, work, mine, value)
     assert (n, set(mine[:8]), set(mine[8:])) == (8, set(mass.listed[2]), {-1})
     rows = np.full((1, FEW), np.nan, dtype=np.float32)
@@ -103,7 +104,7 @@ def test_a_step_keeps_all_sums_and_lists_the_strongest(sown):
     for seed in range(20):
         before = full(mass)
         _, _, batch = some_batch(seed=seed)
-        inverse = inverted(total, 0.1 * V, K)
+        inverse = inverse_counts(total, 0.1 * V, K)
         chosen, shares = work = sparse_step.room(30, len(batch.words))
         sparse_step.expect(batch, 0, 30, mass, np.float32(0.1), inverse, prior, work)
         assert np.allclose(shares.sum(axis=1), batch.counts, rtol=1e-4)  # every token goes somewhere

@@ -7,6 +7,7 @@ import pytest
 
 from tertulia.errors import InputError
 from tertulia.kernels import lda, noise_aware
+from tertulia.kernels.lda.options import Learning
 from tertulia.kernels.reports import Channel, Reports, reports
 
 V, K, D, LENGTH = 50, 3, 200, 60
@@ -48,7 +49,7 @@ def test_blocks_and_threads_change_no_bit(name, sampler):
 def test_counts_are_those_of_told_words(name, sampler, beta):
     r = source(name)(0, len(WORDS))
     state = noise_aware.init(r, DOCUMENTS, V, K, 0.1, beta, 1)
-    state, _ = noise_aware.run(r, DOCUMENTS, state, 4, 2, sampler, learn_alpha=True, learn_beta=True, learn_every=2)
+    state, _ = noise_aware.run(r, DOCUMENTS, state, 4, 2, sampler, Learning(True, True, every=2))
     signal = state.z >= 0
     assert np.array_equal(signal, state.word >= 0)
     assert 0 < signal.sum() < len(WORDS)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tertulia.errors import InputError
+from tertulia.kernels.lda.options import Learning
 from tertulia.kernels.noise_aware import sentence
 from tertulia.kernels.reports import Channel, reports
 
@@ -25,8 +26,8 @@ def source(name):
 def test_blocks_and_threads_change_no_bit_and_counts_are_of_told_words(name):
     whole = source(name)(0, N)
     state = sentence.init(whole, *UNITS, V, K, 0.1, 0.1, 1)
-    once, info = sentence.run(whole, *UNITS, state, 12, 2, learn_alpha=True)
-    again, _ = sentence.run(source(name), *UNITS, state, 12, 2, learn_alpha=True, threads=3)
+    once, info = sentence.run(whole, *UNITS, state, 12, 2, learning=Learning(True))
+    again, _ = sentence.run(source(name), *UNITS, state, 12, 2, learning=Learning(True), threads=3)
     assert all(np.array_equal(x, y) for x, y in zip(once, again, strict=True))
     assert 0 < info.changed < len(SENTENCES)
     signal = once.word >= 0

@@ -44,7 +44,7 @@ class Course(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room for one batch a thread, each as large as the largest; see `Batch`."""
+    """Room for one batch per thread, each as large as the largest; see `Batch`."""
 
     words: I32
     counts: F32

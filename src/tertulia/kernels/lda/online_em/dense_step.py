@@ -11,7 +11,8 @@ from tertulia._arrays import F32, F64, I64
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits
-from tertulia.kernels.core.simd import add, dot, padded, total
+from tertulia.kernels.core.simd import add, dot, total
+from tertulia.kernels.core.vectors import padded
 from tertulia.kernels.lda.online_em.batch import Batch
 
 _ITERATIONS = 4  # of the E-step

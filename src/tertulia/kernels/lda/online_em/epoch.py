@@ -26,11 +26,11 @@ from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.atomics import fetch_add, gate, meet
 from tertulia.kernels.core.jit import frozen, kernel
-from tertulia.kernels.core.simd import inverted, padded_with_zeros
+from tertulia.kernels.core.simd import inverse_counts, padded_with_zeros
 from tertulia.kernels.lda.dense import frequency
 from tertulia.kernels.lda.online_em import dense_step, sparse_step
 from tertulia.kernels.lda.online_em.batch import PARTS, Course, Room, batch_at, collect, course, room
-from tertulia.kernels.lda.online_em.sparse_counts import Mass, sown
+from tertulia.kernels.lda.online_em.sparse_counts import Mass, initial_mass
 
 overload: Any = extending.overload
 _SHARES = 64  # of the documents of a batch, for threads to take
@@ -41,7 +41,7 @@ def all_topics(words: I32, documents: I64, V: int, alpha: F64, beta: float, key:
     stats, ck = dense_step.random_stats(frequency(words, V), len(alpha), key, threads)
     rows, work = frozen(np.arange(V), np.int32), partial(dense_step.room, stats.shape[1])
     scale, ck = _walk(words, documents, rows, stats, ck, work, alpha, beta, threads)
-    dense_step.normalise(stats, beta / scale, inverted(ck, V * beta / scale, len(alpha)), threads)
+    dense_step.normalise(stats, beta / scale, inverse_counts(ck, V * beta / scale, len(alpha)), threads)
     return stats
 
 
@@ -53,9 +53,9 @@ def few_topics(
     `rank` [V] orders words by how many `tokens` they have [V], descending; word w has row rank[w] in the mass.
     """
     V, K = len(rank), len(alpha)
-    mass, ck = sown(tokens, K, key)
+    mass, ck = initial_mass(tokens, K, key)
     scale, ck = _walk(words, documents, rank, mass, ck, sparse_step.room, alpha, beta, threads)
-    return mass, np.float32(beta / scale), inverted(ck, V * beta / scale, K)
+    return mass, np.float32(beta / scale), inverse_counts(ck, V * beta / scale, K)
 
 
 def _walk(
@@ -124,7 +124,7 @@ def walk(
                 collect(words, documents, course.first[next_], course.last[next_], rows, room, thread)
             meet(gate, threads)
         batch, base = batch_at(room, slot), np.float32(beta / scale)
-        inverse = inverted(ck, V * beta / scale, K)
+        inverse = inverse_counts(ck, V * beta / scale, K)
         scale *= 1.0 - course.rate[t]
         weight, D = np.float32(course.rate[t] * course.times[t] / scale), batch.longest.shape[0]
         share = fetch_add(taken, 2 * t, 1)

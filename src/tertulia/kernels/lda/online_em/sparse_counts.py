@@ -14,7 +14,7 @@ import numpy as np
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits
-from tertulia.kernels.core.simd import LANES, padded
+from tertulia.kernels.core.vectors import LANES, padded
 
 FEW = LANES  # topics of a document, and of a rare word
 _LISTED = 8  # topics in the list of a common word
@@ -33,7 +33,7 @@ class Mass(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room to work in, a number a topic; the first two are negative between calls."""
+    """Room to work in, a number per topic; the first two are negative between calls."""
 
     gain: F32
     place: I32
@@ -46,14 +46,14 @@ def scratch(K: int) -> Scratch:
     return Scratch(np.full(K, -1.0, dtype=np.float32), np.full(K, -1, dtype=np.int32), np.empty(K, dtype=np.int32))
 
 
-def sown(tokens: I64, K: int, key: np.uint64) -> tuple[Mass, F64]:
+def initial_mass(tokens: I64, K: int, key: np.uint64) -> tuple[Mass, F64]:
     """The tokens [V] of words, spread evenly over a few topics each, drawn at random; sums over words [padded K]."""
     common = min(len(tokens), _CELLS // padded(K))
     rare, listed, slots = (
         len(tokens) - common,
         min(_LISTED, -(-K // 2)),
         min(FEW, -(-K // 2)),
-    )  # not all: alike, no topics would part
+    )  # not all: alike, topics would never separate
     mass = Mass(
         whole=tokens.astype(np.float32),
         cells=np.zeros((common, padded(K)), dtype=np.float32),

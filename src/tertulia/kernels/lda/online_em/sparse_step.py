@@ -1,7 +1,7 @@
 """The steps of online EM for many topics (cf. sparse EM, Neal and Hinton 1998): their cost does not grow with K.
 
 The E-step gives a document the FEW topics that are strongest over its words, and r is zero for all others; for what is
-kept of a word see `sparse_counts`. With K = 1000, topics part sooner than with all of them in play (5,000 reviews:
+kept of a word see `sparse_counts`. With K = 1000, topics separate sooner than with all of them in play (5,000 reviews:
 perplexity 4312 after an epoch instead of 4528). With K = 100 it is the other way round.
 """
 

@@ -24,7 +24,7 @@ _KEPT = 2**24  # entries that may stay in memory, 200 MB of them
 Source = Reports | Callable[[int, int], Reports]
 
 
-def condensed(source: Callable[[int, int], Reports], channel: Channel, n_tokens: int) -> Source:
+def condense(source: Callable[[int, int], Reports], channel: Channel, n_tokens: int) -> Source:
     """The reports of all tokens as samplers should see them: whole where memory allows it, else on demand.
 
     `source` gives those of tokens first..last-1, all entries. Other channels than Laplace have nothing to drop.
@@ -34,15 +34,15 @@ def condensed(source: Callable[[int, int], Reports], channel: Channel, n_tokens:
     louder = dataclasses.replace(channel, tau=max(LOUD, channel.tau))
 
     def part(first: int, last: int) -> Reports:
-        return above(source(first, last), louder)
+        return keep_above(source(first, last), louder)
 
     if n_tokens * louder.expected_support() > _KEPT:
         return part
     parts = [part(start, min(start + _BLOCK, n_tokens)) for start in range(0, n_tokens, _BLOCK)]
-    return _joined(parts, louder)
+    return _join(parts, louder)
 
 
-def above(reports: Reports, louder: Channel) -> Reports:
+def keep_above(reports: Reports, louder: Channel) -> Reports:
     """What is left of Laplace reports above the threshold of `louder`, a channel of the same noise."""
     keep = reports.value > louder.threshold
     indptr = np.concatenate([[0], np.cumsum(keep)])[reports.indptr]
@@ -51,7 +51,7 @@ def above(reports: Reports, louder: Channel) -> Reports:
     return Reports(indptr, reports.idx[keep], a, reports.value[keep], r0)
 
 
-def _joined(parts: list[Reports], channel: Channel) -> Reports:
+def _join(parts: list[Reports], channel: Channel) -> Reports:
     if not parts:
         nothing = np.empty(0, dtype=np.float32)
         return Reports(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), nothing, nothing, channel.background())

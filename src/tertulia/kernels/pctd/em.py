@@ -13,14 +13,14 @@ import numpy as np
 from tertulia._arrays import F64, I32, I64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.checks import checked_documents, checked_size
+from tertulia.kernels.core.checks import check_size, checked_documents
 from tertulia.kernels.core.jit import frozen, kernel
 
 _FAINTEST = 1e-30  # a smaller share of a topic cannot matter; squares of much smaller ones would cost a hundred others
 _FAR = np.log(_FAINTEST)
 
 
-class Units(NamedTuple):
+class SemanticUnits(NamedTuple):
     """The semantic units of some documents."""
 
     words: I32  # [N] word of each token
@@ -33,7 +33,7 @@ class Units(NamedTuple):
         return len(self.documents) - 1, len(self.bounds)
 
 
-def units(words: Array, documents: Array, bounds: Array, V: int) -> Units:
+def semantic_units(words: Array, documents: Array, bounds: Array, V: int) -> SemanticUnits:
     """Check the units [S, 2] of documents (token offsets [D+1]), and find those of each document.
 
     A unit may be empty; none may cross the end of its document.
@@ -46,16 +46,16 @@ def units(words: Array, documents: Array, bounds: Array, V: int) -> Units:
     home_end = np.repeat(documents[1:], np.diff(offsets)) if len(bounds) and first[0] == 0 else ends - 1
     if np.any(ends < starts) or np.any(starts[1:] < ends[:-1]) or np.any(ends > home_end):
         raise InputError("units must follow one another, each within one document: use `corpus.units(kind, n)`")
-    return Units(words, frozen(bounds, np.int64), frozen(offsets, np.int64))
+    return SemanticUnits(words, frozen(bounds, np.int64), frozen(offsets, np.int64))
 
 
-def responsibilities(found: Units, log_phi: Array, theta: Array, threads: int = 1) -> tuple[F64, F64]:
+def responsibilities(found: SemanticUnits, log_phi: Array, theta: Array, threads: int = 1) -> tuple[F64, F64]:
     """The share [S, K] of each topic in each unit, and the log likelihood [S] of the units.
 
     `log_phi` [V, K] are logarithms of words' probabilities, `theta` [D, K] the documents' topic shares.
     """
     S, K = found.shape[1], log_phi.shape[1]
-    checked_size(len(log_phi), K)
+    check_size(len(log_phi), K)
     r, log_likelihood = np.empty((S, K)), np.empty(S)
     log_theta, none = log_shares(found, theta, K), frozen(np.zeros((0, K)), np.float64)
     log_phi = frozen(log_phi, np.float64)
@@ -67,7 +67,7 @@ def responsibilities(found: Units, log_phi: Array, theta: Array, threads: int = 
     return r, log_likelihood
 
 
-def log_shares(found: Units, theta: Array, K: int) -> F64:
+def log_shares(found: SemanticUnits, theta: Array, K: int) -> F64:
     """The logarithms [D, K] of topic shares; a topic that has vanished from a document is as faint as can be."""
     D = found.shape[0]
     if theta.shape != (D, K):
@@ -75,7 +75,7 @@ def log_shares(found: Units, theta: Array, K: int) -> F64:
     return frozen(np.log(np.maximum(theta, _FAINTEST)), np.float64)
 
 
-def shares(found: Units, r: F64) -> F64:
+def shares(found: SemanticUnits, r: F64) -> F64:
     """The topic shares [D, K] of documents: the mean over their units; a document without any gets equal shares."""
     D, K = len(found.documents) - 1, r.shape[1]
     theta = np.full((D, K), 1.0 / K)
@@ -86,7 +86,7 @@ def shares(found: Units, r: F64) -> F64:
     return theta
 
 
-def statistics(found: Units, r: F64, V: int) -> F64:
+def statistics(found: SemanticUnits, r: F64, V: int) -> F64:
     """The expected counts [V, K] of words in topics, over all documents."""
     return np.asarray(_sum_documents(found.words, found.bounds, found.documents, frozen(r, np.float64), V))
 

@@ -5,7 +5,7 @@ import pytest
 
 from tertulia.corpus import Corpus
 from tertulia.errors import InputError
-from tertulia.kernels.pctd import units
+from tertulia.kernels.pctd import em
 from tertulia.methods.pctd.method import maximise
 
 TEXTS = ["Sun rain sun wind. Storm hail.", "", "Rain rain. Wind wind wind wind wind", "storm"]
@@ -13,8 +13,8 @@ CORPUS = Corpus.from_texts(TEXTS)
 V = len(CORPUS.vocabulary)
 
 
-def unit_table(kind: str = "ngram", n: int = 3) -> units.Units:
-    return units.units(CORPUS.words, CORPUS.documents, CORPUS.units(kind, n), V)
+def unit_table(kind: str = "ngram", n: int = 3) -> em.SemanticUnits:
+    return em.semantic_units(CORPUS.words, CORPUS.documents, CORPUS.units(kind, n), V)
 
 
 def model(K: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -22,7 +22,7 @@ def model(K: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return np.log(rng.dirichlet(np.ones(V), K).T), rng.dirichlet(np.ones(K), CORPUS.n_documents)
 
 
-def by_definition(found: units.Units, log_phi, theta):
+def by_definition(found: em.SemanticUnits, log_phi, theta):
     """(3) in plain probabilities, and (10) without noise."""
     r, M = [], np.zeros_like(log_phi)
     for d in range(len(theta)):
@@ -39,17 +39,17 @@ def by_definition(found: units.Units, log_phi, theta):
 @pytest.mark.parametrize("K", [1, 4])
 def test_responsibilities_and_statistic_are_the_papers(kind, K):
     found, (log_phi, theta) = unit_table(kind), model(K)
-    r, _ = units.responsibilities(found, log_phi, theta)
+    r, _ = em.responsibilities(found, log_phi, theta)
     expected_r, expected_M = by_definition(found, log_phi, theta)
     assert np.allclose(r, expected_r)
-    assert np.allclose(units.statistics(found, r, V), expected_M)
-    assert units.statistics(found, r, V).sum() == pytest.approx(CORPUS.n_tokens)
+    assert np.allclose(em.statistics(found, r, V), expected_M)
+    assert em.statistics(found, r, V).sum() == pytest.approx(CORPUS.n_tokens)
 
 
 def test_a_documents_shares_are_the_mean_of_its_units_and_equal_without_any():
     found, (log_phi, theta) = unit_table(), model(3)
-    r, _ = units.responsibilities(found, log_phi, theta)
-    shares = units.shares(found, r)
+    r, _ = em.responsibilities(found, log_phi, theta)
+    shares = em.shares(found, r)
     assert np.allclose(shares[0], r[:3].mean(axis=0))
     assert np.array_equal(shares[1], np.full(3, 1 / 3))
     assert np.allclose(shares.sum(axis=1), 1)
@@ -57,36 +57,36 @@ def test_a_documents_shares_are_the_mean_of_its_units_and_equal_without_any():
 
 def test_what_a_document_adds_is_found_for_itself():
     found, (log_phi, theta) = unit_table(), model(2)
-    r, _ = units.responsibilities(found, log_phi, theta)
+    r, _ = em.responsibilities(found, log_phi, theta)
     place, mine, rows = np.full(V, -1), np.empty(9, np.int64), np.empty((9, 2))
     total = np.zeros((V, 2))
     for d in range(4):
         first, last = found.documents[d], found.documents[d + 1]
-        n = units.document_statistic(found.words, found.bounds, first, last, r, place, mine, rows)
+        n = em.document_statistic(found.words, found.bounds, first, last, r, place, mine, rows)
         assert len(set(mine[:n])) == n
         total[mine[:n]] += rows[:n]
     assert np.all(place == -1)
-    assert np.allclose(total, units.statistics(found, r, V))
+    assert np.allclose(total, em.statistics(found, r, V))
 
 
 def test_an_empty_unit_has_its_documents_shares():
-    found = units.units(np.array([0, 1]), np.array([0, 2]), np.array([[0, 2], [2, 2]]), 2)
+    found = em.semantic_units(np.array([0, 1]), np.array([0, 2]), np.array([[0, 2], [2, 2]]), 2)
     theta = np.array([[0.2, 0.8]])
-    r, _ = units.responsibilities(found, np.log([[0.5, 0.1], [0.5, 0.9]]), theta)
+    r, _ = em.responsibilities(found, np.log([[0.5, 0.1], [0.5, 0.9]]), theta)
     assert np.allclose(r[1], theta[0])
 
 
 def test_no_documents_at_all():
-    found = units.units(np.zeros(0, np.int32), np.array([0, 0]), np.zeros((0, 2)), V)
-    r, _ = units.responsibilities(found, model(3)[0], np.full((1, 3), 1 / 3))
+    found = em.semantic_units(np.zeros(0, np.int32), np.array([0, 0]), np.zeros((0, 2)), V)
+    r, _ = em.responsibilities(found, model(3)[0], np.full((1, 3), 1 / 3))
     assert r.shape == (0, 3)
-    assert not units.statistics(found, r, V).any()
-    assert np.array_equal(units.shares(found, r), np.full((1, 3), 1 / 3))
+    assert not em.statistics(found, r, V).any()
+    assert np.array_equal(em.shares(found, r), np.full((1, 3), 1 / 3))
 
 
 def test_words_of_next_to_no_probability_leave_finite_shares():
-    found = units.units(np.zeros(400, np.int32), np.array([0, 400]), np.array([[0, 400]]), 2)
-    r, likelihood = units.responsibilities(found, np.log([[1e-300, 1e-250], [1.0, 1.0]]), np.array([[1.0, 0.0]]))
+    found = em.semantic_units(np.zeros(400, np.int32), np.array([0, 400]), np.array([[0, 400]]), 2)
+    r, likelihood = em.responsibilities(found, np.log([[1e-300, 1e-250], [1.0, 1.0]]), np.array([[1.0, 0.0]]))
     assert np.array_equal(r, [[0.0, 1.0]])
     assert np.isfinite(likelihood).all()
 
@@ -95,9 +95,9 @@ def test_threads_change_no_bit():
     rng = np.random.default_rng(1)
     texts = [" ".join(rng.choice(["sun", "rain", "wind", "hail", "snow"], 30)) for _ in range(40)]
     corpus = Corpus.from_texts(texts)
-    found = units.units(corpus.words, corpus.documents, corpus.units("ngram"), 5)
+    found = em.semantic_units(corpus.words, corpus.documents, corpus.units("ngram"), 5)
     log_phi, theta = np.log(rng.dirichlet(np.ones(5), 3).T), rng.dirichlet(np.ones(3), 40)
-    one, three = (units.responsibilities(found, log_phi, theta, threads)[0] for threads in (1, 3))
+    one, three = (em.responsibilities(found, log_phi, theta, threads)[0] for threads in (1, 3))
     assert one.tobytes() == three.tobytes()
 
 
@@ -112,7 +112,7 @@ def test_threads_change_no_bit():
 )
 def test_units_that_cannot_be(bounds):
     with pytest.raises(InputError, match="units must follow one another"):
-        units.units(CORPUS.words, CORPUS.documents, np.array(bounds), V)
+        em.semantic_units(CORPUS.words, CORPUS.documents, np.array(bounds), V)
 
 
 @pytest.mark.parametrize("beta", [1e-9, 0.05])
@@ -124,13 +124,13 @@ def test_em_never_lowers_the_likelihood(beta, kind):
     texts = [". ".join(" ".join(rng.choice(words[d % 3 * 8 : d % 3 * 8 + 14], 7)) for _ in range(4)) for d in range(30)]
     corpus = Corpus.from_texts(texts)
     V, K = len(corpus.vocabulary), 4
-    found = units.units(corpus.words, corpus.documents, corpus.units(kind), V)
+    found = em.semantic_units(corpus.words, corpus.documents, corpus.units(kind), V)
     phi, theta = rng.dirichlet(np.ones(V), K), np.full((30, K), 1 / K)
     path = []
     for _ in range(40):
-        r, likelihood = units.responsibilities(found, np.log(phi.T), theta)
+        r, likelihood = em.responsibilities(found, np.log(phi.T), theta)
         path.append(likelihood.sum() + beta * np.log(phi).sum())
-        theta = units.shares(found, r)
-        phi, _ = maximise(units.statistics(found, r, V).T, beta)
+        theta = em.shares(found, r)
+        phi, _ = maximise(em.statistics(found, r, V).T, beta)
     assert np.all(np.diff(path) >= -1e-6)
     assert path[-1] > path[0] + 50

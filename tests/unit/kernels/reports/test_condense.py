@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tertulia.kernels.reports import Channel, reports
-from tertulia.kernels.reports import condensed as module
-from tertulia.kernels.reports.condensed import LOUD, above, condensed
+from tertulia.kernels.reports import condense as module
+from tertulia.kernels.reports.condense import LOUD, condense, keep_above
 
 V = 40
 WORDS = np.random.default_rng(1).integers(0, V, 10_000).astype(np.int32)
@@ -26,7 +26,7 @@ def density(x, centre, epsilon):
 
 def test_what_is_left_has_the_likelihood_ratio_of_a_channel_with_the_larger_threshold():
     louder = dataclasses.replace(LAPLACE, tau=LOUD)
-    r = above(source(LAPLACE)(0, 500), louder)
+    r = keep_above(source(LAPLACE)(0, 500), louder)
     assert r.value.min() > LOUD
     below = 1 - 0.5 * math.exp(-3.0 * LOUD)  # of an entry without the word
     own_below = 0.5 * math.exp(-3.0 * (1 - LOUD))
@@ -38,14 +38,14 @@ def test_what_is_left_has_the_likelihood_ratio_of_a_channel_with_the_larger_thre
 
 def test_louder_entries_are_as_many_as_their_channel_would_tell():
     louder = dataclasses.replace(LAPLACE, tau=LOUD)
-    sizes = np.diff(above(source(LAPLACE)(0, len(WORDS)), louder).indptr)
+    sizes = np.diff(keep_above(source(LAPLACE)(0, len(WORDS)), louder).indptr)
     assert sizes.mean() == pytest.approx(louder.expected_support(), abs=4 * sizes.std() / math.sqrt(len(WORDS)))
 
 
 def test_blocks_and_memory_change_nothing(monkeypatch):
-    whole = condensed(source(LAPLACE), LAPLACE, len(WORDS))
+    whole = condense(source(LAPLACE), LAPLACE, len(WORDS))
     monkeypatch.setattr(module, "_KEPT", 0)
-    on_demand = condensed(source(LAPLACE), LAPLACE, len(WORDS))
+    on_demand = condense(source(LAPLACE), LAPLACE, len(WORDS))
     assert callable(on_demand)
     part = on_demand(4000, 4200)
     first, last = whole.indptr[4000], whole.indptr[4200]
@@ -56,7 +56,7 @@ def test_blocks_and_memory_change_nothing(monkeypatch):
 
 def test_other_channels_stay_as_they_are_and_nothing_is_fine():
     krr = Channel("krr", 3.0, V)
-    assert np.array_equal(condensed(source(krr), krr, len(WORDS)).idx, source(krr)(0, len(WORDS)).idx)
-    assert len(condensed(source(LAPLACE), LAPLACE, 0).idx) == 0
+    assert np.array_equal(condense(source(krr), krr, len(WORDS)).idx, source(krr)(0, len(WORDS)).idx)
+    assert len(condense(source(LAPLACE), LAPLACE, 0).idx) == 0
     strict = dataclasses.replace(LAPLACE, tau=0.8)
-    assert condensed(source(strict), strict, 50).value.min() > 0.79
+    assert condense(source(strict), strict, 50).value.min() > 0.79

@@ -1,0 +1,57 @@
+"""What intrinsics share that are written as LLVM vectors: arguments as arrays, and whole registers to and from them."""
+
+# mypy: disable-error-code="no-untyped-call"
+# llvmlite and numba's code generator carry no types.
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import extending
+
+LANES = 16  # of float32; half as many of float64
+intrinsic: Any = extending.intrinsic
+_INDEX = ir.IntType(32)
+
+
+def padded(n: int) -> int:
+    """Round n up to whole rows of lanes."""
+    return -(-n // LANES) * LANES
+
+
+def array_of(context: Any, builder: Any, signature: Any, args: Any, a: int) -> Any:
+    """Argument `a`, an array."""
+    return context.make_array(signature.args[a])(context, builder, args[a])
+
+
+def data_of(context: Any, builder: Any, signature: Any, args: Any, a: int) -> Any:
+    """Where the numbers of argument `a` begin."""
+    return array_of(context, builder, signature, args, a).data
+
+
+def place(builder: Any, vector: Any, data: Any, at: Any) -> Any:
+    """Where a register's worth of numbers lies, from number `at` on."""
+    return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
+
+
+def load(builder: Any, vector: Any, data: Any, at: Any) -> Any:
+    """Read a register; arrays are aligned to single numbers only."""
+    return builder.load(place(builder, vector, data, at), align=4)
+
+
+def store(builder: Any, vector: Any, value: Any, data: Any, at: Any) -> None:
+    """Write a register."""
+    builder.store(value, place(builder, vector, data, at), align=4)
+
+
+def constant(vector: Any, value: Any) -> Any:
+    """The same known number in all lanes."""
+    return ir.Constant(vector, [value] * vector.count)
+
+
+def spread(builder: Any, vector: Any, value: Any) -> Any:
+    """The same number in all lanes."""
+    zeros = constant(vector, 0.0)
+    first = builder.insert_element(zeros, value, ir.Constant(_INDEX, 0))
+    return builder.shuffle_vector(first, zeros, constant(ir.VectorType(_INDEX, vector.count), 0))
