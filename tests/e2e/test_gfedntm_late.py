@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import tertulia as tt
+from helpers.marks import slow
 from tertulia.federation.messages import read_frame
 from tertulia.runs.layout import Run
 
@@ -71,11 +72,11 @@ def absent(round_):
     ("settings", "place"),
     [
         ({"checkpoint_every": 1}, (1, 0)),  # in the very first step there is no earlier task
-        ({"checkpoint_every": 1}, (ROUND, 0)),
+        slow({"checkpoint_every": 1}, (ROUND, 0)),
         ({"checkpoint_every": 50}, (ROUND, 2)),
-        ({"checkpoint_every": 50}, (ROUND, 4)),
-        ({"compression": "topk"}, (ROUND, 0)),
-        ({"compression": "topk"}, (ROUND, 5)),  # the others have already let go of what they sent
+        slow({"checkpoint_every": 50}, (ROUND, 4)),
+        slow({"paper": {"keep": 0.1}}, (ROUND, 0)),
+        ({"paper": {"keep": 0.1}}, (ROUND, 5)),  # the others have already let go of what they sent
     ],
 )
 def test_who_is_late_anywhere_in_a_step_is_absent_from_all_of_it(settings, place, parties, monkeypatch):

@@ -197,7 +197,7 @@ def plan(config: ConsensusSettings) -> list[Planned]:
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
     models = [Planned(train_local, "each", mechanism, 1) for mechanism in (pushed, DOCUMENTS)]
     scores = [Planned(score, "sum", SCORE, config.rounds)] if config.evaluates else []
-    together = [Planned(count_together, "sum", counts, 2 * config.rounds)]  # the last counts and their sum over sweeps
+    together = [Planned(count_together, "sum", counts, config.rounds)]  # the last, and their sum over sweeps
     return [*plan_vocabulary(config.vocabulary), *reports, *models, *together, *scores]
 
 
