@@ -134,7 +134,7 @@ def test_a_shard_that_is_away_takes_up_where_it_was():
     assert found_topics(model).min() > 0.95
 
 
-def test_the_ledger_is_honest_about_every_mechanism(tmp_path):
+def test_the_ledger_gives_the_real_epsilon_of_every_mechanism(tmp_path):
     said = {}
     for settings in MODES:
         name = settings.get("mechanism", settings.get("mode", "clear"))

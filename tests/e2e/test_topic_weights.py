@@ -1,4 +1,4 @@
-"""A topic's weight is its share of the tokens: told as a release of its own, or not at all."""
+"""A topic's weight is its share of the tokens: a release of its own, or not there at all."""
 
 import json
 

@@ -1,7 +1,7 @@
 """Noise-aware samplers against the exact posterior of topics and words, by enumeration, under each channel.
 
 The chains run in compiled loops; a test of its own ties them to `aware.run`, bit for bit. A sampler that takes the
-told words for true must fail the same bar.
+reported words for true must fail the same bar.
 """
 
 import itertools
