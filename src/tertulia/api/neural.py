@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from tertulia.api.federated import chosen_words
 from tertulia.corpus import Corpus, TextOptions
@@ -28,7 +29,9 @@ class NeuralTrainer(Explained, NeuralSettings):
     """The settings of a trainer, and `fit`. The same seed gives the same topics."""
 
     kind: ClassVar[Kind]
-    normalisation: Literal["batch", "layer"] = "batch"
+    normalisation: Literal["batch", "layer"] = Field(
+        "batch", description="`batch`: BatchNorm, over the documents of a mini-batch. `layer`: LayerNorm"
+    )
     threads: Positive = 1
 
     def fit(self, documents: Documents, *, seed: int = 0, text: TextOptions | None = None) -> Topics:
