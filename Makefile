@@ -1,19 +1,22 @@
 # Two commands are all a newcomer needs:
 #   make demo   three parties train one topic model on this machine
-#   make test   everything that must hold, from style to crash tests
+#   make test   everything that must hold, from style to crash tests (`make test-all` adds what is rare and long)
 # Each sets up .venv with pinned packages on first use; a second call starts in seconds.
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test test-all lint clean
 .DELETE_ON_ERROR:
 
 demo: .venv/.core
 	$(BIN)/tertulia demo
 
 test: .venv/.dev lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests
+
+test-all: .venv/.dev lint
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "slow or not slow" tests
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
@@ -34,6 +37,7 @@ lint: .venv/.dev
 
 .venv/.dev: .venv/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m tertulia.cli.precompile
 	@touch $@
 
 clean:

@@ -1,6 +1,7 @@
 """Shared by all tests: party processes must find the tests' own methods, and nothing may read a fixed data folder."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,21 @@ def worded():
         ]
 
     return make
+
+
+@pytest.fixture
+def tertulia(monkeypatch, capsys):
+    """The command line: `tertulia("topics", run)` gives exit code, stdout and stderr."""
+    from tertulia.cli.main import main
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["tertulia", *map(str, arguments)])
+        try:
+            main()
+            code = 0
+        except SystemExit as leaving:
+            code = leaving.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run

@@ -126,7 +126,7 @@ def coding(corpus: Corpus, topics: int, sampled: int, M: int, rounds: int = 20) 
 def check_message(chosen: tuples.Sent, topic_at: I16, rank: I16, sampled: int) -> None:
     """Stop unless the server can read what the first user with tuples has sent."""
     mine = chosen.user == chosen.user[:1]
-    sent = [column[mine] for column in (chosen.word, chosen.origin, chosen.target)]
+    sent = (chosen.word[mine], chosen.origin[mine], chosen.target[mine])
     read = unpack(pack(*sent, rank, sampled), topic_at, sampled)
     if sorted(zip(*sent, strict=True)) != sorted(zip(*read, strict=True)):
         raise RuntimeError("a user's message does not come out as it went in: the coder is wrong")

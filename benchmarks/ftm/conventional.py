@@ -19,7 +19,6 @@ from tertulia.kernels.lda import dense
 from tertulia.methods.common.evaluation import perplexity, score
 from tertulia.privacy.mechanisms import Clear
 
-__all__ = ["score", "synchronise", "train"]  # parties find steps in the method's module
 COUNTS = Clear("topic-word counts")
 
 
@@ -68,6 +67,9 @@ def synchronise(party: Party, state: Topics | None, ask: Everyone) -> tuple[Topi
         np.subtract.at(others, (corpus.words, z), 1)
     z, own = dense.run_beside(corpus.words, corpus.documents, z, others, alpha, ask.beta, sweeps, party.seed ^ 1)
     return Topics(z), Own(party.release(np.ascontiguousarray(own.T), COUNTS))
+
+
+STEPS = (synchronise, score)
 
 
 def train(fed: Federation, config: Mapping[str, Any], state: State | None = None) -> list[dict[str, float]]:

@@ -30,15 +30,15 @@ from benchmarks.common import finish, parser, say
 from benchmarks.gfedntm.tasks import Task, generated, real
 from benchmarks.neural import autograd
 from tertulia._arrays import F64, Array
-from tertulia.methods.gfedntm.optimisers import Moments as Outer
 from tertulia.methods.gfedntm.optimisers import fedadam
 from tertulia.metrics import dss, npmi, topic_diversity, tss
 from tertulia.models.neural.bags import Bags, Noise, Schedule
 from tertulia.models.neural.network import Network
 from tertulia.models.neural.norms import EPS
 from tertulia.models.neural.optimiser import Adam, Moments
-from tertulia.models.neural.prodlda import Inputs, Sizes, Weights
-from tertulia.models.neural.sparse import Slopes
+from tertulia.models.neural.prodlda import Inputs, Weights
+from tertulia.models.neural.sizes import Sizes
+from tertulia.models.neural.sparse import SlopesByName
 
 NORMS = ("batch", "layer", "group", "background", "frozen", "renormed", "mixed")
 MOMENTUM = 0.1
@@ -114,7 +114,7 @@ class Trainer:
 
     def start(self) -> Model:
         """Before the first step."""
-        return Model(self.network.start(self.seed), self.network.resting(), None, 0.0)
+        return Model(self.network.initial_weights(self.seed), self.network.initial_statistics(), None, 0.0)
 
     def norm(self, statistics: Array, share: float = 1.0) -> Norm:
         """The norms at these statistics."""
@@ -131,7 +131,7 @@ class Trainer:
             if batch.size < 2:
                 continue
             inputs = self.network.inputs(batch, Noise(self.seed, turn))
-            optimiser.ready(inputs.bow.by_word.words)
+            optimiser.catch_up(inputs.bow.by_word.words)
             if follow:
                 norm = self.norm(running, share)
             loss, seen, slopes = self.step(flat, inputs, norm)
@@ -141,7 +141,7 @@ class Trainer:
         optimiser.finish()
         return Model(flat, running, optimiser.moments, total / max(1, documents))
 
-    def step(self, flat: Array, inputs: Inputs, norm: Norm) -> tuple[float, Array, Slopes]:
+    def step(self, flat: Array, inputs: Inputs, norm: Norm) -> tuple[float, Array, SlopesByName]:
         """The summed loss of a batch, its statistics, and the gradient."""
         weights = self.network.tensors(flat)
         if self.kind == "batch":  # by hand, which is faster
@@ -152,7 +152,7 @@ class Trainer:
             weight.requires_grad_()
         loss = self.losses(weights, inputs, norm)
         slopes = torch.autograd.grad(loss, list(weights.values()))
-        named: Slopes = {name: g.numpy() for name, g in zip(weights, slopes, strict=True)}
+        named: SlopesByName = {name: g.numpy() for name, g in zip(weights, slopes, strict=True)}
         return loss.item(), torch.cat(norm.seen, dim=1).numpy(), named
 
     def losses(self, weights: Weights, inputs: Inputs, norm: Norm) -> Tensor:
@@ -201,7 +201,7 @@ def asked_once(trainer: Trainer, steps: int) -> dict[str, float]:
             if batch.size >= 2:
                 found.append((batch.size, trainer.step(flat, trainer.network.inputs(batch, Noise(0, turn)), norm)))
                 total += batch.size
-        summed: Slopes = {n: np.sum([s[n] for _, (_, _, s) in found], axis=0) for n in trainer.network.shapes}
+        summed: SlopesByName = {n: np.sum([s[n] for _, (_, _, s) in found], axis=0) for n in trainer.network.shapes}
         optimiser.step(summed, 1.0 / total)
         centre = sum(n * seen[0] for n, (_, seen, _) in found) / total
         square = sum(n * (seen[1] + seen[0] ** 2) for n, (_, seen, _) in found) / total
@@ -231,8 +231,8 @@ def average(trainer: Trainer, rounds: int, local_steps: int, server: Server | No
 
 
 def _combine(
-    model: Model, ends: list[Model], shares: F64, server: Server | None, outer: Outer | None
-) -> tuple[Model, Outer | None]:
+    model: Model, ends: list[Model], shares: F64, server: Server | None, outer: Array | None
+) -> tuple[Model, Array | None]:
     def mean(parts: list[Array]) -> Array:
         return np.average(parts, axis=0, weights=shares).astype(np.float32)
 
@@ -242,7 +242,7 @@ def _combine(
     centre = mean([end.statistics[0] for end in ends])
     square = mean([end.statistics[1] + end.statistics[0] ** 2 for end in ends])
     known = [end.moments for end in ends if end.moments is not None]
-    moments = Moments(mean([m.first for m in known]), mean([m.second for m in known]), known[0].steps)
+    moments = Moments(mean([m.values for m in known]), known[0].steps)
     loss = float(shares @ [end.loss for end in ends])
     return Model(flat, np.stack((centre, square - centre**2)), moments, loss), outer
 

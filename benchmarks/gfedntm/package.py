@@ -27,9 +27,10 @@ from benchmarks.neural.autograd import divergence, encode
 from tertulia._arrays import F32, I64
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.models.neural.bags import Bags, Noise, Schedule
-from tertulia.models.neural.network import Kind, Network
+from tertulia.models.neural.network import Network
 from tertulia.models.neural.norms import EPS
-from tertulia.models.neural.prodlda import Sizes, prior_of
+from tertulia.models.neural.prodlda import prior_of
+from tertulia.models.neural.sizes import Kind, Sizes
 from tertulia.models.neural.training import Progress, train
 
 WORDS, TOPICS, BATCH, WIDTH = 5000, 50, 64, 384
@@ -99,7 +100,7 @@ class Race:
         self.network = Network(kind, Sizes(V, TOPICS, 0 if kind == "prodlda" else WIDTH), "batch")
         self.bags = Bags.of(corpus, None if kind == "prodlda" else vectors)
         self.schedule = Schedule.over(D, BATCH, 0)
-        self.ours = Progress(self.network.start(0), self.network.resting(), 0.0)
+        self.ours = Progress(self.network.initial_weights(0), self.network.initial_statistics(), 0.0)
         self.seconds: dict[str, list[float]] = {"package": [], "ours": []}
 
     def run(self, rival: Any, epochs: int, loaders: int, clock: Callable[[], float]) -> dict[str, float]:

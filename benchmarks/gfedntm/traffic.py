@@ -1,7 +1,7 @@
-"""What `compression` saves of a SyncOpt step: bytes up (gradients, statistics) and down (weights), as they are encoded.
+"""What smaller gradients save of a SyncOpt step: bytes up (gradients, statistics) and down (weights).
 
-Three parties, ProdLDA with 50 topics over 2,000 words; bytes do not depend on documents. Only what goes up is
-compressed.
+Three parties, ProdLDA with 50 topics over 2,000 words; bytes as they are encoded do not depend on documents. Only what
+goes up is compressed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEPS = 10
 WAYS: dict[str, dict[str, Any]] = {
     "none": {},
     "fp16": {"compression": "fp16"},
-    "topk": {"compression": "topk", "keep": 0.1},
+    "topk": {"paper": {"keep": 0.1}},
 }
 
 

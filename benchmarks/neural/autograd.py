@@ -19,7 +19,8 @@ from tertulia.models.neural import combinedtm
 from tertulia.models.neural.bags import Batch, Noise
 from tertulia.models.neural.network import Network
 from tertulia.models.neural.norms import EPS
-from tertulia.models.neural.prodlda import Inputs, Sizes, Weights, prior_of
+from tertulia.models.neural.prodlda import Inputs, Weights, prior_of
+from tertulia.models.neural.sizes import Sizes
 from tertulia.models.neural.sparse import Bow
 
 Norm = Callable[[int, Tensor], Tensor]
@@ -54,14 +55,13 @@ def times(bow: Bow, weight: Tensor) -> Tensor:
 
 def encode(weights: Weights, inputs: Inputs) -> Tensor:
     """Mean and log variance of the Gaussian over topics, before their norm: [B, 2K]."""
-    embeddings = inputs.embeddings
-    first = times(inputs.bow, weights["words"]) if "words" in weights else 0.0
-    if "sentence" in weights:
-        first = first + embeddings @ weights["sentence"]
-    if "folded" in weights:
-        first = first + (combinedtm.GAIN * embeddings) @ weights["folded"]
-    if "adapter" in weights:
-        first = first + (embeddings @ weights["adapter"] + weights["adapter_bias"]) @ weights["adapted"]
+    first = times(inputs.bow, weights["words"]) if "words" in weights else torch.zeros(())
+    if inputs.embeddings is not None and "sentence" in weights:
+        first = first + inputs.embeddings @ weights["sentence"]
+    if inputs.embeddings is not None and "folded" in weights:
+        first = first + (combinedtm.GAIN * inputs.embeddings) @ weights["folded"]
+    if inputs.embeddings is not None and "adapter" in weights:
+        first = first + (inputs.embeddings @ weights["adapter"] + weights["adapter_bias"]) @ weights["adapted"]
     h = _softplus(first + weights["bias0"])
     for i in range(1, sum(name.startswith("bias") for name in weights)):
         h = _softplus(torch.addmm(weights[f"bias{i}"], h, weights[f"hidden{i}"]))

@@ -20,7 +20,7 @@ from tertulia.corpus.offsets import offsets_of
 from tertulia.models.neural import synchronised
 from tertulia.models.neural.bags import Bags, Batch, Noise
 from tertulia.models.neural.network import Network
-from tertulia.models.neural.prodlda import Sizes
+from tertulia.models.neural.sizes import Sizes
 
 BATCH, BATCHES, WARM = 64, 10, 3
 Way = Callable[[Batch, Noise], object]
@@ -51,7 +51,7 @@ def ways(V: int, K: int) -> dict[str, dict[str, Way]]:
     """For each norm, both ways to a gradient."""
     batch = Network("prodlda", Sizes(V, K), "batch")
     layer = Network("prodlda", Sizes(V, K, shifts=True), "layer")
-    plain, shifted = batch.start(0), layer.start(0)
+    plain, shifted = batch.initial_weights(0), layer.initial_weights(0)
     return {
         "batch": {
             "by hand": lambda b, noise: batch.gradient(plain, b, noise),

@@ -21,9 +21,9 @@ from tertulia.api.federated import chosen_words
 from tertulia.corpus import Corpus, read
 from tertulia.metrics import npmi, topic_diversity
 from tertulia.models.neural.bags import Bags, Schedule
-from tertulia.models.neural.convergence import stalled
+from tertulia.models.neural.convergence import has_stalled
 from tertulia.models.neural.network import Network
-from tertulia.models.neural.prodlda import Sizes
+from tertulia.models.neural.sizes import Sizes
 from tertulia.models.neural.training import Progress, train
 from tertulia.models.neural.validation import validation_loss
 
@@ -58,10 +58,14 @@ def stopping(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[
     """Models of one training, as `tt.ProdLDA(validation=0.25)` runs it and at least for 50 epochs."""
     settings = ProdLDA(topics=topics)
     corpus = corpus.encode(chosen_words(corpus, settings.vocabulary))
-    bags, held = Bags.of(corpus).parted(0.25, seed)
+    bags, held = Bags.of(corpus).split_validation(0.25, seed)
     network = Network("prodlda", Sizes(len(corpus.vocabulary), topics), "batch")
     schedule = Schedule.over(bags.n_documents, settings.batch_size, seed)
-    progress, losses, found = Progress(network.start(seed), network.resting(), 0.0), list[float](), {}
+    progress, losses, found = (
+        Progress.initial(network, seed),
+        list[float](),
+        {},
+    )
 
     def note(way: str) -> None:
         model = Topics(network.topic_word(progress.weights, progress.statistics), corpus.vocabulary)
@@ -74,7 +78,7 @@ def stopping(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[
         losses.append(validation_loss(network, progress.weights, held, seed))
         if not ended and losses[-1] == min(losses):
             note("validated")
-        ended = ended or stalled(losses, settings.stop_after)
+        ended = ended or has_stalled(losses, settings.stop_after)
         if len(losses) in (1, EPOCHS):
             note("one epoch" if len(losses) == 1 else "50 epochs")
     return {**found, **controls(corpus, reference, topics, seed)}

@@ -13,8 +13,9 @@ from tertulia import _disk
 from tertulia.errors import ConfigError, FormatError, InputError, JournalError, PartyFailure
 from tertulia.models import UnknownWordsWarning
 from tertulia.runs import config
-from tertulia.runs.driver import begin, finish
+from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import begin
 
 SMALL = {"topics": 2, "rounds": 2, "sweeps": 3}
 

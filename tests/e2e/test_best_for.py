@@ -1,18 +1,22 @@
 """`best_for`: each party chooses a model for its own documents, at home, on documents that nothing else has seen."""
 
+import json
+
 import numpy as np
 import pytest
 
 import tertulia as tt
+from helpers.marks import slow
+from helpers.planted import word_list
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.party.host import parts_of
 from tertulia.methods.common.choosing import CANDIDATES, clearly_best
 from tertulia.metrics.perplexity import by_document, completion
-from tertulia.runs.driver import ledger_of
 from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import open_party
 
 V = 120
-WORDS = [f"word{chr(97 + v // 26)}{chr(97 + v % 26)}" for v in range(V)]
+WORDS = word_list(V)
 FTM = tt.FTM(topics=4, rounds=2, sweeps=15, evaluate=False, vocabulary={"mode": "public", "words": WORDS})
 CONSENSUS = tt.Consensus(
     topics=4, start_sweeps=10, rounds=4, sweeps=5, evaluate=False, vocabulary={"mode": "public", "words": WORDS}
@@ -78,7 +82,7 @@ def test_the_parts_are_disjoint_and_cover_everything():
     assert all(part for part in ids)
 
 
-@pytest.mark.parametrize("engine", ["local", "processes"])
+@pytest.mark.parametrize("engine", ["local", slow("processes")])
 def test_the_choice_stays_at_the_party_and_can_be_read_later(engine, tmp_path):
     parties = {name: corpus for name, corpus in alike().items() if name != "south"}
     model = FTM.fit(parties, **SHARES, directory=tmp_path / "run", engine=engine)
@@ -87,20 +91,16 @@ def test_the_choice_stays_at_the_party_and_can_be_read_later(engine, tmp_path):
         best = tt.best_for(tmp_path / "run", name)
         assert best == model.best_for(name)
         assert (run.party_directory(name) / "kept" / "best.safetensors").exists()
-        assert not [release for release in ledger_of(run, name).releases() if "choosing" in release.step]
+        assert not [release for release in open_party(run, name).ledger.releases() if "choosing" in release.step]
     with pytest.raises(ConfigError, match="no party 'east'"):
         tt.best_for(tmp_path / "run", "east")
 
 
-def test_the_command_line_reads_a_partys_choice(tmp_path, monkeypatch, capsys):
-    from tertulia.cli.main import main
-
+def test_the_command_line_reads_a_partys_choice(tmp_path, tertulia):
     model = FTM.fit(alike(), **SHARES, directory=tmp_path / "run")
-    monkeypatch.setattr("sys.argv", ["tertulia", "topics", str(tmp_path / "run" / "parties" / "north"), "--json"])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert end.value.code in (0, None)
-    assert f'"chosen": "{model.best_for("north").provenance["chosen"]}"' in capsys.readouterr().out
+    code, out, err = tertulia("topics", tmp_path / "run" / "parties" / "north", "--json")
+    assert code == 0, err
+    assert json.loads(out)["provenance"]["chosen"] == model.best_for("north").provenance["chosen"]
 
 
 def test_without_validation_documents_there_is_no_choice(tmp_path):

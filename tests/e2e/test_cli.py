@@ -1,13 +1,12 @@
 """Every command, end to end, in a temporary directory."""
 
 import json
-import sys
 
 import numpy as np
 import polars as pl
 import pytest
 
-from tertulia.cli.main import main
+from helpers.marks import slow
 from tertulia.corpus import Vocabulary
 from tertulia.models import Topics
 
@@ -34,23 +33,6 @@ policy = "south.toml"
 
 
 @pytest.fixture
-def tertulia(monkeypatch, capsys):
-    """Run a command; return exit code, stdout, stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["tertulia", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as leaving:
-            code = leaving.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
-@pytest.fixture
 def project(tmp_path, worded):
     def make(engine="local", policy="allow_clear = true\n"):
         (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in worded(0, 40)))
@@ -63,7 +45,7 @@ def project(tmp_path, worded):
     return make
 
 
-@pytest.mark.parametrize("engine", ["local", "processes"])
+@pytest.mark.parametrize("engine", ["local", slow("processes")])
 def test_run_then_everything_else(tertulia, project, engine):
     base = project(engine)
     code, out, err = tertulia("run", base / "run.toml", "--json")
@@ -151,7 +133,7 @@ def test_check_tells_what_would_happen_and_does_nothing(tertulia, project):
     assert "Would be disclosed" in tertulia("check", base / "run.toml")[1]
 
 
-@pytest.mark.parametrize("engine", ["local", "processes"])
+@pytest.mark.parametrize("engine", ["local", slow("processes")])
 def test_words_of_one_document_are_counted_before_they_leave(tertulia, project, engine):
     base = project(engine)
     rows = (base / "south.csv").read_text()
@@ -224,17 +206,3 @@ def test_baselines_run_from_a_config(tertulia, project, name):
     (base / "run.toml").write_text(text)
     code, _, err = tertulia("run", base / "run.toml")
     assert code == 0, err
-
-
-def test_demo(tertulia, tmp_path):
-    code, out, err = tertulia("demo", "--directory", tmp_path / "demo", "--json")
-    assert code == 0, err
-    facts = json.loads(out)
-    scores = {name: value["everyone"] for name, value in facts["perplexity"].items()}
-    alone = [score for name, score in scores.items() if name.endswith("alone")]
-    assert scores["federated"] < min(alone)
-    own, best = (facts["perplexity"][name] for name in ("each party's own", "federated, best_for"))
-    assert all(best[party] < 1.01 * own[party] for party in facts["documents"])  # nobody loses by federating
-    assert best["everyone"] < own["everyone"]
-    assert sum(facts["documents"].values()) > 2000
-    assert Topics.load(tmp_path / "demo" / "model").n_topics == facts["topics"]

@@ -12,11 +12,14 @@ import time
 import pytest
 
 from helpers import toys  # noqa: F401 - its messages are in the commits that we read
+from helpers.marks import slow
 from helpers.processes import Nursery, kill_a_party
 from helpers.runs import outcome, prepared
-from tertulia.methods import FTMSettings, GFedNTMSettings
+from helpers.texts import PUBLIC, halves
+from tertulia.methods import FTMSettings, GFedNTMSettings, PCTDSettings
 from tertulia.methods.ftm import method as ftm  # noqa: F401 - likewise
 from tertulia.methods.gfedntm import method as gfedntm  # noqa: F401 - likewise
+from tertulia.methods.pctd import method as pctd  # noqa: F401 - likewise
 from tertulia.runs.layout import Run
 
 POINTS = [
@@ -34,8 +37,9 @@ IN_BOTH = [("party.after_save", 3), ("server.after_ask", 5)]  # a party that die
 METHODS = {
     "toy": {"name": "custom", "module": "helpers.toys", "config": {"rounds": 4}},
     "ftm": FTMSettings(topics=4, rounds=3, sweeps=5).model_dump(),
+    "pctd": PCTDSettings(topics=2, rounds=4, mode="paper", sigma=0.1, vocabulary=PUBLIC).model_dump(),
     "gfedntm": GFedNTMSettings(  # parties hold back a part of every gradient, and three rounds in four are not on disk
-        topics=3, hidden=(8, 6), rounds=7, checkpoint_every=4, compression="topk", vocabulary={"max_share": 1.0}
+        topics=3, hidden=(8, 6), rounds=7, checkpoint_every=4, paper={"keep": 0.1}, vocabulary={"max_share": 1.0}
     ).model_dump(),
 }
 
@@ -55,7 +59,7 @@ def trial(tmp_path_factory, nursery, worded):
     def make(engine, name, directory):
         if (engine, name) not in references:
             base = tmp_path_factory.mktemp(f"{engine}-{name}")
-            corpora = {party: worded(i, 12 + i) for i, party in enumerate("abc")}
+            corpora = {p: halves(i) if name == "pctd" else worded(i, 12 + i) for i, p in enumerate("abc")}
             prepared(base / "template", corpora, METHODS[name], engine=engine)
             shutil.copytree(base / "template", base / "reference")
             started = time.monotonic()
@@ -69,7 +73,7 @@ def trial(tmp_path_factory, nursery, worded):
     return make
 
 
-@pytest.mark.parametrize("engine", ["local", pytest.param("processes", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("engine", ["local", slow("processes")])
 def test_kills_at_random_moments(engine, nursery, trial, tmp_path):
     moments = random.Random(7)
     killed = 0
@@ -90,7 +94,7 @@ def test_kills_at_random_moments(engine, nursery, trial, tmp_path):
 
 @pytest.mark.parametrize(
     ("engine", "aims"),
-    [("local", AIMS), ("processes", IN_BOTH), pytest.param("processes", AIMS, marks=pytest.mark.slow, id="all-apart")],
+    [("local", AIMS), ("processes", IN_BOTH), slow("processes", AIMS)],
 )
 def test_kills_aimed_at_fault_points(engine, aims, nursery, trial, tmp_path):
     for number, (point, count) in enumerate(aims):
@@ -102,10 +106,13 @@ def test_kills_aimed_at_fault_points(engine, aims, nursery, trial, tmp_path):
         assert outcome(Run.open(directory)) == expected, f"{point}:{count}"
 
 
-@pytest.mark.parametrize("engine", ["local", pytest.param("processes", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("aim", ["party.after_save:3", "server.after_ask:4", "server.before_commit:3"])
-def test_ftm_resumes_bit_for_bit(engine, aim, nursery, trial, tmp_path):
-    expected, _ = trial(engine, "ftm", tmp_path / "run")
+@pytest.mark.parametrize("engine", ["local", slow("processes")])
+@pytest.mark.parametrize(
+    ("method", "aim"),
+    [*(("ftm", aim) for aim in ("party.after_save:3", "server.after_ask:4")), ("pctd", "server.before_commit:3")],
+)
+def test_methods_resume_bit_for_bit(engine, method, aim, nursery, trial, tmp_path):
+    expected, _ = trial(engine, method, tmp_path / "run")
     nursery.resume(tmp_path / "run", f"{aim}:{tmp_path / 'killed'}").wait()
     assert (tmp_path / "killed").exists()
     nursery.finish(tmp_path / "run")

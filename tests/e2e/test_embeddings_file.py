@@ -7,8 +7,10 @@ import pytest
 from safetensors.numpy import save_file
 
 import tertulia as tt
+from helpers.marks import slow
 from tertulia.runs.config import load
-from tertulia.runs.driver import begin, finish
+from tertulia.runs.driver import finish
+from tertulia.runs.rehearsal import begin
 
 CONFIG = """
 directory = "runs"
@@ -66,10 +68,9 @@ def test_a_split_source_gives_each_party_its_vectors(folder):
     assert sorted(np.concatenate(found).tolist()) == [0, 1, *range(3, 20)]
 
 
-def test_every_format_gives_the_same_model(folder):
-    model = run(folder, "north.npy")
-    assert model.topic_word.tobytes() == run(folder, "north.safetensors").topic_word.tobytes()
-    assert model.topic_word.tobytes() == run(folder, "north.npy", "processes").topic_word.tobytes()
+@pytest.mark.parametrize(("file", "engine"), [("north.safetensors", "local"), slow("north.npy", "processes")])
+def test_every_format_and_engine_gives_the_same_model(file, engine, folder):
+    assert run(folder, "north.npy").topic_word.tobytes() == run(folder, file, engine).topic_word.tobytes()
 
 
 @pytest.mark.parametrize(

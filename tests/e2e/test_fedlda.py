@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import tertulia as tt
+from helpers.marks import slow
+from helpers.runs import Interrupted, interrupt_at, prepared
+from helpers.texts import PUBLIC, STEMS
 from tertulia.errors import ConfigError
 from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.server.journal import Journal
@@ -15,15 +18,13 @@ from tertulia.runs.layout import Run
 from tertulia.view.dry_run import dry_run
 from tertulia.view.tables import privacy_rows
 
-WORDS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
-PUBLIC = {"mode": "public", "words": WORDS}
 TOPICS = np.array([[0.3, 0.3, 0.2, 0.1, 0.02, 0.02, 0.02, 0.02, 0.01, 0.01]])
 TOPICS = np.concatenate([TOPICS, TOPICS[:, ::-1]])
 
 
 def texts(seed, n, length=15):
     rng = np.random.default_rng(seed)
-    return [" ".join(rng.choice(WORDS, length, p=rng.dirichlet([0.2, 0.2]) @ TOPICS)) for _ in range(n)]
+    return [" ".join(rng.choice(STEMS, length, p=rng.dirichlet([0.2, 0.2]) @ TOPICS)) for _ in range(n)]
 
 
 ODD = ["", "unheard words only", "harbour " * 400]  # empty, outside the vocabulary, more than M words
@@ -54,26 +55,12 @@ def test_topics_are_recovered(settings):
     assert found_topics(model).min() > 0.95
 
 
-@pytest.mark.parametrize("settings", MODES, ids=lambda s: s.get("mechanism", s.get("mode", "clear")))
-def test_engines_agree_and_odd_users_do_no_harm(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("secrets.token_hex", lambda n: "run")
-    monkeypatch.setattr("secrets.token_bytes", lambda n: b"k" * n)  # the same keys, so that noise can be compared
-    local = method(**settings).fit(PARTIES, directory=tmp_path / "local", workers=2)
-    assert np.allclose(local.topic_word.sum(axis=1), 1)
-    if settings.get("mechanism") not in (None, "rrp"):
-        return  # one private mode on both engines is enough: they run the same code
-    for party in PARTIES:  # the processes cannot see the patched keys, so they get the files
-        (tmp_path / "keys" / party).mkdir(parents=True)
-        key = tmp_path / "keys" / party / "noise.key"
-        key.write_bytes(b"k" * 32)
-        key.chmod(0o600)
-    homes = {party: {"home": str(tmp_path / "keys" / party)} for party in PARTIES}
-    apart = method(**settings).fit(PARTIES, directory=tmp_path / "apart", engine="processes", party_settings=homes)
-    assert apart.topic_word.tobytes() == local.topic_word.tobytes()
-
-
-class Interrupted(Exception):
-    pass
+@pytest.mark.parametrize("settings", [{**PRIVATE, "mechanism": "rrp"}, slow(SOUND)])
+def test_engines_agree(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr("secrets.token_hex", lambda n: "run")  # noise is of one run
+    config = {"name": "fedlda", "topics": 2, "rounds": 4, "vocabulary": PUBLIC, "max_words": 30, **settings}
+    models = [finish(prepared(tmp_path / engine, PARTIES, config, engine=engine)) for engine in ("local", "processes")]
+    assert models[0].topic_word.tobytes() == models[1].topic_word.tobytes()
 
 
 @pytest.mark.parametrize("settings", [{**PRIVATE, "mechanism": "rrp"}, SOUND], ids=["rrp", "sound"])
@@ -82,12 +69,8 @@ def test_an_interrupted_run_ends_like_any_other(settings, tmp_path, monkeypatch)
     monkeypatch.setattr("secrets.token_bytes", lambda n: b"k" * n)
     whole = method(**settings).fit(PARTIES, directory=tmp_path / "whole")
 
-    def interrupt(kind, facts):
-        if kind == "round" and facts["round"] == 3:
-            raise Interrupted
-
     with pytest.raises(Interrupted):
-        method(**settings).fit(PARTIES, directory=tmp_path / "cut", observe=interrupt)
+        method(**settings).fit(PARTIES, directory=tmp_path / "cut", observe=interrupt_at(3))
     resumed = finish(Run.open(tmp_path / "cut"))
     assert resumed.topic_word.tobytes() == whole.topic_word.tobytes()
     assert len(privacy_rows(Run.open(tmp_path / "cut"), 1e-6)) == len(privacy_rows(Run.open(tmp_path / "whole"), 1e-6))
@@ -119,7 +102,7 @@ def test_the_servers_counts_are_those_of_the_words_that_users_keep(mechanism, tm
     method(**PRIVATE, mechanism=mechanism, **away).fit(PARTIES, directory=tmp_path / "run")
     run = Run.open(tmp_path / "run")
     commit, _ = Journal(tmp_path / "run" / "server").last()
-    counts = np.zeros((2, len(WORDS)))
+    counts = np.zeros((2, len(STEMS)))
     for party in PARTIES:
         users = AnswerLog(run.party_directory(party) / "answers").state
         known = users.reported >= 0
@@ -151,7 +134,7 @@ def test_a_shard_that_is_away_takes_up_where_it_was():
     assert found_topics(model).min() > 0.95
 
 
-def test_the_ledger_is_honest_about_every_mechanism(tmp_path):
+def test_the_ledger_gives_the_real_epsilon_of_every_mechanism(tmp_path):
     said = {}
     for settings in MODES:
         name = settings.get("mechanism", settings.get("mode", "clear"))
@@ -235,7 +218,7 @@ def test_more_topics_than_words_are_refused():
 
 def test_the_example_runs_from_its_file(tmp_path):
     from tertulia.runs.config import load
-    from tertulia.runs.driver import begin
+    from tertulia.runs.rehearsal import begin
 
     example = Path(__file__).parents[2] / "examples" / "fedlda.toml"
     finish(begin(load(example).replace(directory=str(tmp_path / "run"))))

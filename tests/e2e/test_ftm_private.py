@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import tertulia as tt
+from helpers.runs import prepared
+from helpers.texts import PUBLIC, STEMS, mixed
 from tertulia._disk import read_checked
 from tertulia.errors import ConfigError, QuorumError
 from tertulia.federation.codec import decode
@@ -17,22 +19,16 @@ from tertulia.methods.ftm.merging import compose
 from tertulia.privacy.accounting import guarantee_of
 from tertulia.privacy.mechanisms.token_reports import TokenReports
 from tertulia.runs.config import load
-from tertulia.runs.driver import begin, finish, ledger_of
+from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import begin, open_party
 from tertulia.view.tables import disclosure_rows, privacy_rows, privacy_totals
 
 pytestmark = pytest.mark.filterwarnings("ignore:merging left")  # the papers' chains end so on a few sweeps of ten words
-STEMS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
-PUBLIC = {"mode": "public", "words": STEMS}
 SMALL = {"topics": 3, "rounds": 2, "sweeps": 4}
 
 
-def texts(seed: int, n: int = 25) -> list[str]:
-    rng = np.random.default_rng(seed)
-    return [" ".join(rng.choice(STEMS, 12)) + ". " + " ".join(rng.choice(STEMS, 5)) + "." for _ in range(n)]
-
-
-PARTIES = {"north": texts(1), "south": texts(2)}
+PARTIES = {"north": mixed(1), "south": mixed(2)}
 
 
 def method(mode: str, **settings) -> tt.FTM:
@@ -99,12 +95,14 @@ def test_a_changed_word_shows_only_through_its_report(tmp_path, monkeypatch, set
     before = PARTIES["north"]
     old = before[0].split()[0]
     after = [before[0].replace(old, "meadow" if old == "copper" else "copper", 1), *before[1:]]
-    first_words: dict[int, np.ndarray] = {}
     real, prepare_reply = local.reports, StepContext.prepare_reply
+    first_run: list[tuple] = []
     sent: list[list[bytes]] = []
 
-    def reports_of_the_first_run(words, *rest):
-        return real(first_words.setdefault(len(words), np.array(words)), *rest)
+    def reports_of_the_first_run(words, channel, key, corpus, *tokens):
+        first_run[1:] = []
+        first_run.append((words, channel, key, corpus))
+        return real(*first_run[0], *tokens)
 
     def recorded(context, reply):
         sent[-1] += [np.asarray(getattr(reply, f.name)).tobytes() for f in dataclasses.fields(reply)]
@@ -112,14 +110,9 @@ def test_a_changed_word_shows_only_through_its_report(tmp_path, monkeypatch, set
 
     monkeypatch.setattr(local, "reports", reports_of_the_first_run)
     monkeypatch.setattr(StepContext, "prepare_reply", recorded)
-    monkeypatch.setattr("tertulia.federation.party.context.fingerprint", lambda corpus: "the same")
-    monkeypatch.setattr("secrets.token_hex", lambda n: "run")  # the same run, so that all keys are equal
-    monkeypatch.setattr("secrets.token_bytes", lambda n: b"k" * n)
-    kind = tt.Consensus if settings.get("name") == "consensus" else tt.FTM
     for name, own in (("before", before), ("after", after)):
         sent.append([])
-        parties = {"north": tt.Corpus.from_texts(own, ids=[str(i) for i in range(len(own))])}
-        kind(**{**SMALL, **settings}).fit(parties, directory=tmp_path / name, heldout=0.0)
+        finish(prepared(tmp_path / name, {"north": own}, {"name": "ftm", **SMALL, **settings}, heldout=0.0))
     assert len(sent[0]) == len(sent[1]) > SMALL["rounds"]
     assert (sent[0] != sent[1]) == leaks
 
@@ -163,7 +156,7 @@ def _reported(directory) -> dict[str, dict]:
     """How each party's reports were made, as its ledger names them: reports/party/corpus/mechanism/parameters."""
     run, found = Run.open(directory), {}
     for party in run.parties:
-        ledger_of(run, party).export(directory / "ledger.jsonl")
+        open_party(run, party).ledger.export(directory / "ledger.jsonl")
         ids = [json.loads(line)["id"] for line in (directory / "ledger.jsonl").read_text().splitlines()]
         (found[party],) = [json.loads(name.split("/", 4)[4]) for name in ids if name.startswith("reports/")]
     return found
@@ -214,7 +207,7 @@ def test_a_dry_run_names_reports_and_what_is_derived_from_them(tmp_path):
     from tertulia.runs.config import RunSettings
     from tertulia.view.dry_run import dry_run
 
-    (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts(1)))
+    (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in mixed(1)))
     settings = RunSettings(
         method={"name": "ftm", "mode": "sound", "epsilon": 8.0, "vocabulary": PUBLIC},
         parties={"north": {"path": str(tmp_path / "north.jsonl")}},
@@ -248,7 +241,7 @@ def test_a_budget_without_a_home_is_an_error(tmp_path):
     from tertulia.view.dry_run import dry_run
 
     (tmp_path / "policy.toml").write_text(BUDGET)
-    (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts(1)))
+    (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in mixed(1)))
     policy = {"policy": str(tmp_path / "policy.toml")}
     says = r"party 'north' has a budget but no `home`.*home = \"\.\.\.\" under \[parties\.north\]"
     with pytest.raises(ConfigError, match=says):
@@ -271,7 +264,7 @@ def test_a_budget_that_is_put_into_the_party_s_directory_needs_a_home_too(tmp_pa
 
 def test_a_home_is_the_same_wherever_a_run_is_resumed(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts(1)))
+    (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in mixed(1)))
     (tmp_path / "run.toml").write_text(
         'directory = "run"\n[method]\ntopics = 2\nrounds = 1\nsweeps = 2\nvocabulary.max_share = 1.0\n'
         '[parties.north]\npath = "north.jsonl"\nhome = "homes/north"\n'

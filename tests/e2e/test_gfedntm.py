@@ -5,11 +5,8 @@ import pytest
 import torch
 
 import tertulia as tt
-from tertulia.federation.types import step_name
-from tertulia.methods.gfedntm import method as gfedntm
-from tertulia.methods.gfedntm.settings import GFedNTMSettings
-from tertulia.models.neural.convergence import stalled
-from tertulia.privacy.ledger import Ledger
+from helpers.runs import Interrupted, interrupt_at
+from tertulia.models.neural.convergence import has_stalled
 from tertulia.runs.layout import Run
 from tertulia.view.tables import disclosure_rows, privacy_rows
 
@@ -26,14 +23,14 @@ def fit(parties, settings, **options):
     return tt.GFedNTM(**{**SMALL, **settings}).fit(parties, heldout=0.0, **options)
 
 
-def test_two_hundred_federated_steps_equal_centralised_ones(parties):
-    settings = {"epochs": 1000, "rounds": 200, "precision": "float64"}
+def test_federated_steps_equal_centralised_ones(parties):
+    settings = {"epochs": 1000, "rounds": 60, "precision": "float64"}
     federated = fit(parties, settings)
     pooled = fit(parties, {**settings, "scenario": "centralised"})
-    assert len(federated.history) == len(pooled.history) == 201
-    assert np.abs(federated.encoder.weights - pooled.encoder.weights).max() < 1e-4
-    assert np.abs(federated.encoder.statistics - pooled.encoder.statistics).max() < 1e-4
-    assert np.abs(federated.topic_word - pooled.topic_word).max() < 1e-4
+    assert len(federated.history) == len(pooled.history) == 61
+    assert np.abs(federated.encoder.weights - pooled.encoder.weights).max() < 1e-9
+    assert np.abs(federated.encoder.statistics - pooled.encoder.statistics).max() < 1e-9
+    assert np.abs(federated.topic_word - pooled.topic_word).max() < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -43,16 +40,15 @@ def test_two_hundred_federated_steps_equal_centralised_ones(parties):
         {"normalisation": "layer"},
         {"optimiser": "sgd"},
         {"compression": "fp16"},
-        {"compression": "topk", "keep": 0.2},
+        {"paper": {"keep": 0.2}},
         {"averaging": "fedavg", "rounds": 6},
         {"averaging": "fedadam", "rounds": 6},
     ],
 )
 def test_every_way_of_training_learns(settings, parties):
-    model = fit(parties, {"rounds": 40, "learning_rate": 0.02, **settings})
+    model = fit(parties, {"rounds": 20, "learning_rate": 0.02, **settings})
     losses = [facts["loss"] for facts in model.history[1:]]
-    assert np.all(np.isfinite(losses))
-    assert np.mean(losses[-3:]) < np.mean(losses[:3])
+    assert np.mean(losses[-3:]) < 0.99 * np.mean(losses[:3])
 
 
 def test_local_steps_go_on_with_everybodys_moments(parties):
@@ -71,8 +67,8 @@ def test_validation_stops_training_and_the_best_is_kept(averaging, parties):
     model = fit(parties, {**settings, "normalisation": "layer", "epochs": 60})
     losses = [facts["validation"] for facts in model.history if "validation" in facts]
     assert len(losses) < 60
-    assert stalled(losses, 2)
-    assert not stalled(losses[:-1], 2)
+    assert has_stalled(losses, 2)
+    assert not has_stalled(losses[:-1], 2)
     assert min(losses) < losses[-1]  # so the last is not the one that is kept
 
 
@@ -89,8 +85,8 @@ def test_a_federation_ends_by_itself_when_the_loss_stalls(parties):
     losses = [facts["loss"] for facts in model.history[1:]]
     epochs = np.array(losses).reshape(-1, 4).mean(axis=1)  # 63 documents in batches of 16
     assert 6 <= len(epochs) < 100
-    assert stalled(list(epochs), 3)
-    assert not stalled(list(epochs[:-1]), 3)
+    assert has_stalled(list(epochs), 3)
+    assert not has_stalled(list(epochs[:-1]), 3)
 
 
 def test_validation_that_gets_no_document_is_refused(parties):
@@ -108,17 +104,14 @@ def test_compression_saves_bytes(parties):
 def test_engines_give_the_same_bits_and_a_run_goes_on_after_an_interruption(parties, tmp_path):
     from tertulia.runs.driver import finish
 
+    parties = {name: parties[name] for name in "ab"}
     local = fit(parties, {"rounds": 8})
     apart = fit(parties, {"rounds": 8}, engine="processes", directory=tmp_path / "apart")
     assert local.topic_word.tobytes() == apart.topic_word.tobytes()
 
-    def interrupt(kind, facts):
-        if facts.get("round") == 6:
-            raise KeyboardInterrupt
-
     settings = {"rounds": 8, "checkpoint_every": 4}
-    with pytest.raises(KeyboardInterrupt):
-        fit(parties, settings, directory=tmp_path / "run", observe=interrupt)
+    with pytest.raises(Interrupted):
+        fit(parties, settings, directory=tmp_path / "run", observe=interrupt_at(6))
     resumed = finish(Run.open(tmp_path / "run"))
     assert resumed.topic_word.tobytes() == local.topic_word.tobytes()
 
@@ -141,7 +134,10 @@ def test_models_that_read_sentences(parties):
     }
     for kind in ("combinedtm", "zeroshottm"):
         model = fit(corpora, {"model": kind, "rounds": 4})
-        assert model.transform(corpora["a"]).shape == (20, 3)
+        theta = model.transform(corpora["a"])
+        assert np.allclose(theta.sum(axis=1), 1)
+        other = corpora["a"].with_embeddings(np.ones((20, 5)))
+        assert not np.allclose(model.transform(other), theta)  # it reads the vectors
     with pytest.raises(tt.TertuliaError, match="keep_text=True"):
         fit({"a": tt.Corpus.from_texts(parties["a"])}, {"model": "zeroshottm", "rounds": 1})
 
@@ -170,38 +166,24 @@ def test_alone_gives_each_party_its_own(parties):
     assert model.local["a"].transform(parties["a"][:2]).shape == (2, 3)
 
 
-def test_odd_parties(parties):
+def test_a_party_without_a_known_word_changes_nothing(parties):
     words = (*sorted({w for texts in parties.values() for t in texts for w in t.split()}), "nobodysword")
-    odd = {**parties, "tiny": ["winter letter"], "foreign": ["zug um zug"] * 3}
-    model = fit(odd, {"rounds": 5, "vocabulary": {"mode": "public", "words": words}})
-    assert np.all(np.isfinite(model.topic_word))
-    assert "nobodysword" in model.vocabulary.index
+    settings = {"rounds": 5, "vocabulary": {"mode": "public", "words": words}}
+    with_tiny = {**parties, "tiny": ["winter letter"]}
+    model = fit(with_tiny, settings)
+    assert np.abs(model.topic_word - fit(parties, settings).topic_word).max() > 1e-6  # one document counts
+    odd = fit({**with_tiny, "foreign": ["zug um zug"] * 3}, settings)
+    assert np.abs(odd.topic_word - model.topic_word).max() < 1e-6
+    assert "nobodysword" in odd.vocabulary.index
 
 
 def test_absences_do_not_stop_it(parties):
-    model = fit(parties, {"rounds": 10}, federation={"dropouts": {"rate": 0.3}, "quorum": 0.1})
-    assert np.all(np.isfinite(model.topic_word))
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"compression": "topk"},
-        {"validation": 0.25, "batch_size": 60},
-        {"normalisation": "layer", "validation": 0.25, "batch_size": 60},
-        {"averaging": "fedavg", "validation": 0.25},
-        {"averaging": "fedavg", "local_moments": "fresh"},
-        {"scenario": "alone"},
-    ],
-)
-def test_all_that_leaves_was_planned(settings, parties, tmp_path):
-    fit(parties, {"rounds": 2, "epochs": 1, **settings}, directory=tmp_path / "run")
-    ledger = Ledger(tmp_path / "run" / "parties" / "a" / "ledger.sqlite")
-    left = {(r.step, r.verb, r.what) for r in ledger.releases()}
-    planned = gfedntm.plan(GFedNTMSettings(**{**SMALL, "rounds": 2, **settings}))
-    assert left == {(step_name(p.step), p.verb, p.mechanism.what) for p in planned}
-    ledger.close()
+    settings = {"rounds": 20, "learning_rate": 0.02}
+    model = fit(parties, settings, federation={"dropouts": {"rate": 0.3}, "quorum": 0.1})
+    present = [len(facts["bytes"]) for facts in model.history[1:]]
+    assert min(present) < 3
+    losses = [facts["loss"] for facts in model.history[1:]]
+    assert np.mean(losses[-3:]) < 0.99 * np.mean(losses[:3])
 
 
 def test_the_ledger_says_that_gradients_are_not_private(parties, tmp_path):
@@ -218,7 +200,7 @@ def test_the_ledger_says_that_gradients_are_not_private(parties, tmp_path):
     ("settings", "says"),
     [
         ({"topics": 1}, "at least 2 topics"),
-        ({"compression": "fp16", "averaging": "fedavg"}, "it goes with averaging = 'syncopt'"),
+        ({"compression": "fp16", "averaging": "fedavg"}, "they go with averaging = 'syncopt'"),
         ({"dropout": 1.0}, "dropout = 1.0"),
         ({"normalisation": "sync", "averaging": "fedavg"}, "with local steps take 'layer'"),
     ],

@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 
 from tertulia.models.neural.bags import Bags, Noise
 from tertulia.models.neural.network import Network
-from tertulia.models.neural.prodlda import Sizes
+from tertulia.models.neural.sizes import Sizes
 
 torch.set_num_threads(1)
 V, H, B = 400, 50, 8
@@ -49,7 +49,7 @@ def test_documents_are_read_off_one_gradient():
     offsets = np.concatenate(([0], np.cumsum(np.bincount(rows))))
     bags = Bags(words, true[rows, words].astype(np.float32), offsets, np.arange(B, dtype=np.uint64), None)
     network = Network("prodlda", Sizes(V, 10, hidden=(H, H)), "batch", "float64")
-    sent = network.gradient(network.start(0), bags.select(np.arange(B)), Noise(0, 0))
+    sent = network.gradient(network.initial_weights(0), bags.select(np.arange(B)), Noise(0, 0))
     present, found = attack(network.named(sent.flat)["words"])
     assert set(present) == set(words)  # the vocabulary of the batch, without an error
     exact = sum(any(np.array_equal(document, guess) for guess in found) for document in true)

@@ -7,51 +7,30 @@ import pytest
 from typer.testing import CliRunner
 
 import tertulia as tt
+from helpers.runs import Interrupted, interrupt_at, outcome, prepared
+from helpers.texts import PUBLIC, STEMS, halves
 from tertulia.cli.main import app
 from tertulia.errors import ConfigError, InputError, QuorumError
-from tertulia.federation.codec import encode
 from tertulia.federation.party.host import PartyHost
 from tertulia.methods.pctd import method as pctd
 from tertulia.privacy.mechanisms.gaussian import real_levels
-from tertulia.runs.config import RunSettings, load
-from tertulia.runs.driver import begin, finish
+from tertulia.runs.config import load
+from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
 from tertulia.view.dry_run import dry_run
 from tertulia.view.tables import disclosure_rows, privacy_rows
 
-STEMS = ["harbour", "garden", "engine", "violin", "winter", "letter", "bridge", "market", "copper", "meadow"]
-PUBLIC = {"mode": "public", "words": STEMS}
 SMALL = {"topics": 3, "rounds": 6, "vocabulary": PUBLIC}
 
 
-def texts(seed: int, n: int = 25) -> list[str]:
-    rng = np.random.default_rng(seed)
-    halves = [STEMS[:5], STEMS[5:]]
-    return [" ".join(rng.choice(halves[i % 2], 11)).capitalize() + ". Letter garden." for i in range(n)]
+PARTIES = {"north": halves(1), "south": halves(2, 40), "west": halves(3, 10)}
 
 
-PARTIES = {"north": texts(1), "south": texts(2, 40), "west": texts(3, 10)}
-
-
-def run_of(directory, engine="local", method=None, **settings) -> Run:
-    """A run that has not started, with fixed noise keys so that its bits can be compared."""
-    corpora = {name: tt.Corpus.from_texts(documents) for name, documents in PARTIES.items()}
-    method = {"name": "pctd", **SMALL, "mode": "paper", "sigma": 0.1, **(method or {})}
-    run = begin(RunSettings(directory=str(directory), engine=engine, seed=3, method=method, **settings), corpora)
-    for party in run.parties:
-        path = run.party_directory(party) / "party.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), "noise_key": "42" * 32}))
-    return run
-
-
-def outcome(run: Run) -> dict:
-    """Everything that must be the same, bit for bit."""
-    commit, _ = run.journal().last()
-    hosts = {party: PartyHost(run.party_directory(party)) for party in run.parties}
-    states = {party: encode(host.answers.state) for party, host in hosts.items()}
-    ledgers = {party: host.ledger.digest() for party, host in hosts.items()}
-    return {"server": encode(commit.state), "model": (run.directory / "model/topics.safetensors").read_bytes(),
-            "states": states, "ledgers": ledgers}  # fmt: skip
+def run_of(directory, engine="local", **settings) -> Run:
+    """A run that has not started."""
+    return prepared(
+        directory, PARTIES, {"name": "pctd", **SMALL, "mode": "paper", "sigma": 0.1, **settings}, engine=engine
+    )
 
 
 @pytest.mark.parametrize("unit", ["ngram", "sentence", "paragraph"])
@@ -80,40 +59,18 @@ def test_engines_and_interruptions_change_no_bit(tmp_path):
     assert _model(processes) == _model(reference)
 
     interrupted = run_of(tmp_path / "interrupted")
-
-    def stop(kind, facts):
-        if kind == "round" and facts["round"] in (1, 4) and facts["round"] not in seen:
-            seen.add(facts["round"])
-            raise KeyboardInterrupt
-
-    seen: set[int] = set()
+    stop = interrupt_at(1, 4)
     for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Interrupted):
             finish(Run.open(interrupted.directory), observe=stop)
-    finish(Run.open(interrupted.directory))
-    assert seen == {1, 4}
+    finish(Run.open(interrupted.directory), observe=stop)
     assert _model(interrupted) == _model(reference)
     assert _charges(interrupted.directory) == 3 * 6  # nothing was charged twice
 
 
-def _model(run: Run) -> tuple[bytes, bytes]:
+def _model(run: Run) -> list:
     found = outcome(run)
-    return found["server"], b"".join(found["states"].values())
-
-
-def test_a_kill_between_answers_and_commit_changes_no_bit(tmp_path):
-    import os
-    import subprocess
-    import sys
-
-    reference, killed = run_of(tmp_path / "reference"), run_of(tmp_path / "killed")
-    finish(reference)
-    fault = {**os.environ, "TERTULIA_FAULT": f"server.before_commit:3:{tmp_path / 'marker'}"}
-    command = [sys.executable, "-m", "tertulia", "resume", str(killed.directory), "--json"]
-    assert subprocess.run(command, env=fault, capture_output=True).returncode == -9
-    assert (tmp_path / "marker").exists()
-    assert subprocess.run(command, capture_output=True).returncode == 0
-    assert _model(killed) == _model(reference)
+    return [found["server"], found["model"], *(found[party]["state"] for party in PARTIES)]
 
 
 def test_absent_parties_and_late_ones():
@@ -129,7 +86,7 @@ def test_absent_parties_and_late_ones():
 
 @pytest.mark.parametrize("noise", [{}, {"mode": "paper", "sigma": 0.25}])
 def test_one_topic_empty_documents_and_a_party_that_knows_no_word(noise):
-    parties = {"north": [*texts(1), "", "nothing known here"], "south": ["entirely other words", "and others"]}
+    parties = {"north": [*halves(1), "", "nothing known here"], "south": ["entirely other words", "and others"]}
     model = tt.PCTD(topics=1, rounds=3, vocabulary=PUBLIC, **noise).fit(parties, heldout=0.0)
     assert model.topic_word.shape == (1, 10)
     assert np.isfinite(np.log(model.topic_word)).all()
@@ -219,11 +176,11 @@ def test_a_budget_ends_the_noise_in_time(tmp_path):
     own = {"north": {"policy": str(policy), "home": str(tmp_path / "home")}}
     method = tt.PCTD(**SMALL, mode="paper", epsilon=1.99, evaluate=False)
     method.fit(PARTIES, directory=tmp_path / "one", party_settings=own)
-    told = []
+    said = []
     with pytest.raises(QuorumError):  # the others' noise is new, so are the questions, and nothing is left
         method.fit(PARTIES, directory=tmp_path / "two", party_settings=own, federation={"quorum": 1.0},
-                   observe=lambda kind, facts: told.append(facts.get("text", "")))  # fmt: skip
-    assert any("budget.token.null-replace" in text for text in told)
+                   observe=lambda kind, facts: said.append(facts.get("text", "")))  # fmt: skip
+    assert any("budget.token.null-replace" in text for text in said)
 
 
 def test_a_repeated_question_costs_nothing_and_another_one_does(tmp_path):

@@ -1,12 +1,10 @@
 """`tertulia scenarios`: one command; federated, centralised and alone, each score beside its controls."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
 
-from tertulia.cli.main import main
 from tertulia.corpus import Vocabulary
 from tertulia.models import Topics
 from tertulia.runs.config import load
@@ -34,17 +32,11 @@ def write(directory, method, worded):
     return directory / "run.toml"
 
 
-def scenarios(path, monkeypatch, *options):
-    monkeypatch.setattr(sys, "argv", ["tertulia", "scenarios", str(path), *options])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return ended.value.code
-
-
 @pytest.mark.parametrize("method", ["ftm", "consensus", "fedlda", "pctd", "gfedntm"])
-def test_every_score_stands_beside_its_controls(method, worded, tmp_path, monkeypatch, capsys):
-    assert not scenarios(write(tmp_path, method, worded), monkeypatch, "--json")
-    rows = json.loads(capsys.readouterr().out)["scenarios"]
+def test_every_score_stands_beside_its_controls(method, worded, tmp_path, tertulia):
+    code, out, err = tertulia("scenarios", write(tmp_path, method, worded), "--json")
+    assert code == 0, err
+    rows = json.loads(out)["scenarios"]
     own = "lda" if method == "ftm" else method
     K, own_K = {"gfedntm": (3, 3), "ftm": (4, 5)}.get(method, (4, 4))
     T = rows[0]["topics"]
@@ -93,13 +85,14 @@ def test_topics_side_by_side_are_everybody_s_with_one_prior():
     assert both.alpha.tolist() == [1.0, 0.5, 0.5]
 
 
-def test_controls_spend_nothing_of_a_party_s_own_ledger(worded, tmp_path, monkeypatch, capsys):
+def test_controls_spend_nothing_of_a_party_s_own_ledger(worded, tmp_path, tertulia):
     path = write(tmp_path, "ftm", worded)
     (tmp_path / "policy.toml").write_text("allow_clear = true\n")
     own = f"[parties.north]\npolicy = '{tmp_path / 'policy.toml'}'\nhome = '{tmp_path / 'home'}'\ntopics = 3\n"
     path.write_text(path.read_text().replace("[parties.north]\n", own))
-    assert not scenarios(path, monkeypatch, "--json")
-    rows = {row["scenario"]: row for row in json.loads(capsys.readouterr().out)["scenarios"]}
+    code, out, err = tertulia("scenarios", path, "--json")
+    assert code == 0, err
+    rows = {row["scenario"]: row for row in json.loads(out)["scenarios"]}
     assert rows["alone, side by side"]["topics"] == 3 + 6
     assert rows[f"alone, {rows['federated']['topics']} topics"]["topics"] == rows["federated"]["topics"]
     from tertulia.privacy.ledger import Ledger
@@ -108,13 +101,14 @@ def test_controls_spend_nothing_of_a_party_s_own_ledger(worded, tmp_path, monkey
     assert len(runs) == 1
 
 
-def test_a_baseline_has_no_baselines(worded, tmp_path, monkeypatch, capsys):
-    assert scenarios(write(tmp_path, "name = 'alone'", worded), monkeypatch)
-    assert "give the federated method" in capsys.readouterr().err
+def test_a_baseline_has_no_baselines(worded, tmp_path, tertulia):
+    code, _, err = tertulia("scenarios", write(tmp_path, "name = 'alone'", worded))
+    assert code == 1
+    assert "give the federated method" in err
 
 
-def test_the_table_is_for_people(worded, tmp_path, monkeypatch, capsys):
-    assert not scenarios(write(tmp_path, "pctd", worded), monkeypatch)
-    said = capsys.readouterr().out
+def test_the_table_is_for_people(worded, tmp_path, tertulia):
+    code, said, _ = tertulia("scenarios", write(tmp_path, "pctd", worded))
+    assert code == 0
     assert all(word in said for word in ("another seed", "side by side", "unigram", "perplexity"))
     assert max(map(len, said.splitlines())) < 100

@@ -1,13 +1,11 @@
-"""A topic's weight is its share of the tokens: told as a release of its own, or not at all."""
+"""A topic's weight is its share of the tokens: a release of its own, or not there at all."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
 
 import tertulia as tt
-from tertulia.cli.main import main
 from tertulia.methods.ftm import method as ftm
 from tertulia.runs.layout import Run
 from tertulia.view.tables import disclosure_rows, privacy_rows
@@ -67,7 +65,7 @@ def test_sizes_are_a_release_of_their_own_that_was_planned(tmp_path, settings, m
 
 
 @pytest.mark.filterwarnings("ignore:merging left")  # three literal sweeps find nothing to tell apart
-def test_in_paper_mode_nobody_tells_and_no_table_shows_weights(tmp_path, monkeypatch, capsys):
+def test_in_paper_mode_nobody_tells_and_no_table_shows_weights(tmp_path, tertulia):
     method = tt.FTM(**{**SMALL, "rounds": 1, "sweeps": 3}, mode="paper", epsilon=8.0, evaluate=False)
     model = method.fit(PARTIES, directory=tmp_path / "run", heldout=0.0)
     assert model.weights is None
@@ -77,14 +75,5 @@ def test_in_paper_mode_nobody_tells_and_no_table_shows_weights(tmp_path, monkeyp
     assert "topic sizes" not in {planned.mechanism.what for planned in ftm.plan(method)}
     assert model.topics_table(3).columns == ["topic", "words"]
     assert "%" not in repr(model)
-    assert _topics(tmp_path / "run", monkeypatch, capsys, "--json").keys() == {"topics", "provenance"}
-    assert "weight" not in _topics(tmp_path / "run", monkeypatch, capsys)
-
-
-def _topics(run, monkeypatch, capsys, *options):
-    """What `tertulia topics` says."""
-    monkeypatch.setattr(sys, "argv", ["tertulia", "topics", str(run), *options])
-    with pytest.raises(SystemExit):
-        main()
-    said = capsys.readouterr().out
-    return json.loads(said) if options else said
+    assert json.loads(tertulia("topics", tmp_path / "run", "--json")[1]).keys() == {"topics", "provenance"}
+    assert "weight" not in tertulia("topics", tmp_path / "run")[1]

@@ -9,14 +9,16 @@ import time
 import pytest
 
 from helpers import toys
+from helpers.marks import slow
 from tertulia._locks import holding
 from tertulia.corpus import Corpus
 from tertulia.errors import DirectoryInUse
 from tertulia.federation.server.handle import Handle
 from tertulia.federation.types import Nothing
 from tertulia.runs.config import RunSettings
-from tertulia.runs.driver import begin, finish
+from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import begin
 
 SECONDS = 60
 
@@ -35,7 +37,7 @@ def appeared(path):
     raise AssertionError(f"{path} never came")
 
 
-@pytest.mark.parametrize("engine", ["local", "processes"])
+@pytest.mark.parametrize("engine", ["local", slow("processes")])
 def test_a_second_resume_names_the_first_and_leaves_it_alone(engine, worded, tmp_path):
     ready, gate = tmp_path / "ready", tmp_path / "gate"
     run = prepared(tmp_path / "run", worded, engine, ready=str(ready), gate=str(gate))

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from tertulia.kernels.core.jit import frozen
 from tertulia.kernels.lda import fold_in
 
 
@@ -32,6 +33,22 @@ def planted(seed, D, length, V, K, alpha) -> Planted:
     for k in range(K):
         words[z == k] = np.searchsorted(topics[k].cumsum(), u[z == k]).clip(max=V - 1)
     return Planted(words, np.arange(0, D * length + 1, length), topics)
+
+
+def uneven(V, K):
+    """Words, offsets and topics at random: common words and rare ones, the last word absent, some documents empty."""
+    generator = np.random.default_rng(0)
+    documents = np.concatenate([[0], np.cumsum(generator.integers(0, 40, size=300))])
+    words = ((V - 1) * generator.random(documents[-1]) ** 3).astype(np.int32)
+    z = generator.integers(0, K, size=len(words)).astype(np.int32)
+    return frozen(words, np.int32), frozen(documents, np.int64), z
+
+
+def counts_of(words, z, V, K):
+    """How often each word has each topic [V, K], the slow way."""
+    cwk = np.zeros((V, K), dtype=np.int32)
+    np.add.at(cwk, (words, z), 1)
+    return cwk
 
 
 def overlap(found, truth):

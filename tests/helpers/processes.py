@@ -64,6 +64,7 @@ class Nursery:
     def close(self) -> None:
         self.process.stdin.close()
         self.process.wait(PATIENCE)
+        self.process.stdout.close()
 
 
 def kill_a_party(server: int, moments: random.Random) -> None:

@@ -6,8 +6,8 @@ from tertulia.corpus import Corpus
 from tertulia.federation.codec import encode
 from tertulia.federation.party.host import PartyConfig, PartyHost
 from tertulia.runs.config import RunSettings
-from tertulia.runs.driver import begin
 from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import begin
 
 
 def prepared(directory, corpora, method, **settings) -> Run:

@@ -103,6 +103,23 @@ def build_on(party, state, ask):
     return state, Number(party.release(np.array(state.seen), Clear("count")))
 
 
+@step
+def send_back(party, state, ask):
+    """What the server sends, as it is."""
+    return state, Number(party.release(ask.value, Clear("what was sent")))
+
+
+@step
+def stay_private(party, state, ask):
+    """A step that no party offers, as it is not listed."""
+    return state, Nothing()
+
+
+STEPS = (
+    accumulate, count_free, weigh, weigh_narrow, leak, leak_after, crash, dawdle, keep_secret, build_on, send_back,
+)  # fmt: skip
+
+
 def train(fed, config, state):
     """Rounds of two noisy sums; the state is the list of totals."""
     state = state or fed.commit(Total(0, ()))

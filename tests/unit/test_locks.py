@@ -36,9 +36,9 @@ def test_kill_9_gives_the_lock_back(tmp_path):
     assert process.stdout.readline() == b"held\n"
     with pytest.raises(DirectoryInUse, match=f"process {process.pid} on"), holding(tmp_path):
         pass
-    told = []
+    said = []
     os.kill(process.pid, signal.SIGKILL)
-    with holding(tmp_path, wait=told.append):
+    with holding(tmp_path, wait=said.append):
         pass
-    assert not told or f"process {process.pid} on" in told[0]
+    assert not said or f"process {process.pid} on" in said[0]
     process.communicate()

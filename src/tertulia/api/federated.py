@@ -29,7 +29,8 @@ from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.methods.pctd.settings import PCTDSettings
 from tertulia.runs.config import RunSettings
-from tertulia.runs.driver import Observer, begin, finish
+from tertulia.runs.driver import Observer
+from tertulia.runs.rehearsal import rehearse
 from tertulia.runs.results import FederatedTopics
 
 RUN = {"seed", "engine", "workers", "heldout", "validation", "federation"}  # settings of a run that are options here
@@ -122,7 +123,7 @@ def federate(
             parties={party: dict(choices) for party, choices in (party_settings or {}).items()},
             **run,
         )
-        return finish(begin(whole, corpora, durable=directory is not None), corpora, observe)
+        return rehearse(whole, corpora, durable=directory is not None, observe=observe)
 
 
 def chosen_words(corpus: Corpus, terms: VocabularySettings) -> Vocabulary:

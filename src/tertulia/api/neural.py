@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from tertulia.methods.gfedntm.settings import NeuralSettings
 from tertulia.models import Topics
 
 if TYPE_CHECKING:
-    from tertulia.models.neural.network import Kind
+    from tertulia.models.neural.sizes import Kind
 
 
 class NeuralTrainer(Explained, NeuralSettings):
@@ -52,16 +52,17 @@ class NeuralTrainer(Explained, NeuralSettings):
 
         use_threads(self.threads)
         vectors = embeddings_of(corpus, self.embedding) if self.kind != "prodlda" else None
-        bags, validation = Bags.of(corpus, vectors).parted(self.validation, seed)
+        bags, validation = Bags.of(corpus, vectors).split_validation(self.validation, seed)
         if bags.n_documents < 2 or (self.validation and validation.n_documents == 0):
             raise InputError(
                 f"{bags.n_documents} documents with a word to train on, {validation.n_documents} to validate by: "
                 "too few; give more, or check the column, the words and `validation`"
             )
-        network = Network(self.kind, self._sizes(corpus, vectors), self.normalisation, self.precision)
+        sizes = self.sizes(len(corpus.vocabulary), 0 if vectors is None else vectors.shape[1], self.normalisation)
+        network = Network(self.kind, sizes, self.normalisation, self.precision)
         schedule = Schedule.over(bags.n_documents, self.batch_size, seed)
         end = train_until(
-            network, Progress(network.start(seed), network.resting(), 0.0), bags,
+            network, Progress.initial(network, seed), bags,
             validation if self.validation else None, schedule,
             Pace(self.epochs, self.learning_rate, self.betas, self.stop_after),
         )  # fmt: skip
@@ -73,14 +74,6 @@ class NeuralTrainer(Explained, NeuralSettings):
                 "epochs": round(end.moments.steps / schedule.batches) if end.moments else 0,
             },
             encoder=Encoder(architecture_of(network), end.weights, end.statistics, self.embedding),
-        )  # fmt: skip
-
-    def _sizes(self, corpus: Corpus, vectors: Any) -> Any:
-        from tertulia.models.neural.prodlda import Sizes
-
-        return Sizes(
-            len(corpus.vocabulary), self.topics, 0 if vectors is None else vectors.shape[1], tuple(self.hidden),
-            self.dropout, self.alpha, self.learn_prior, self.literal_adapter, shifts=self.normalisation == "layer",
         )  # fmt: skip
 
 

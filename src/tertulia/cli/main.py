@@ -52,7 +52,7 @@ def run(
 ) -> None:
     """Train a model as CONFIG.toml says."""
     from tertulia.runs import config as configuration
-    from tertulia.runs.driver import begin
+    from tertulia.runs.rehearsal import begin
 
     settings = configuration.load(config)
     method = None if epsilon is None else {**settings.method.model_dump(), "epsilon": epsilon}
@@ -218,7 +218,7 @@ def _finish(started: Any, as_json: bool) -> None:
 
 def _model(path: Path) -> Any:
     from tertulia.models import Topics
-    from tertulia.runs.driver import best_for
+    from tertulia.runs.rehearsal import best_for
 
     if (path / "party.json").exists():  # of a run: what this party has chosen for its own documents
         return best_for(path.parents[1], json.loads((path / "party.json").read_text())["id"])

@@ -1,7 +1,8 @@
-"""What crosses between server and party: a question, its answer, and nothing else.
+"""What crosses between server and party: a question or an inquiry, its answer, and nothing else.
 
 A question's body (step, verb, message) is what it asks; its hash identifies it. The envelope around it says where
-in the run it stands, so that a party can tell a repeat from a change.
+in the run it stands, so that a party can tell a repeat from a change. An inquiry is about the party itself. It has no
+place in the run, so it cannot move a method's state or the answer log.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tertulia.federation.types import Step, message, step_name
 Verb = Literal["sum", "mean", "each"]
 Place = tuple[int, int]  # (round, ordinal within the round)
 BEFORE_ALL: Place = (-1, 0)
+LEDGER_DIGEST, DISCLOSURES = "ledger digest", "disclosures"  # what inquiries are about
 
 
 @message
@@ -57,18 +59,7 @@ class Question:
 
     def to_bytes(self) -> bytes:
         """The frame that travels."""
-        envelope = json.dumps([self.run, self.place, self.previous, self.safe, self.durable]).encode()
-        return len(envelope).to_bytes(4, "little") + envelope + self.body
-
-    @classmethod
-    def from_bytes(cls, frame: bytes) -> Question:
-        """Read a frame."""
-        try:
-            size = 4 + int.from_bytes(frame[:4], "little")
-            run, place, previous, safe, durable = json.loads(frame[4:size])
-        except ValueError as error:
-            raise FormatError(f"this frame of {len(frame)} bytes is not a question ({error})") from error
-        return cls(run, (place[0], place[1]), (previous[0], previous[1]), safe, durable, frame[size:])
+        return _frame([self.run, self.place, self.previous, self.safe, self.durable], self.body)
 
     def ask(self) -> Ask:
         """The decoded body."""
@@ -76,6 +67,36 @@ class Question:
         if not isinstance(body, Ask):
             raise FormatError(f"a question must hold an Ask, not a {type(body).__name__}")
         return body
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """What a party's host answers itself, whatever the methods."""
+
+    run: str
+    about: str  # LEDGER_DIGEST or DISCLOSURES
+
+    def to_bytes(self) -> bytes:
+        """The frame that travels."""
+        return _frame({"run": self.run, "about": self.about}, b"")
+
+
+def _frame(envelope: Any, body: bytes) -> bytes:
+    head = json.dumps(envelope).encode()
+    return len(head).to_bytes(4, "little") + head + body
+
+
+def read_frame(frame: bytes) -> Question | Inquiry:
+    """The question or inquiry that a frame carries."""
+    try:
+        size = 4 + int.from_bytes(frame[:4], "little")
+        envelope = json.loads(frame[4:size])
+        if isinstance(envelope, dict):
+            return Inquiry(envelope["run"], envelope["about"])
+        run, place, previous, safe, durable = envelope
+        return Question(run, (place[0], place[1]), (previous[0], previous[1]), safe, durable, frame[size:])
+    except (ValueError, TypeError, LookupError) as error:
+        raise FormatError(f"this frame of {len(frame)} bytes is neither a question nor an inquiry") from error
 
 
 def body(verb: Verb, step: Step, message: Any) -> bytes:

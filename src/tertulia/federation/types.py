@@ -19,7 +19,7 @@ from tertulia.privacy.mechanisms import Mechanism, Randomiser
 PartyId = str
 _T = TypeVar("_T")
 _MESSAGES: dict[str, type] = {}
-_STEPS: dict[str, Step] = {}
+_STEP = "__tertulia_step__"  # marks a function that may be asked for
 
 
 @dataclass_transform(frozen_default=True)
@@ -49,24 +49,17 @@ def message_type(name: str) -> type:
 
 
 def step(function: _S) -> _S:
-    """Make a function a party step: only its name travels, and a party runs it only if it knows that name."""
-    _STEPS[_name(function)] = function
+    """Make a function a party step. Only its name travels; a party runs it if one of its methods has it in `STEPS`."""
+    setattr(function, _STEP, True)
     return function
 
 
 def step_name(function: Step) -> str:
-    """The name under which a step is asked for."""
+    """The name under which a step is asked for: its module and its own."""
     name = _name(function)
-    if _STEPS.get(name) is not function:
+    if not getattr(function, _STEP, False):
         raise FormatError(f"{name} is not a step: decorate the function with @step")
     return name
-
-
-def step_named(name: str) -> Step:
-    """The step that a question names, if this party knows it; names never import anything."""
-    if name not in _STEPS:
-        raise FormatError(f"this party does not offer the step '{name}': add its module to the party's `methods`")
-    return _STEPS[name]
 
 
 def _name(thing: Any) -> str:
@@ -129,7 +122,7 @@ _S = TypeVar("_S", bound=Callable[..., tuple[Any, Any]])
 
 
 class Planned(NamedTuple):
-    """A release that a method is going to ask for, so that it can be checked and told beforehand."""
+    """A release that a method is going to ask for, so that it can be checked and shown beforehand."""
 
     step: Step
     verb: str

@@ -19,11 +19,12 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, create_model, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, create_model, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
 from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, InputError
+from tertulia.federation.engines.base import check_engine
 from tertulia.methods import METHODS, SETTINGS, Method
 from tertulia.methods.common.settings import (
     Explained,
@@ -114,7 +115,7 @@ class RunSettings(Explained):
 
     seed: int = 0
     directory: str = "runs/run"
-    engine: Literal["local", "processes"] = "local"
+    engine: Annotated[str, AfterValidator(check_engine)] = "local"
     workers: Positive = 1
     heldout: float = Field(default=0.1, ge=0, lt=1)
     validation: float = Field(default=0.0, ge=0, lt=1)  # share of documents by which parties choose a model

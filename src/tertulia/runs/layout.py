@@ -13,21 +13,18 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 from tertulia._disk import atomic_write
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, FormatError
-from tertulia.federation.engines.local import LocalTransport
-from tertulia.federation.engines.processes import ProcessTransport
-from tertulia.federation.party.host import PartyConfig, PartyHost
-from tertulia.federation.server.handle import Handle, RolledBack, Terms, Transport
+from tertulia.federation.engines.base import EngineSetup, Transport, start_engine
+from tertulia.federation.server.handle import Handle, RolledBack
 from tertulia.federation.server.journal import Journal
 from tertulia.federation.types import PartyId
 
 FORMAT = 1
-Engine = Literal["local", "processes"]
 
 
 @dataclass(frozen=True)
@@ -80,12 +77,10 @@ class Run:
         name = quote(party, safe=" ")
         return self.directory / "parties" / (f"%2E{name[1:]}" if name.startswith(".") else name)
 
-    def transport(self, engine: Engine, workers: int, corpora: Mapping[PartyId, Corpus] | None = None) -> Transport:
+    def transport(self, engine: str, workers: int, corpora: Mapping[PartyId, Corpus] | None = None) -> Transport:
         """Start the engine. Only the local one can use documents that are in this process's memory."""
-        if engine == "processes":
-            return ProcessTransport({party: self.party_directory(party) for party in self.parties})
-        given = corpora or {}
-        return LocalTransport([PartyHost(self.party_directory(p), given.get(p)) for p in self.parties], workers)
+        directories = {party: self.party_directory(party) for party in self.parties}
+        return start_engine(engine, EngineSetup(directories, workers, corpora or {}))
 
     def journal(self) -> Journal:
         """The server's commits."""
@@ -101,6 +96,3 @@ def drive(handle: Handle, train: Callable[[Handle, Any, Any], Any], config: Any)
             continue
         handle.flush()
         return result
-
-
-__all__ = ["Engine", "PartyConfig", "Run", "Terms", "drive"]

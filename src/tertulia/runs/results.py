@@ -23,7 +23,7 @@ class FederatedTopics(Topics):
     """
 
     local: dict[str, Topics] = field(default_factory=dict)  # each party's own model, composed from the shared one
-    history: Sequence[Mapping[str, Any]] = ()  # a dict a round: metrics, seconds, bytes by party as [down, up]
+    history: Sequence[Mapping[str, Any]] = ()  # a dict per round: metrics, seconds, bytes by party as [down, up]
     directory: Path | None = None  # where the run was
     choices: dict[str, Choice] = field(default_factory=dict)  # of parties with validation documents
 

@@ -26,15 +26,16 @@ from tertulia.metrics.diversity import topic_diversity
 from tertulia.metrics.perplexity import completion, unigram
 from tertulia.models import Topics
 from tertulia.runs.config import PartySettings, RunSettings
-from tertulia.runs.driver import begin, finish
+from tertulia.runs.driver import finish
+from tertulia.runs.rehearsal import begin
 from tertulia.runs.sources import POOLED, sources_of
 
 SMOOTHING = 0.01  # the uniform distribution's share: a party alone has never seen some words
 Row = dict[str, Any]
 
 
-def compare(settings: RunSettings, tell: Callable[[str], None]) -> list[Row]:
-    """Run a method, its baselines and its controls below one directory; a row of scores each."""
+def compare(settings: RunSettings, notify: Callable[[str], None]) -> list[Row]:
+    """Run a method, its baselines and its controls below one directory; a row of scores for each."""
     if not settings.method.federates:
         raise ConfigError(
             f"method.name = '{settings.method.name}': give the federated method to compare with its baselines"
@@ -42,49 +43,49 @@ def compare(settings: RunSettings, tell: Callable[[str], None]) -> list[Row]:
     corpora = {party: read_recipe(source) for party, source in sources_of(settings).items()}
     halves = [corpus.split(settings.heldout) for corpus in corpora.values()]
     train, heldout = (Corpus.concatenate(list(half)) for half in zip(*halves, strict=True))
-    return list(_rows(_Bench(settings, corpora, heldout, tell), train))
+    return list(_rows(_Comparison(settings, corpora, heldout, notify), train))
 
 
-def _rows(bench: _Bench, train: Corpus) -> Iterator[Row]:
-    settings, method = bench.settings, bench.settings.method
-    federated = bench.federated()
-    yield bench.row("federated", method.name, [federated])
-    yield bench.row("federated, another seed", method.name, [bench.another_seed()])
+def _rows(comparison: _Comparison, train: Corpus) -> Iterator[Row]:
+    settings, method = comparison.settings, comparison.settings.method
+    federated = comparison.train_federated()
+    yield comparison.row("federated", method.name, [federated])
+    yield comparison.row("federated, another seed", method.name, [comparison.train_with_another_seed()])
     vocabulary = {"mode": "public", "words": federated.vocabulary.words}
-    yield from bench.baselines(own_method(settings, vocabulary))
+    yield from comparison.baseline_rows(own_method(settings, vocabulary))
     if isinstance(method, TopicCount) and federated.n_topics != method.topics:
         as_many = {**own_method(settings, vocabulary), "topics": federated.n_topics}
-        yield from bench.baselines(as_many, f", {federated.n_topics} topics")
+        yield from comparison.baseline_rows(as_many, f", {federated.n_topics} topics")
     if not isinstance(method, LDASettings):
-        pooled = bench.centralised("centralised, lda", pooled_lda(settings, vocabulary))
-        yield bench.row("centralised", "lda", [pooled])
+        pooled = comparison.train_centralised("centralised, lda", pooled_lda(settings, vocabulary))
+        yield comparison.row("centralised", "lda", [pooled])
     frequencies = unigram(train.encode(federated.vocabulary))
-    yield bench.row("nothing learned", "unigram", [Topics(frequencies, federated.vocabulary)])
+    yield comparison.row("nothing learned", "unigram", [Topics(frequencies, federated.vocabulary)])
 
 
-class _Bench(NamedTuple):
+class _Comparison(NamedTuple):
     """What all runs share."""
 
     settings: RunSettings
     corpora: Mapping[str, Corpus]
     heldout: Corpus
-    tell: Callable[[str], None]
+    notify: Callable[[str], None]  # called before each run
 
-    def federated(self) -> Topics:
+    def train_federated(self) -> Topics:
         """The run that was asked for, with each party's own policy and ledger."""
         parties = {name: own.model_dump() for name, own in self.settings.parties.items()}
         return self._train("federated", self.settings.method.model_dump(), self.corpora, parties)
 
-    def another_seed(self) -> Topics:
+    def train_with_another_seed(self) -> Topics:
         """The same again, but for chance."""
         method, seed = self.settings.method.model_dump(), self.settings.seed + 1
         method |= {"seed": seed} if "seed" in method else {}
         return self._train("federated, another seed", method, self.corpora, self._choices(), seed=seed)
 
-    def baselines(self, method: dict[str, Any], suffix: str = "") -> Iterator[Row]:
+    def baseline_rows(self, method: dict[str, Any], suffix: str = "") -> Iterator[Row]:
         """The method with everybody's documents, and with those of each party; suffix: with a set number of topics."""
         label = _label(method)
-        central = self.centralised(f"centralised{suffix}", _in_scenario(method, "centralised"))
+        central = self.train_centralised(f"centralised{suffix}", _in_scenario(method, "centralised"))
         yield self.row(f"centralised{suffix}", label, [central])
         choices = self._choices(without=("topics",) if suffix else ())
         single = [
@@ -95,7 +96,7 @@ class _Bench(NamedTuple):
         if not suffix:
             yield self.row("alone, side by side", label, [side_by_side(single)])
 
-    def centralised(self, name: str, method: dict[str, Any]) -> Topics:
+    def train_centralised(self, name: str, method: dict[str, Any]) -> Topics:
         """One party that holds everybody's documents."""
         return self._train(name, method, {POOLED: Corpus.concatenate(list(self.corpora.values()))}, {})
 
@@ -121,7 +122,7 @@ class _Bench(NamedTuple):
     def _train(
         self, name: str, method: dict[str, Any], corpora: Mapping[str, Corpus], parties: dict[str, Any], **changes: Any
     ) -> Topics:
-        self.tell(f"training: {name}")
+        self.notify(f"training: {name}")
         where = Path(self.settings.directory) / name.replace(", ", "-").replace(" ", "-")
         changes |= {"method": method, "directory": str(where), "parties": parties}
         model: Topics = finish(begin(self.settings.replace(**changes), dict(corpora)))

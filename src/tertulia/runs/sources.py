@@ -45,7 +45,7 @@ def split_of(data: DataSettings, seed: int) -> dict[str, Any]:
     return {"kind": "dirichlet", "parties": data.parties, "concentration": data.concentration, "seed": seed}
 
 
-def pooled(settings: RunSettings, corpora: Mapping[str, Corpus] | None) -> Corpus:
+def pool_documents(settings: RunSettings, corpora: Mapping[str, Corpus] | None) -> Corpus:
     """Everybody's documents in one place: what a federation must never do, and every paper compares with."""
     if corpora is None:
         corpora = {party: read_recipe(recipe) for party, recipe in sources_of(settings).items()}

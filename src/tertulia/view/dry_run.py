@@ -16,13 +16,13 @@ from tertulia.federation.party.host import parts_of
 from tertulia.federation.types import Planned
 from tertulia.methods import entry_of
 from tertulia.methods.common.vocabulary import propose_words, words_of_one_document
-from tertulia.privacy.accounting import spent
-from tertulia.privacy.adjacency import larger
-from tertulia.privacy.ledger import Ledger, Release, decisive
+from tertulia.privacy import accounting
+from tertulia.privacy.adjacency import common_level
+from tertulia.privacy.ledger import Ledger, Release, charging_or_all
 from tertulia.privacy.mechanisms import Derived
 from tertulia.privacy.policy import Policy, example
 from tertulia.runs.config import RunSettings
-from tertulia.runs.driver import policy_of
+from tertulia.runs.rehearsal import policy_or_none
 from tertulia.runs.sources import POOLED, sources_of
 from tertulia.view.tables import SEEN, claimed_epsilon
 from tertulia.view.totals import Lengths, Rows, epsilon, totals_of_plan
@@ -79,10 +79,10 @@ def _cost(one: Planned, planned: list[Planned]) -> dict[str, str]:
         parents = set(map(str, one.mechanism.parents))
         sources = [p for p in planned if {p.verb, p.mechanism.what} & parents] or [one]
     charged = [release for p in sources for release in [_planned_release(p, "any")] * p.times]
-    unit, adjacency = larger((release.unit, release.adjacency) for release in decisive(charged))
+    unit, adjacency = common_level((release.unit, release.adjacency) for release in charging_or_all(charged))
     return {
         "claimed epsilon": claimed_epsilon(one.mechanism.claimed),
-        "real epsilon": epsilon(spent(charged, unit, adjacency, _DELTA).epsilon),
+        "real epsilon": epsilon(accounting.cost(charged, unit, adjacency, _DELTA).epsilon),
     }
 
 
@@ -94,7 +94,7 @@ def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus], planne
     for party, corpus in corpora.items():
         releases = [release for p in planned for release in [_planned_release(p, party)] * p.times]
         lengths = Lengths.of(corpus, words, settings.heldout + settings.validation)
-        policy = policy_of(settings, party) or Policy()
+        policy = policy_or_none(settings, party) or Policy()
         rows += [{"party": party, **row} for row in totals_of_plan(releases, lengths, policy, _DELTA)]
     return rows
 
@@ -102,7 +102,7 @@ def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus], planne
 def _planned_rows(settings: RunSettings, party: str, planned: list[Planned], costs: list[dict[str, str]]) -> Rows:
     """Ask the party's policy about each planned release; a party without one is checked against the example."""
     own = settings.parties.get(party)
-    policy = policy_of(settings, party) or Policy.parse(example())
+    policy = policy_or_none(settings, party) or Policy.parse(example())
     home = Path(own.home) if own and own.home else None
     ledger = Ledger(home / "ledger.sqlite") if home and (home / "ledger.sqlite").exists() else Ledger(":memory:")
     rows = []

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from tertulia import metrics
 from tertulia.corpus import Corpus
 from tertulia.errors import InputError
+from tertulia.federation.messages import DISCLOSURES
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Claim
-from tertulia.runs.driver import ledger_of
 from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import ask_parties, open_party
 from tertulia.view.totals import Rows, epsilon, totals_of_run
 
 if TYPE_CHECKING:
@@ -31,23 +32,27 @@ def disclosure_rows(run: Run) -> Rows:
     return [
         {
             "party": party,
-            "round": release.round,
-            "what": release.what,
-            "shape": "x".join(map(str, release.shape)) or "1",
-            "bytes": release.nbytes,
-            "seen": SEEN.get(release.verb, "singly by the server"),
-            "mechanism": release.name,
-            "step": release.step.split(":")[-1],
+            "round": release["round"],
+            "what": release["what"],
+            "shape": _shape(release["shape"]),
+            "bytes": release["bytes"],
+            "seen": SEEN.get(release["verb"], "singly by the server"),
+            "mechanism": release["mechanism"],
+            "step": release["step"].split(":")[-1],
         }
-        for party in run.parties
-        for release in ledger_of(run, party).releases()
-        if release.run in ("", run.id)  # reports of tokens are charged once for all runs
+        for party, releases in ask_parties(run, DISCLOSURES).items()
+        for release in releases
     ]
+
+
+def _shape(shape: tuple[int, ...] | None) -> str:
+    """Of an array that left, 1 for a number; nothing for what did not leave."""
+    return "" if shape is None else "x".join(map(str, shape)) or "1"
 
 
 def privacy_totals(run: Run, delta: float) -> Rows:
     """The real epsilon of everything that left each party, for a word, a document, a user."""
-    return [row for party in run.parties for row in totals_of_run(run, party, ledger_of(run, party), delta)]
+    return [row for party in run.parties for row in totals_of_run(run, party, delta)]
 
 
 def privacy_rows(run: Run, delta: float) -> Rows:
@@ -65,7 +70,7 @@ def privacy_rows(run: Run, delta: float) -> Rows:
             "remarks": "; ".join(filter(None, (_as(row.sources), *row.real.assumptions, row.vacuous, row.finding))),
         }
         for party in run.parties
-        for row in ledger_of(run, party).table(delta)
+        for row in open_party(run, party).ledger.table(delta)
     ]
 
 

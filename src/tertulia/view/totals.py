@@ -11,15 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tertulia.corpus import Corpus, Vocabulary
-from tertulia.federation.party.host import PartyConfig, parts_of
+from tertulia.federation.party.host import PartyHost, parts_of
 from tertulia.models import Topics
 from tertulia.privacy import accounting
 from tertulia.privacy.accounting import Guarantee
 from tertulia.privacy.adjacency import Bounds
-from tertulia.privacy.ledger import Ledger, Release
+from tertulia.privacy.ledger import Release
 from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.policy import Policy
 from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import open_party
 
 Rows = list[dict[str, Any]]
 Spent = Callable[[Unit, Bounds], Guarantee]  # by replacing one unit with another
@@ -39,35 +40,33 @@ class Lengths(NamedTuple):
         return cls(math.ceil(lengths.mean()), int(lengths.max())) if len(lengths) else cls(0, 0)
 
 
-def totals_of_run(run: Run, party: str, ledger: Ledger, delta: float) -> Rows:
-    """What a party's ledger adds up to."""
-    directory = run.party_directory(party)
-    rules, own = PartyConfig.load(directory), directory / "policy.toml"
-    policy = Policy.load(own) if own.exists() else Policy()
+def totals_of_run(run: Run, party: str, delta: float) -> Rows:
+    """What a party's ledger adds up to, for the party's owner."""
+    host = open_party(run, party)
 
     def spent(unit: Unit, bounds: Bounds) -> Guarantee:
-        return ledger.spent(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)
+        return host.ledger.cost(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)
 
-    scope = "in this run" if rules.home is None else "in all runs with this home"
-    lengths = _lengths(run, party, rules.heldout + rules.validation)
-    return [{"party": party, **row, "holds": scope} for row in totals(ledger.releases(), spent, lengths, policy)]
+    scope = "in this run" if host.config.home is None else "in all runs with this home"
+    rows = totals(host.ledger.releases(), spent, _lengths_or_none(run, host), host.policy)
+    return [{"party": party, **row, "holds": scope} for row in rows]
 
 
 def totals_of_plan(releases: Sequence[Release], lengths: Lengths, policy: Policy, delta: float) -> Rows:
     """What a run would add to a party's ledger, taken by itself."""
 
     def spent(unit: Unit, bounds: Bounds) -> Guarantee:
-        return accounting.spent(releases, unit, Adjacency.SUBSTITUTE, delta, bounds)
+        return accounting.cost(releases, unit, Adjacency.SUBSTITUTE, delta, bounds)
 
     return [{**row, "holds": "in this run"} for row in totals(releases, spent, lengths, policy)]
 
 
-def _lengths(run: Run, party: str, left_out: float) -> Lengths | None:
-    stored, model = run.party_directory(party) / "corpus", run.directory / "model"
+def _lengths_or_none(run: Run, host: PartyHost) -> Lengths | None:
+    stored, model = host.directory / "corpus", run.directory / "model"
     if not (stored / "corpus.json").exists():
         return None
     vocabulary = Topics.load(model).vocabulary if model.exists() else None
-    return Lengths.of(Corpus.load(stored), vocabulary, left_out)
+    return Lengths.of(Corpus.load(stored), vocabulary, host.config.heldout + host.config.validation)
 
 
 def totals(releases: Sequence[Release], spent: Spent, lengths: Lengths | None, policy: Policy) -> Rows:

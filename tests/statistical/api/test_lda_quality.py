@@ -12,7 +12,7 @@ of several modes, collapsed Gibbs too: the ratio then has a standard deviation o
 import numpy as np
 import pytest
 
-from helpers.marks import slow
+from helpers.marks import seeds, slow
 from helpers.planted import completion_perplexity, planted
 from tertulia.kernels import lda
 
@@ -36,11 +36,11 @@ def coherence(topic_word, words, length):
     return float(np.mean(scores))
 
 
-@pytest.mark.parametrize("shape", [CORPORA[0], slow(CORPORA[1]), slow(CORPORA[2])])
-def test_as_good_as_long_collapsed_gibbs(shape):
+@pytest.mark.parametrize(("shape", "n"), [(CORPORA[0], 2), *(slow(shape, 5) for shape in CORPORA)])
+def test_as_good_as_long_collapsed_gibbs(shape, n):
     D, length, V, planted_topics, alpha, K = shape
     ratios, gains = [], []
-    for seed in range(5):
+    for seed in range(n):
         train, heldout = planted(seed, D + HELDOUT, length, V, planted_topics, alpha).split(D)
         trained = lda.train(*train, V, K, alpha, BETA, 60, seed)
         trained, _ = lda.run(*train, trained, 200, seed, "gibbs")
@@ -52,14 +52,14 @@ def test_as_good_as_long_collapsed_gibbs(shape):
     assert np.mean(gains) > -0.01
 
 
-def test_the_warm_start_is_ahead_of_random_topics():
+@pytest.mark.parametrize("seed", seeds(3, quick=1))
+def test_the_warm_start_is_ahead_of_random_topics(seed):
     """It is worth more than five sweeps from random topics, at once and five sweeps later."""
-    for seed in range(3):
-        train, heldout = planted(seed, D=2_000, length=60, V=2_000, K=50, alpha=0.1).split(1_800)
+    train, heldout = planted(seed, D=2_000, length=60, V=2_000, K=50, alpha=0.1).split(1_800)
 
-        def score(start, sweeps, seed=seed, train=train, heldout=heldout):
-            state = lda.train(*train, 2_000, 50, 0.1, BETA, sweeps, seed, start=start, threads=2)
-            return completion_perplexity(*heldout, lda.topic_word(state), 0.1)
+    def score(start, sweeps):
+        state = lda.train(*train, 2_000, 50, 0.1, BETA, sweeps, seed, start=start, threads=2)
+        return completion_perplexity(*heldout, lda.topic_word(state), 0.1)
 
-        assert score("warm", 0) < score("random", 5)
-        assert score("warm", 5) < score("random", 10)
+    assert score("warm", 0) < score("random", 5)
+    assert score("warm", 5) < score("random", 10)

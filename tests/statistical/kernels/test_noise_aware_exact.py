@@ -1,7 +1,7 @@
 """Noise-aware samplers against the exact posterior of topics and words, by enumeration, under each channel.
 
 The chains run in compiled loops; a test of its own ties them to `aware.run`, bit for bit. A sampler that takes the
-told words for true must fail the same bar.
+reported words for true must fail the same bar.
 """
 
 import itertools
@@ -25,7 +25,7 @@ BAR = 0.02
 V, K, ALPHA, BETA = 4, 2, np.array([0.3, 0.7]), 0.4
 WORDS, DOCUMENTS = frozen([0, 1, 1, 2], np.int32), frozen([0, 3, 4], np.int64)
 OPTIONS = 1 + K * V  # background, or a topic and a word
-SWEEPS = 400_000
+SWEEPS = 200_000
 CHANNELS = {
     "laplace": Channel("laplace", 1.5, V, tau=0.1),
     "krr": Channel("krr", 1.2, V),

@@ -1,7 +1,7 @@
 """Noise-aware SentenceLDA against the exact posterior, by enumeration, and Geweke's joint distribution test.
 
 The chain runs in a compiled loop; a test of its own ties it to `aware_sentence.run`, bit for bit. A sampler that takes
-the told words for true must fail both.
+the reported words for true must fail both.
 """
 
 import itertools
@@ -123,14 +123,14 @@ STEPS, MANY = 2_000, 12_000  # worth 350 and 2000 independent ones
 CHANNEL = Channel("laplace", 2.0, V)
 
 
-def statistics(told, z):
-    """Of each of n data sets, told words [n, N, V] and topics of sentences [n, D S]."""
+def statistics(reported, z):
+    """Of each of n data sets, reported words [n, N, V] and topics of sentences [n, D S]."""
     first = (z == 0).reshape(-1, D, S).sum(axis=2)
     of_tokens = z.repeat(LENGTH, axis=1)
-    cells = np.stack([(told[:, :, w] & (of_tokens == k)).sum(axis=1) for w in range(V) for k in range(K)], axis=1)
-    alike = (told[:, ::2] & told[:, 1::2]).sum(axis=(1, 2))
+    cells = np.stack([(reported[:, :, w] & (of_tokens == k)).sum(axis=1) for w in range(V) for k in range(K)], axis=1)
+    alike = (reported[:, ::2] & reported[:, 1::2]).sum(axis=(1, 2))
     columns = [first.sum(axis=1), (first**2).sum(axis=1), first[:, 0] * first[:, 1], (cells**2).sum(axis=1)]
-    columns += [cells[:, 0], cells[:, 0] * cells[:, 3], told[:, :, 0].sum(axis=1) ** 2, alike]
+    columns += [cells[:, 0], cells[:, 0] * cells[:, 3], reported[:, :, 0].sum(axis=1) ** 2, alike]
     return np.column_stack(columns).astype(float)
 
 
@@ -145,11 +145,11 @@ def from_prior(n, generator):
 def from_sampler(belief, steps, generator):
     z = from_prior(1, generator)[1][0].astype(np.int32)
     topics = generator.dirichlet(np.full(V, BETA), size=K)
-    told, kept = np.empty((steps, N, V), dtype=bool), np.empty((steps, D * S), dtype=np.int64)
+    reported, kept = np.empty((steps, N, V), dtype=bool), np.empty((steps, D * S), dtype=np.int64)
     for t in range(steps):
         words = draw(topics[z.repeat(LENGTH)], generator).astype(np.int32)
         r = reports(words, CHANNEL, bytes(32), f"step {t}")
-        told[t], a = reported_words(r, N, V)
+        reported[t], a = reported_words(r, N, V)
         taken = draw(np.column_stack([np.full(N, r.r0), a * topics[z.repeat(LENGTH)]]), generator) - 1
         empty = np.zeros((V, K), np.int32), np.zeros(K, np.int64)
         state = AwareState(z, taken.astype(np.int32), *empty, ALPHA, BETA)
@@ -157,7 +157,7 @@ def from_sampler(belief, steps, generator):
         z = kept[t] = state.z
         z = z.astype(np.int32)
         topics = np.stack([generator.dirichlet(c + BETA) for c in state.cwk.T])
-    return told, kept
+    return reported, kept
 
 
 def score(belief, steps):

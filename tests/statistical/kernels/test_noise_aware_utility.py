@@ -37,19 +37,19 @@ def plain(world):
 @pytest.mark.parametrize(("sampler", "sweeps"), [("dense", 80), ("mh", 80), ("warp", 160)])
 def test_randomised_response_is_seen_through(world, plain, sampler, sweeps):
     words, held, documents = world
-    told = reports(words, Channel("krr", 7.0, V), bytes(32), "world")
-    believed, _ = lda.run(told.idx, documents, lda.init(told.idx, documents, V, K, ALPHA, 0.1, 1), 80, 2)
+    reported = reports(words, Channel("krr", 7.0, V), bytes(32), "world")
+    believed, _ = lda.run(reported.idx, documents, lda.init(reported.idx, documents, V, K, ALPHA, 0.1, 1), 80, 2)
     naive = completion_perplexity(held, documents, lda.topic_word(believed), ALPHA)
-    ours = aware_perplexity(told, documents, held, sampler, sweeps=sweeps)
+    ours = aware_perplexity(reported, documents, held, sampler, sweeps=sweeps)
     assert ours < 0.9 * naive
     assert ours < 1.25 * plain
 
 
 def test_subsets_at_a_small_epsilon_with_a_prior_of_word_frequencies(world):
     words, held, documents = world
-    told = reports(words, Channel("subset", 4.5, V), bytes(32), "world")
+    reported = reports(words, Channel("subset", 4.5, V), bytes(32), "world")
     share = (np.bincount(words, minlength=V) + 1) / (len(words) + V)
-    ours = aware_perplexity(told, documents, held, "dense", beta=300 * share, sweeps=120)
+    ours = aware_perplexity(reported, documents, held, "dense", beta=300 * share, sweeps=120)
     assert ours < 0.8 * np.exp(-np.log(share)[held].mean())
 
 
@@ -57,6 +57,6 @@ def test_of_laplace_reports_the_louder_entries_are_enough(world, plain):
     words, held, documents = world
     channel = Channel("laplace", 8.0, V)
     source = functools.partial(reports, words, channel, bytes(32), "world")
-    told = condense(source, channel, len(words))
-    assert len(told.idx) < 0.15 * channel.expected_support() * len(words)
-    assert aware_perplexity(told, documents, held, "dense", sweeps=60, phi="mean") < 1.1 * plain
+    reported = condense(source, channel, len(words))
+    assert len(reported.idx) < 0.15 * channel.expected_support() * len(words)
+    assert aware_perplexity(reported, documents, held, "dense", sweeps=60, phi="mean") < 1.1 * plain

@@ -33,7 +33,7 @@ R = REPORTS["krr"]
 
 
 @kernel
-def chain(documents, told, starts, places, packed, signal, ck, a, r0, lanes, upto, guide, beta, key, sweeps, seen):
+def chain(documents, reported, starts, places, packed, signal, ck, a, r0, lanes, upto, guide, beta, key, sweeps, seen):
     V, K, D = beta.shape[0], ck.shape[0], documents.shape[0] - 1
     for s in range(sweeps):
         stream = bits(key, np.uint64(s))
@@ -49,7 +49,7 @@ def chain(documents, told, starts, places, packed, signal, ck, a, r0, lanes, upt
         at = 0
         for i in range(places.shape[0] - 1, -1, -1):
             z = np.int64(packed[places[i]] >> np.uint32(16))
-            at = at * (1 + K * V) + (1 + z * V + told[i] if signal[places[i]] else 0)
+            at = at * (1 + K * V) + (1 + z * V + reported[i] if signal[places[i]] else 0)
         seen[at] += 1
 
 

@@ -17,7 +17,7 @@ N = 200_000
 
 
 def dense(channel, word, n, seed):
-    """The noisy one-hot vectors [n, V], clapped, by the definition."""
+    """The noisy one-hot vectors [n, V], thresholded, by the definition."""
     noise = np.random.default_rng(seed).laplace(scale=1 / channel.epsilon, size=(n, channel.V))
     noise[:, word] += 1.0
     return np.where(noise > channel.threshold, noise, 0.0)
@@ -84,14 +84,14 @@ def test_values_above_tau_are_exponential_and_the_own_entry_is_laplace():
         Channel("subset", 0.2, 4),
     ],
 )
-def test_told_words_have_the_law_of_their_channel(channel):
+def test_reported_words_have_the_law_of_their_channel(channel):
     word, V, m, odds = 1, channel.V, channel.m, math.exp(channel.epsilon)
     r = reports(np.full(N, word, dtype=np.int32), channel, KEY, "law")
     seen = np.bincount((1 << r.idx.astype(np.int64)).reshape(N, m).sum(axis=1), minlength=2**V)
-    told = m * odds / (m * odds + V - m)
+    reported = m * odds / (m * odds + V - m)
     expected = np.zeros(2**V)
     for subset in itertools.combinations(range(V), m):
-        share = told / math.comb(V - 1, m - 1) if word in subset else (1 - told) / math.comb(V - 1, m)
+        share = reported / math.comb(V - 1, m - 1) if word in subset else (1 - reported) / math.comb(V - 1, m)
         expected[sum(1 << j for j in subset)] = share
     possible = expected > 0
     assert expected.sum() == pytest.approx(1)

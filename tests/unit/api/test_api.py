@@ -91,19 +91,22 @@ def test_a_party_may_have_any_name_and_stays_below_its_run(worded, tmp_path):
     assert all((home / "ledger.sqlite").exists() for home in (tmp_path / "run" / "parties").iterdir())
 
 
-def test_baselines(worded):
+def test_the_pooled_baseline_is_a_party_that_holds_everything(worded):
     parties = {"a": worded(0, 25), "b": worded(1, 25)}
-    alone = tt.NonCollaborative(topics=2, sweeps=5).fit(parties)
+    method = {"topics": 3, "sweeps": 5}
+    alone = tt.NonCollaborative(**method).fit(parties)
     assert set(alone.local) == {"a", "b"}
-    pooled = tt.Centralised(topics=3, sweeps=5).fit(parties)
-    assert pooled.n_topics == 3
-    assert set(pooled.local) == {"pooled"}
+    pooled = tt.Centralised(**method).fit(parties)
+    everything = tt.NonCollaborative(**method).fit({"pooled": parties["a"] + parties["b"]})
+    assert np.array_equal(pooled.topic_word, everything.local["pooled"].topic_word)
 
 
 def test_a_federation_of_one_is_lda(worded):
-    model = tt.FTM(topics=3, rounds=2, sweeps=5, min_similarity=1.0).fit({"a": worded(0, 40)})
-    assert model.n_topics <= 3
-    assert np.allclose(model.topic_word.sum(axis=1), 1, atol=1e-4)
+    parties = {"a": worded(0, 40)}
+    federated = tt.FTM(topics=3, rounds=1, sweeps=5, min_similarity=1.0).fit(parties)
+    alone = tt.NonCollaborative(topics=3, sweeps=5).fit(parties)
+    assert np.array_equal(federated.local["a"].topic_word, alone.local["a"].topic_word)
+    assert np.allclose(np.sort(federated.topic_word, axis=0), np.sort(alone.topic_word, axis=0))
 
 
 @pytest.mark.parametrize(

@@ -57,16 +57,16 @@ def test_one_machine_equals_a_party_alone(texts):
 def test_training_stops_when_validation_no_longer_improves(texts):
     from tertulia.models.neural.bags import Bags, Schedule
     from tertulia.models.neural.network import Network
-    from tertulia.models.neural.prodlda import Sizes
+    from tertulia.models.neural.sizes import Sizes
     from tertulia.models.neural.training import Progress
     from tertulia.models.neural.validation import Pace, train_until, validation_loss
 
     corpus = tt.Corpus.from_texts(texts)
-    bags, validation = Bags.of(corpus).parted(0.25, 0)
+    bags, validation = Bags.of(corpus).split_validation(0.25, 0)
     assert 0 < validation.n_documents < bags.n_documents
     assert bags.n_documents + validation.n_documents == 60
     network = Network("prodlda", Sizes(len(corpus.vocabulary), 3, hidden=(8, 6)), "batch")
-    start, schedule = Progress(network.start(0), network.resting(), 0.0), Schedule.over(bags.n_documents, 16, 0)
+    start, schedule = Progress.initial(network, 0), Schedule.over(bags.n_documents, 16, 0)
     ends = [
         train_until(network, start, bags, validation, schedule, Pace(epochs, 0.1, (0.9, 0.99), stop_after=3))
         for epochs in (60, 200, None)
@@ -166,13 +166,13 @@ def test_a_neural_model_refuses_to_be_adapted(texts):
 def test_training_in_two_goes_is_training_in_one(texts):
     from tertulia.models.neural.bags import Bags, Schedule
     from tertulia.models.neural.network import Network
-    from tertulia.models.neural.prodlda import Sizes
+    from tertulia.models.neural.sizes import Sizes
     from tertulia.models.neural.training import Progress, train
 
     corpus = tt.Corpus.from_texts(texts)
     bags, schedule = Bags.of(corpus), Schedule(0, 4)
     network = Network("prodlda", Sizes(len(corpus.vocabulary), 3, hidden=(8, 6)), "batch")
-    start = Progress(network.start(0), network.resting(), 0.0)
+    start = Progress.initial(network, 0)
     whole = train(network, start, bags, schedule, range(12), 0.01)
     half = train(network, start, bags, schedule, range(5), 0.01)
     rest = train(network, half, bags, schedule, range(5, 12), 0.01)

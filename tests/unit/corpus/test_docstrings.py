@@ -1,8 +1,6 @@
-import time
-
 import pytest
 
-from tertulia.corpus.demo_corpus import clean, demo_parties, docstrings
+from tertulia.corpus.demo_corpus import clean, docstrings
 from tertulia.errors import InputError
 
 NUMPYDOC = """
@@ -94,16 +92,3 @@ def test_sources_are_read_but_never_run(tmp_path, monkeypatch):
 def test_packages_that_are_not_there():
     with pytest.raises(InputError, match="no package 'nosuchpackage': pip install nosuchpackage"):
         docstrings("nosuchpackage")
-
-
-def test_the_demo_has_three_parties_and_thousands_of_documents():
-    start = time.process_time()
-    parties = demo_parties()
-    seconds = time.process_time() - start
-    assert list(parties) == ["stdlib", "numpy", "scipy"]
-    assert all(corpus.n_documents > 1000 for corpus in parties.values())
-    assert sum(corpus.n_documents for corpus in parties.values()) > 5000
-    assert {"scipy.stats", "scipy.signal"} <= set(parties["scipy"].table["label"])
-    assert {"random", "river"} & set(parties["numpy"].vocabulary.words) == {"random"}
-    assert "distribution" in parties["scipy"].vocabulary.index
-    assert seconds < 30  # about 7 on one core of 2026

@@ -39,7 +39,7 @@ def write(path, megabytes):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from Linux's /proc")
-@pytest.mark.parametrize(("kind", "small", "large"), [("jsonl", 8, 56), ("csv", 8, 56), ("parquet", 48, 112)])
+@pytest.mark.parametrize(("kind", "small", "large"), [("jsonl", 8, 40), ("csv", 8, 40), ("parquet", 48, 96)])
 def test_memory_does_not_grow_with_the_file(tmp_path, kind, small, large):
     files = [write(tmp_path / f"{size}.{kind}", size) for size in (small, large)]
     done = subprocess.run(

@@ -1,51 +1,47 @@
+import json
+import os
 import shutil
+import signal
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from helpers import toys
-from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, PartyFailure, PolicyRefusal, QuorumError
 from tertulia.federation.codec import decode
-from tertulia.federation.party.host import PartyConfig, PartyHost
+from tertulia.federation.party.host import PartyHost
 from tertulia.federation.server.handle import Handle, Terms
 from tertulia.federation.server.membership import Dropouts, Membership
 from tertulia.federation.types import Nothing
-from tertulia.runs.layout import Run, drive
-
-KEY = "11" * 32
-
-
-def make_run(directory, worded, sizes=(3, 5, 7), **rules):
-    parties = tuple("abc"[: len(sizes)])
-    run = Run("unused", "run", parties, {}) if directory is None else Run(directory, "run", parties, {})
-    for i, (party, size) in enumerate(zip(parties, sizes, strict=True)):
-        home = run.party_directory(party)
-        PartyConfig(id=party, run="run", seed=5, methods=("helpers.toys",), noise_key=KEY, **rules).save(home)
-        Corpus.from_texts(worded(i, size)).save(home / "corpus")
-    run.save()
-    return run
+from tertulia.runs.layout import drive
 
 
 @pytest.fixture
-def handle(tmp_path, worded, request):
-    run = make_run(tmp_path / "run", worded)
-    handles = []
+def handle(tmp_path, toy_run):
+    """Handles on one and the same run; its engines are closed in the end."""
+    run = toy_run(tmp_path / "run")
+    transports = []
 
     def open_handle(engine="local", workers=1, warnings=None, **terms):
         def observe(kind, facts):
             if kind == "warning" and warnings is not None:
                 warnings.append(facts["text"])
 
-        handle = Handle("run", run.transport(engine, workers), run.journal(), Terms(**terms), observe)
+        transports.append(run.transport(engine, workers))
+        handle = Handle("run", transports[-1], run.journal(), Terms(**terms), observe)
         handle.test_run = run
-        handles.append(handle)
         return handle
 
     yield open_handle
-    for handle in handles:
-        handle._transport.close()
+    for transport in transports:
+        transport.close()
+
+
+def kill_process(run, party):
+    """Kill a party's process, which its lock names."""
+    os.kill(json.loads((run.party_directory(party) / "lock").read_text())["pid"], signal.SIGKILL)
 
 
 def test_sum_reveals_the_total_and_mean_weighs(handle):
@@ -66,14 +62,11 @@ def test_half_precision_travels_as_such_and_is_added_up_in_full(handle):
 
 
 @pytest.mark.parametrize(("engine", "workers"), [("local", 1), ("local", 3), ("processes", 1)])
-def test_engines_and_worker_counts_agree_bit_for_bit(handle, engine, workers, tmp_path, worded):
+def test_engines_and_worker_counts_agree_bit_for_bit(handle, engine, workers, tmp_path, toy_run):
     reference = drive(handle(), toys.train, {"rounds": 3})
-    other = make_run(tmp_path / "other", worded)
-    fed = Handle("run", other.transport(engine, workers), other.journal())
-    try:
-        found = drive(fed, toys.train, {"rounds": 3})
-    finally:
-        fed._transport.close()
+    other = toy_run(tmp_path / "other")
+    with closing(other.transport(engine, workers)) as transport:
+        found = drive(Handle("run", transport, other.journal()), toys.train, {"rounds": 3})
     assert np.array_equal(np.array(found.totals), np.array(reference.totals))
     for party in "abc":
         states = [PartyHost(r.party_directory(party)).answers.state for r in (other, handle().test_run)]
@@ -111,7 +104,7 @@ def test_nothing_leaves_that_was_not_released(handle, step):
         handle().each(step, Nothing())
 
 
-def test_what_goes_wrong_in_a_step_stays_in_the_house(handle):
+def test_what_goes_wrong_in_a_step_stays_at_the_party(handle):
     fed = handle()
     with pytest.raises(PartyFailure, match="ValueError in a step") as caught:
         fed.each(toys.crash, Nothing())
@@ -172,7 +165,6 @@ def test_a_party_that_lost_its_directory_starts_anew(handle):
     fed = handle(warnings=warnings)
     fed.each(toys.count_free, Nothing())
     fed.commit(Nothing())
-    fed._transport.close()
     shutil.rmtree(fed.test_run.party_directory("b") / "answers")
     fed = handle(warnings=warnings)
     fed.restore()
@@ -183,9 +175,8 @@ def test_a_party_that_lost_its_directory_starts_anew(handle):
 
 def test_rare_durable_commits_roll_back_when_a_party_dies(handle):
     fed = handle(engine="processes")
-    plain = handle().test_run  # noqa: F841 - same directory, opened once more to show that nobody locks it
     config = {"rounds": 12, "durable": 5, "die_at": 8, "deaths": 1}
-    config["kill"] = lambda: fed._transport._processes["b"]._process.kill()
+    config["kill"] = lambda: kill_process(fed.test_run, "b")
     state = drive(fed, toys.train_free, config)
     assert [int(t) for t in state.totals] == [3 * (i + 1) for i in range(12)]
 
@@ -194,7 +185,7 @@ def test_a_party_that_dies_again_and_again_is_left_out_until_the_next_durable_co
     warnings = []
     fed = handle(engine="processes", warnings=warnings)
     config = {"rounds": 12, "durable": 5, "die_at": 7, "deaths": 20}
-    config["kill"] = lambda: fed._transport._processes["b"]._process.kill()
+    config["kill"] = lambda: kill_process(fed.test_run, "b")
     state = drive(fed, toys.train_free, config)
     # The commits on disk are those of rounds 5 and 10, when 4 and 9 totals are known: b is absent in between.
     both, absent = [3 * (i + 1) for i in range(4)], [2 * (i + 1) for i in range(4, 9)]
@@ -205,8 +196,8 @@ def test_a_party_that_dies_again_and_again_is_left_out_until_the_next_durable_co
 
 
 @pytest.mark.parametrize("engine", ["local", "processes"])
-def test_a_late_answer_does_not_send_the_run_back(tmp_path, worded, engine):
-    run = make_run(tmp_path / "late", worded)
+def test_a_late_answer_does_not_send_the_run_back(tmp_path, toy_run, engine):
+    run = toy_run(tmp_path / "late")
     rounds = []
 
     def observe(kind, facts):
@@ -214,13 +205,11 @@ def test_a_late_answer_does_not_send_the_run_back(tmp_path, worded, engine):
         rounds.append(facts["round"])
         assert len(rounds) < 30, "the run goes back for ever"
 
-    fed = Handle("run", run.transport(engine, 3), run.journal(), Terms(), observe)
-    fed.each(toys.weigh, Nothing())  # processes have started
-    fed.terms = Terms(timeout=0.6)
-    try:
+    with closing(run.transport(engine, 3)) as transport:
+        fed = Handle("run", transport, run.journal(), Terms(), observe)
+        fed.each(toys.weigh, Nothing())  # processes have started
+        fed.terms = Terms(timeout=0.6)
         state = drive(fed, toys.train_free, {"rounds": 12, "durable": 50, "late": (4, 8)})
-    finally:
-        fed._transport.close()
     assert rounds == list(range(1, 14))
     assert [int(t) for t in state.totals[:5]] == [3, 6, 9, 12, 10]  # in the fifth b is late
     assert 2 * 12 < state.totals[-1] <= 3 * 12 - 2  # it goes on from its last answer that counted
@@ -280,7 +269,7 @@ def test_old_answers_are_forgotten_but_state_remains(handle):
 
 
 @pytest.mark.parametrize("engine", ["local", "processes"])
-def test_a_broken_policy_is_told(handle, engine):
+def test_a_broken_policy_is_reported(handle, engine):
     run = handle().test_run
     (run.party_directory("b") / "policy.toml").write_text("allow_claer = false\n")
     with pytest.raises((ConfigError, PartyFailure), match="allow_clear"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
+from tertulia.federation.engines.base import EngineSetup
 from tertulia.federation.party.host import PartyHost
 from tertulia.federation.types import PartyId
 
@@ -17,7 +18,7 @@ class LocalTransport:
     """Carries frames to parties in this process."""
 
     def __init__(self, hosts: Sequence[PartyHost], workers: int = 1) -> None:
-        self._hosts = {host.rules.id: host for host in hosts}
+        self._hosts = {host.config.id: host for host in hosts}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="party")
 
     @property
@@ -36,3 +37,9 @@ class LocalTransport:
     def close(self) -> None:
         """Wait for the last answers."""
         self._pool.shutdown()
+
+
+def start(setup: EngineSetup) -> LocalTransport:
+    """Open every party in this process."""
+    hosts = [PartyHost(directory, setup.corpora.get(party)) for party, directory in setup.directories.items()]
+    return LocalTransport(hosts, setup.workers)

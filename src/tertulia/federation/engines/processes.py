@@ -20,6 +20,7 @@ from typing import IO
 
 from tertulia._locks import holding
 from tertulia.errors import PartyFailure, TertuliaError
+from tertulia.federation.engines.base import EngineSetup
 from tertulia.federation.types import PartyId
 
 _FRAME = struct.Struct("<QQ")  # length, serial number
@@ -27,7 +28,7 @@ _RESTARTS = 5  # in a row, for one question
 
 
 class _PartyProcess:
-    """One party's process, a thread that reads what it says, and one that writes: to be late must not stop the rest."""
+    """One party's process, with a thread that reads from it and one that writes: a late party must not stop others."""
 
     def __init__(self, party: PartyId, directory: Path) -> None:
         self.party = party
@@ -45,7 +46,7 @@ class _PartyProcess:
 
     @staticmethod
     def _read(pipe: IO[bytes], inbox: SimpleQueue[tuple[int, bytes] | None]) -> None:
-        while (received := receive(pipe)) is not None:
+        while (received := receive_or_none(pipe)) is not None:
             inbox.put(received)
         inbox.put(None)
 
@@ -58,7 +59,7 @@ class _PartyProcess:
                 if frame is None:
                     break
                 send(pipe, *frame)
-            except OSError:  # a broken pipe: `receive` will start the party again
+            except OSError:  # a broken pipe: `answer_or_none` will start the party again
                 break
         self._hang_up(pipe)
 
@@ -67,7 +68,7 @@ class _PartyProcess:
         self._serial += 1
         self._outbox.put((self._serial, frame))
 
-    def receive(self, frame: bytes, deadline: float | None) -> bytes | None:
+    def answer_or_none(self, frame: bytes, deadline: float | None) -> bytes | None:
         """The answer to the frame sent last, or None when time is up; late answers to earlier ones are dropped."""
         restarts = 0
         while True:
@@ -125,13 +126,18 @@ class ProcessTransport:
         deadline = None if timeout is None else time.monotonic() + timeout
         for party, frame in frames.items():
             self._processes[party].send(frame)
-        answers = {party: self._processes[party].receive(frame, deadline) for party, frame in frames.items()}
+        answers = {party: self._processes[party].answer_or_none(frame, deadline) for party, frame in frames.items()}
         return {party: answer for party, answer in answers.items() if answer is not None}
 
     def close(self) -> None:
         """End all processes."""
         for process in self._processes.values():
             process.close()
+
+
+def start(setup: EngineSetup) -> ProcessTransport:
+    """Start a process for every party."""
+    return ProcessTransport(setup.directories)
 
 
 def send(pipe: IO[bytes], serial: int, frame: bytes) -> None:
@@ -141,7 +147,7 @@ def send(pipe: IO[bytes], serial: int, frame: bytes) -> None:
     pipe.flush()
 
 
-def receive(pipe: IO[bytes]) -> tuple[int, bytes] | None:
+def receive_or_none(pipe: IO[bytes]) -> tuple[int, bytes] | None:
     """Read one frame; None at the end of the pipe."""
     header = pipe.read(_FRAME.size)
     if len(header) < _FRAME.size:
@@ -152,7 +158,7 @@ def receive(pipe: IO[bytes]) -> tuple[int, bytes] | None:
 
 
 def serve(directory: Path) -> None:
-    """The life of a party's process: answer what is asked until the pipe closes."""
+    """What a party's process does: answer what it is asked until the pipe closes."""
     from tertulia.federation.codec import encode
     from tertulia.federation.messages import Answer
     from tertulia.federation.party.host import PartyHost
@@ -165,10 +171,10 @@ def serve(directory: Path) -> None:
     with holding(directory, wait=lambda text: print(text, file=sys.stderr)):
         try:
             answer = PartyHost(directory).answer
-        except TertuliaError as error:  # a broken policy, say: told in answer to whatever is asked
+        except TertuliaError as error:  # a broken policy, say: reported in answer to whatever is asked
             failure = encode(Answer("failed", f"{type(error).__name__}: {error}", None))
             answer = lambda frame: failure  # noqa: E731
-        while (received := receive(sys.stdin.buffer)) is not None:
+        while (received := receive_or_none(sys.stdin.buffer)) is not None:
             serial, frame = received
             send(replies, serial, answer(frame))
 

@@ -1,9 +1,9 @@
-"""A party's memory of what it answered: its state and its replies, one atomic file an answer.
+"""What a party has answered: its state and its replies, one atomic file per answer.
 
-State after an answer and the answer itself are stored together, so that after `kill -9` the party either has both or
-neither. A repeated question gets the stored bytes: noise is never drawn twice. AnswerLog that need not survive a crash
-(free of charge, in methods with thousands of tiny steps) stay in memory until the next durable commit: the last, and
-the one before it, to which the party returns when the last came too late and did not count.
+An answer and the state after it are stored together, so that after `kill -9` the party has either both or neither. A
+repeated question gets the stored bytes: noise is never drawn twice. Answers that need not survive a crash (free of
+charge, in methods with thousands of tiny steps) stay in memory until the next durable commit: the last one, and the one
+before it, to which the party returns when the last came too late and did not count.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ class AnswerLog:
         """The place of the last answer."""
         return self._latest.place if self._latest else BEFORE_ALL
 
-    def find(self, place: Place, hash_: str) -> bytes | None:
-        """The stored answer to this very question."""
+    def find_or_none(self, place: Place, hash_: str) -> bytes | None:
+        """The stored answer to this very question, if there is one."""
         entry = self._latest
         if entry is None or entry.place != place:
             entry = self._read(place)[0] if place in self._stored else None
         return entry.answer if entry and entry.hash == hash_ else None
 
     def add(self, place: Place, hash_: str, state: Any, answer: bytes, *, durable: bool) -> None:
-        """Remember an answer and the state after it, before the answer is sent."""
+        """Store an answer and the state after it, before the answer is sent."""
         same = state is self._state and self._latest is not None and self._latest.state_at in self._stored
         self._before = (self._latest, self._state) if self._latest else None
         self._latest = Entry(place, hash_, answer, self._latest.state_at if same and self._latest else place)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
 
 
+REPORTS = "reports"  # the verb under which a ledger has what is charged, but does not itself leave
+
+
 class Released(np.ndarray[Any, np.dtype[Any]]):
     """An array that went through `party.release`. Whatever is computed from it is raw again, until released."""
 
@@ -33,7 +36,7 @@ class Released(np.ndarray[Any, np.dtype[Any]]):
 
 
 def fingerprint(corpus: Corpus) -> str:
-    """A name for these very tokens: were one of them changed under the same noise, the two reports would tell."""
+    """A name for these very tokens. If one were changed under the same noise, two reports would reveal which."""
     digest = hashlib.blake2b(corpus.vocabulary.fingerprint.encode(), digest_size=16)
     for array in (corpus.words, corpus.documents):
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -53,7 +56,7 @@ class StepContext:
     @property
     def id(self) -> PartyId:
         """The party's name."""
-        return self._host.rules.id
+        return self._host.config.id
 
     @property
     def seed(self) -> int:
@@ -66,7 +69,7 @@ class StepContext:
 
     def setting(self, name: str, default: Any) -> Any:
         """The party's own choice, else the server's."""
-        return self._host.rules.settings.get(name, default)
+        return self._host.config.settings.get(name, default)
 
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """Check the policy, charge the ledger on disk, and only then let `x` through the mechanism."""
@@ -96,7 +99,7 @@ class StepContext:
         corpus_id = fingerprint(corpus)
         release_id = f"reports/{self.id}/{corpus_id}/{mechanism.name}/{json.dumps(mechanism.params(), sort_keys=True)}"
         release = Release.of(
-            mechanism, id=release_id, party=self.id, round=0, step="reports", verb="reports", message_hash="",
+            mechanism, id=release_id, party=self.id, round=0, step=REPORTS, verb=REPORTS, message_hash="",
             x=corpus.words,
         )  # fmt: skip
         host.ledger.record(release, host.policy)
@@ -112,7 +115,7 @@ class StepContext:
         directory = self._host.directory / "kept"
         directory.mkdir(exist_ok=True)
         path = directory / f"{name}.safetensors"
-        atomic_write(path, with_checksum(encode(arrays)), durable=self._host.rules.durable)
+        atomic_write(path, with_checksum(encode(arrays)), durable=self._host.config.durable)
 
     def kept(self, name: str) -> dict[str, Array]:
         """What `keep` stored."""
@@ -120,7 +123,7 @@ class StepContext:
         return arrays
 
     def prepare_reply(self, reply: Any) -> Any:
-        """Make a reply ready to leave: every field released; for `mean`, multiplied by its weight here at home."""
+        """Make a reply ready to leave: every field released; for `mean`, multiplied by its weight before it leaves."""
         fields = {f.name: getattr(reply, f.name) for f in dataclasses.fields(reply)}
         for name, value in fields.items():
             if not isinstance(value, Released) or value.release_id is None:
@@ -129,11 +132,11 @@ class StepContext:
             if "weight" not in fields:
                 raise FormatError(f"a reply to `mean` needs a field 'weight', {type(reply).__name__} has none")
             weight = float(fields["weight"])
-            scaled = {n: _scaled(v, weight) for n, v in fields.items() if n != "weight"}
+            scaled = {n: _scale(v, weight) for n, v in fields.items() if n != "weight"}
             return dataclasses.replace(reply, **scaled, weight=np.float64(weight))
         return reply
 
 
-def _scaled(x: Array, weight: float) -> Array:
-    """Floating numbers keep their width: who sends half precision wants half the bytes."""
+def _scale(x: Array, weight: float) -> Array:
+    """Multiply by a weight; floating numbers keep their width, as half precision is chosen for half the bytes."""
     return np.multiply(x, x.dtype.type(weight) if np.issubdtype(x.dtype, np.floating) else np.float64(weight))

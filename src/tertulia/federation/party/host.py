@@ -1,15 +1,15 @@
-"""A party at home: its directory, its documents, its ledger, its memory, and how it answers a question.
+"""A party's side of the federation: its directory, its documents, its ledger, its state, and how it answers a frame.
 
-Both engines, and every later one, run this same code; they differ only in how a frame of bytes gets here.
+Every engine runs this same code; engines differ only in how a frame of bytes gets here.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import logging
 import threading
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,18 +17,23 @@ from typing import Any
 
 from tertulia._disk import atomic_write
 from tertulia.corpus import Corpus, Vocabulary
-from tertulia.errors import ConfigError, InputError, Missed, PolicyRefusal, TertuliaError
+from tertulia.errors import ConfigError, FormatError, InputError, Missed, PolicyRefusal, TertuliaError
 from tertulia.federation import faults
 from tertulia.federation.codec import encode
-from tertulia.federation.messages import Answer, Question
+from tertulia.federation.messages import Answer, Inquiry, Question, read_frame
 from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.party.context import StepContext
-from tertulia.federation.types import PartyId, step_named
+from tertulia.federation.party.inquiries import INQUIRIES
+from tertulia.federation.party.steps import steps_of
+from tertulia.federation.types import PartyId, Step
 from tertulia.privacy.ledger import Ledger
 from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.policy import Policy
 
 _PARTS_KEPT = 4
+# Constant texts: what the server sent is not sent back.
+NO_SUCH_STEP = "this party does not offer the step: its own config lists the methods whose steps it runs"
+NO_SUCH_INQUIRY = "this party does not answer this inquiry"
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class PartyConfig:
     id: PartyId
     run: str
     seed: int
-    methods: tuple[str, ...]  # the modules whose steps this party offers; a name never imports anything else
+    methods: tuple[str, ...]  # the modules whose steps this party offers; a question never imports anything
     heldout: float = 0.0
     validation: float = 0.0
     settings: dict[str, Any] = field(default_factory=dict)  # the party's own choices, such as its number of topics
@@ -80,15 +85,23 @@ class PartyHost:
 
     def __init__(self, directory: Path, corpus: Corpus | None = None) -> None:
         self.directory = directory
-        self.rules = PartyConfig.load(directory)
-        for module in self.rules.methods:
-            importlib.import_module(module)
+        self.config = PartyConfig.load(directory)
         self.policy = Policy.load(directory / "policy.toml") if (directory / "policy.toml").exists() else Policy()
-        self.policy.check_home(self.rules.id, self.rules.home)
-        self.answers = AnswerLog(directory / "answers", durable=self.rules.durable)
+        self.policy.check_home(self.config.id, self.config.home)
         self._given = corpus
         self._encoded: dict[tuple[str, str], Corpus] = {}
         self._lock = threading.Lock()  # one question at a time, also when an earlier one has timed out
+
+    @cached_property
+    def steps(self) -> Mapping[str, Step]:
+        """What this party offers: the steps of its own methods."""
+        return steps_of(self.config.methods)
+
+    @cached_property
+    def answers(self) -> AnswerLog:
+        """What this party answered before, and its state since; methods define what states are made of."""
+        _ = self.steps
+        return AnswerLog(self.directory / "answers", durable=self.config.durable)
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -98,16 +111,16 @@ class PartyHost:
         stored = self.directory / "corpus"
         if (stored / "corpus.json").exists():
             return Corpus.load(stored)
-        if self.rules.source is None:
-            raise InputError(f"party '{self.rules.id}' has no documents: {stored} is missing and no source is given")
+        if self.config.source is None:
+            raise InputError(f"party '{self.config.id}' has no documents: {stored} is missing and no source is given")
         from tertulia.corpus.recipes import read_recipe
 
-        return read_recipe(self.rules.source, stored)
+        return read_recipe(self.config.source, stored)
 
     @cached_property
     def parts(self) -> dict[str, Corpus]:
         """Training, held-out and validation documents, told apart by the hash of their ids."""
-        return parts_of(self.corpus, self.rules.heldout, self.rules.validation)
+        return parts_of(self.corpus, self.config.heldout, self.config.validation)
 
     def documents(self, vocabulary: Vocabulary | None, part: str) -> Corpus:
         """One part over an agreed vocabulary; the last few are kept, as every round asks for the same."""
@@ -123,28 +136,31 @@ class PartyHost:
     @cached_property
     def ledger(self) -> Ledger:
         """What left this party."""
-        ledger = Ledger(self.rules.ledger_path(self.directory), durable=self.rules.durable)
-        if self.rules.noise_key is not None:
+        ledger = Ledger(self.config.ledger_path(self.directory), durable=self.config.durable)
+        if self.config.noise_key is not None:
             ledger.mark_non_private("the noise key is fixed")
         return ledger
 
     @cached_property
     def noise_key(self) -> NoiseKey:
         """The secret that all noise is drawn from."""
-        if self.rules.noise_key is not None:
-            return NoiseKey.fixed(bytes.fromhex(self.rules.noise_key))
-        return NoiseKey.load_or_create(self.rules.ledger_path(self.directory).with_name("noise.key"))
+        if self.config.noise_key is not None:
+            return NoiseKey.fixed(bytes.fromhex(self.config.noise_key))
+        return NoiseKey.load_or_create(self.config.ledger_path(self.directory).with_name("noise.key"))
 
     def seed(self, question: Question) -> int:
         """The key of the model's randomness for one question."""
-        text = f"{self.rules.seed}/{self.rules.id}/{question.place[0]}/{question.place[1]}"
+        text = f"{self.config.seed}/{self.config.id}/{question.place[0]}/{question.place[1]}"
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
     def answer(self, frame: bytes) -> bytes:
-        """Answer a question; whatever goes wrong stays in this party's log but for its name."""
+        """Answer a frame; whatever goes wrong stays in this party's log but for its name."""
         with self._lock:
             try:
-                return self._answer(Question.from_bytes(frame))
+                asked = read_frame(frame)
+                if asked.run != self.config.run:
+                    raise ConfigError(f"party '{self.config.id}' belongs to run {self.config.run}, not {asked.run}")
+                return self._answer(asked) if isinstance(asked, Question) else self._inform(asked)
             except PolicyRefusal as refusal:
                 return encode(Answer("refused", str(refusal), None))
             except Missed as missed:
@@ -152,15 +168,19 @@ class PartyHost:
             except TertuliaError as error:
                 return encode(Answer("failed", f"{type(error).__name__}: {error}", None))
             except Exception as error:  # the text may quote documents, so only its kind leaves
-                self._log().exception("a step of party '%s' failed", self.rules.id)
-                where = self.directory / "party.log" if self.rules.durable else "the log"
+                self._log().exception("a step of party '%s' failed", self.config.id)
+                where = self.directory / "party.log" if self.config.durable else "the log"
                 text = f"{type(error).__name__} in a step; the details are in {where}"
                 return encode(Answer("failed", text, None))
 
+    def _inform(self, inquiry: Inquiry) -> bytes:
+        """Answer an inquiry: no step runs, nothing is charged, and neither state nor answer log move."""
+        if inquiry.about not in INQUIRIES:
+            raise FormatError(NO_SUCH_INQUIRY)
+        return encode(Answer("ok", "", INQUIRIES[inquiry.about](self.ledger, self.config.run)))
+
     def _answer(self, question: Question) -> bytes:
-        if question.run != self.rules.run:
-            raise ConfigError(f"party '{self.rules.id}' belongs to run {self.rules.run}, not {question.run}")
-        known = self.answers.find(question.place, question.hash)
+        known = self.answers.find_or_none(question.place, question.hash)
         if known is not None:
             return known
         self.answers.forget_after(question.previous)
@@ -175,9 +195,13 @@ class PartyHost:
 
     def _run(self, question: Question) -> bytes:
         ask = question.ask()
+        step = self.steps.get(ask.step)
+        if step is None:
+            self.notice(f"was asked for {ask.step!r}, which is no step of its methods {', '.join(self.config.methods)}")
+            raise FormatError(NO_SUCH_STEP)
         context = StepContext(self, question, ask)
         faults.point("party.before_step")
-        state, reply = step_named(ask.step)(context, self.answers.state, ask.message)
+        state, reply = step(context, self.answers.state, ask.message)
         answer = encode(Answer("ok", "", context.prepare_reply(reply)))
         durable = question.durable or context.charged
         self.answers.add(question.place, question.hash, state, answer, durable=durable)
@@ -186,14 +210,14 @@ class PartyHost:
 
     def notice(self, text: str) -> None:
         """Say something on this party's side: on standard error, and in its log."""
-        logging.getLogger("tertulia.party").warning("party '%s': %s", self.rules.id, text)
-        if self.rules.durable:
+        logging.getLogger("tertulia.party").warning("party '%s': %s", self.config.id, text)
+        if self.config.durable:
             with (self.directory / "party.log").open("a", encoding="utf-8") as log:
                 log.write(f"{text}\n")
 
     def _log(self) -> logging.Logger:
-        logger = logging.getLogger(f"tertulia.party.{self.rules.run}.{self.rules.id}")
-        if self.rules.durable and not logger.handlers:  # a throw-away directory would take its log with it
+        logger = logging.getLogger(f"tertulia.party.{self.config.run}.{self.config.id}")
+        if self.config.durable and not logger.handlers:  # a throw-away directory would take its log with it
             logger.addHandler(logging.FileHandler(self.directory / "party.log", delay=True))
             logger.propagate = False
         return logger

@@ -1,43 +1,28 @@
 """The `Federation` handle: everything that is not the algorithm and not the transport, once for all engines.
 
-It numbers questions, leaves out who is absent, counts bytes, combines replies in party order, checks the quorum and
-commits. An engine only carries frames (`Transport`).
+It numbers questions, leaves out who is absent, counts bytes, checks the quorum and commits. Replies are added up in
+`aggregation`; an engine only carries frames (`Transport`).
 """
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-import numpy as np
-
-from tertulia.errors import FormatError, PartyFailure, QuorumError
+from tertulia.errors import PartyFailure, QuorumError
 from tertulia.federation import faults
 from tertulia.federation.codec import decode
+from tertulia.federation.engines.base import Transport
 from tertulia.federation.messages import BEFORE_ALL, Answer, Place, Question, Verb, body
+from tertulia.federation.server.aggregation import add_replies, average_replies
 from tertulia.federation.server.journal import Commit, Journal
 from tertulia.federation.server.membership import Dropouts, Membership
 from tertulia.federation.types import PartyId, Step
 
 State = TypeVar("State")
 _NEW_RUN = Commit(round=0, state=None, answered={}, history=())
-
-
-class Transport(Protocol):
-    """What an engine has to do: carry frames and say who is there."""
-
-    @property
-    def parties(self) -> Sequence[PartyId]:
-        """All parties that can be reached, in the federation's order."""
-
-    def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
-        """Ask all at once; the answers of those that answered in time."""
-
-    def close(self) -> None:
-        """Let the parties go."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +55,7 @@ class Handle:
         self.terms = terms or Terms()
         self._transport = transport
         self._journal = journal
-        self._observe = observe or (lambda kind, facts: None)
+        self.observe = observe or (lambda kind, facts: None)
         self._started = time.monotonic()
         self._bytes: dict[PartyId, list[int]] = {}  # party -> [down, up] in this round
         self._durable = 0  # the round of the newest commit on disk
@@ -93,15 +78,11 @@ class Handle:
 
     def sum(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
         """The total of the replies, in 64-bit arithmetic and party order."""
-        return self._total(self._quorate(self._ask("sum", step, message), step))
+        return add_replies(self._ask_quorum("sum", step, message))
 
     def mean(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
         """The weighted mean of the replies; parties multiplied by their weights before they answered."""
-        total = self._total(self._quorate(self._ask("mean", step, message), step))
-        if not total.weight > 0:
-            raise QuorumError(f"the weights of all replies to {step.__name__} sum to {total.weight}: no mean exists")
-        fields = {f.name: getattr(total, f.name) for f in dataclasses.fields(total) if f.name != "weight"}
-        return dataclasses.replace(total, **{name: value / total.weight for name, value in fields.items()})
+        return average_replies(self._ask_quorum("mean", step, message))
 
     def each(self, step: Step, message: Any | Mapping[PartyId, Any]) -> dict[PartyId, Any]:
         """Single replies from those who answered."""
@@ -118,21 +99,21 @@ class Handle:
         self._every = durable
         if self.round % durable == 0:
             self.flush()
-        self._observe("round", self._history[-1])
+        self.observe("round", self._history[-1])
         return state
 
     # --- commits --------------------------------------------------------------------------------------------------
 
     @property
     def history(self) -> tuple[Any, ...]:
-        """One dict a round: metrics, seconds, and bytes by party and direction."""
+        """One dict per round: metrics, seconds, and bytes by party and direction."""
         return self._history
 
     def restore(self) -> Any:
         """The state of the last commit, or None for a new run."""
         commit, warnings = self._journal.last()
         for text in warnings:
-            self._observe("warning", {"text": text})
+            self.observe("warning", {"text": text})
         self._begin(commit or _NEW_RUN)
         return self._state
 
@@ -166,7 +147,7 @@ class Handle:
             (self._left_out if again else self._lost).add(party)
             what = f"party '{party}' has lost its answers since round {self._durable}, from which the run begins again"
             then = "; it is left out until the next durable commit: see why it dies, or commit more often"
-            self._observe("warning", {"text": what + (then if again else "")})
+            self.observe("warning", {"text": what + (then if again else "")})
         raise RolledBack
 
     def _begin(self, commit: Commit) -> None:
@@ -197,16 +178,27 @@ class Handle:
         self._heard = [p for p in bodies if p in replies]  # in party order
         return {p: replies[p] for p in self._heard}
 
+    def _ask_quorum(self, verb: Verb, step: Step, message: Any) -> list[Any]:
+        """The replies in party order, if there are enough of them."""
+        replies = self._ask(verb, step, message)
+        needed = self.terms.quorum * len(self.parties)
+        if len(replies) < needed:
+            raise QuorumError(
+                f"{len(replies)} of {len(self.parties)} parties answered {step.__name__} in round {self.round}, the "
+                f"quorum is {needed:.1f}: wait for more parties and resume, or lower `quorum`"
+            )
+        return list(replies.values())
+
     def _exchange(self, bodies: Mapping[PartyId, bytes]) -> dict[PartyId, Any]:
-        answers = self._carry(bodies)
+        answers = self._send(bodies)
         fresh = [p for p, answer in answers.items() if answer.kind == "behind"]
         if fresh:
             if self.round > self._durable:
                 self._roll_back(fresh)
             for party in fresh:  # it lost its directory: it starts anew, as a party without state does
                 self._answered.pop(party)
-                self._observe("warning", {"text": f"party '{party}' has lost its state and starts anew"})
-            answers |= self._carry({p: bodies[p] for p in fresh})
+                self.observe("warning", {"text": f"party '{party}' has lost its state and starts anew"})
+            answers |= self._send({p: bodies[p] for p in fresh})
         replies = {}
         for party, answer in answers.items():
             if answer.kind == "ok":
@@ -215,13 +207,13 @@ class Handle:
             elif answer.kind == "failed" and self.terms.on_failure == "stop":
                 raise PartyFailure(f"party '{party}': {answer.text}")
             else:
-                self._observe("warning", {"text": f"party '{party}' did not answer: {answer.text}"})
+                self.observe("warning", {"text": f"party '{party}' did not answer: {answer.text}"})
         if not replies:
             reasons = "; ".join(f"{p}: {a.text}" for p, a in answers.items()) or "nobody was there"
             raise QuorumError(f"no party answered in round {self.round} ({reasons})")
         return replies
 
-    def _carry(self, bodies: Mapping[PartyId, bytes]) -> dict[PartyId, Answer]:
+    def _send(self, bodies: Mapping[PartyId, bytes]) -> dict[PartyId, Answer]:
         place = (self.round, self._ordinal)
         durable = self._every == 1
         frames = {
@@ -236,28 +228,3 @@ class Handle:
             count[0] += len(frame)
             count[1] += len(received.get(party, b""))
         return {p: decode(received[p]) for p in frames if p in received}
-
-    # --- combining ------------------------------------------------------------------------------------------------
-
-    def _quorate(self, replies: dict[PartyId, Any], step: Step) -> list[Any]:
-        needed = self.terms.quorum * len(self.parties)
-        if len(replies) < needed:
-            raise QuorumError(
-                f"{len(replies)} of {len(self.parties)} parties answered {step.__name__} in round {self.round}, the "
-                f"quorum is {needed:.1f}: wait for more parties and resume, or lower `quorum`"
-            )
-        return list(replies.values())
-
-    @staticmethod
-    def _total(replies: list[Any]) -> Any:
-        def add(name: str) -> Any:
-            values = [np.asarray(getattr(reply, name)) for reply in replies]
-            if len({v.shape for v in values}) != 1 or not np.issubdtype(values[0].dtype, np.number):
-                raise FormatError(f"field '{name}' cannot be summed: parties sent {sorted({v.shape for v in values})}")
-            wide = np.int64 if np.issubdtype(values[0].dtype, np.integer) else np.float64
-            total = np.zeros(values[0].shape, dtype=wide)
-            for value in values:
-                total += value
-            return total
-
-        return dataclasses.replace(replies[0], **{f.name: add(f.name) for f in dataclasses.fields(replies[0])})

@@ -26,7 +26,7 @@ class Commit:
     round: int
     state: Any  # the method's own
     answered: dict[str, Any]  # party -> place of the last question it answered
-    history: tuple[Any, ...]  # one dict a round: metrics, bytes by party and direction, seconds
+    history: tuple[Any, ...]  # one dict per round: metrics, bytes by party and direction, seconds
 
 
 class Journal:

@@ -30,7 +30,7 @@ class Drawn(NamedTuple):
     deviations: Array  # [B, K] of the Gaussians
 
 
-class Slopes(NamedTuple):
+class DrawSlopes(NamedTuple):
     """The gradient by the inputs."""
 
     normed: Array  # [B, 2K]
@@ -71,7 +71,7 @@ def draw(normed: Array, normal: Array, keep: Array, prior_mean: Array, prior_log
 def back(
     drawn: Drawn, normed: Array, normal: Array, keep: Array, prior_mean: Array, prior_log_variance: Array,
     theta_slopes: Array,
-) -> Slopes:  # fmt: skip
+) -> DrawSlopes:  # fmt: skip
     """The gradient of the divergence plus what has these slopes by theta."""
     B, K = normal.shape
     dtype = normal.dtype.type
@@ -93,4 +93,4 @@ def back(
             slopes[d, K + k] = free * (score * normal[d, k] * deviation + (spread - one))
             by_mean[k] -= pull
             by_log_variance[k] += half * ((one - spread) - pull * away)
-    return Slopes(slopes, by_mean, by_log_variance)
+    return DrawSlopes(slopes, by_mean, by_log_variance)

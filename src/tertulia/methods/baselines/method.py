@@ -12,7 +12,7 @@ from tertulia.corpus import Vocabulary
 from tertulia.federation.types import Federation, PartyId, Planned, message
 from tertulia.methods.baselines.settings import AloneSettings
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
 from tertulia.methods.ftm.local import SIZES, WHAT, in_clear
 from tertulia.methods.ftm.method import DOCUMENTS, SizedModel, Task, train_local
 from tertulia.models import Topics
@@ -31,6 +31,9 @@ def plan(config: AloneSettings) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
     pushed = [Planned(train_local, "each", mechanism, 1) for mechanism in (Clear(WHAT), DOCUMENTS, Clear(SIZES))]
     return [*plan_vocabulary(config.vocabulary), *pushed]
+
+
+STEPS = (propose_words, train_local)
 
 
 def train(fed: Federation, config: AloneSettings, state: State | None = None) -> Trained:

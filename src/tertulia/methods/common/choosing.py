@@ -76,6 +76,9 @@ def choose(party: Party, state: Any, ask: Offer) -> tuple[Any, Nothing]:
     return state, Nothing()
 
 
+STEPS = (choose,)
+
+
 def _candidates(own: Array, ask: Offer, terms: Training, train: Corpus) -> dict[str, Topics]:
     """All models over the same words, with the same sum of alpha, each with the prior that suits the party."""
 

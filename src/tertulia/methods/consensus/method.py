@@ -29,7 +29,7 @@ from tertulia.kernels.lda import dense
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.settings import Training
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
 from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.methods.ftm.local import planned_reports, reported
 from tertulia.methods.ftm.merging import cluster
@@ -140,6 +140,9 @@ def _alpha(ask: Shared) -> F64:
     return np.full(len(ask.counts), ask.training.alpha / len(ask.counts))
 
 
+STEPS = (propose_words, train_local, count_together, score)
+
+
 def train(fed: Federation, config: ConsensusSettings, state: State | None = None) -> Trained:
     """Train alone, merge, then count together."""
     if state is None:
@@ -194,7 +197,7 @@ def plan(config: ConsensusSettings) -> list[Planned]:
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
     models = [Planned(train_local, "each", mechanism, 1) for mechanism in (pushed, DOCUMENTS)]
     scores = [Planned(score, "sum", SCORE, config.rounds)] if config.evaluates else []
-    together = [Planned(count_together, "sum", counts, 2 * config.rounds)]  # the last counts and their sum over sweeps
+    together = [Planned(count_together, "sum", counts, config.rounds)]  # the last, and their sum over sweeps
     return [*plan_vocabulary(config.vocabulary), *reports, *models, *together, *scores]
 
 

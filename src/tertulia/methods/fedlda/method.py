@@ -32,7 +32,7 @@ from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
 from tertulia.methods.fedlda.reporting import TUPLES, Answers, charge_of, report_perturbed, report_truth, users_after
 from tertulia.methods.fedlda.settings import FedLDASettings, UserSettings
 from tertulia.methods.fedlda.shard import Users, count_arrived, draw_participants, initial_users, shard_of
@@ -172,6 +172,9 @@ def _channel(settings: UserSettings, V: int) -> Channel:
     return Channel(settings.channel, settings.epsilon, V)
 
 
+STEPS = (propose_words, local_sampling, count_reports, score)
+
+
 def train(fed: Federation, config: FedLDASettings, state: FedLDAState | None = None) -> Trained:
     """Algorithm 2: global integration."""
     if state is None:
@@ -202,24 +205,26 @@ def _from_reports(fed: Federation, ask: Broadcast) -> tuple[F64, dict[str, Any]]
 
 def plan(config: FedLDASettings) -> list[Planned]:
     """Everything that will leave a shard, for `tertulia check`."""
-    rounds = config.rounds
-    scores = [Planned(score, "sum", SCORE, rounds)] if config.evaluates else []
-    first = plan_vocabulary(config.vocabulary)
-    if config.mode == "sound":
-        channel = _channel(config, max(2, len(config.vocabulary.words)))
-        charge = UserReports(REPORTS, channel=channel, tokens=config.max_words)
-        counts = Derived(COUNTS, parents=("reports",))
-        made = [Planned(count_reports, "reports", charge, 1), Planned(count_reports, "sum", counts, rounds)]
-        return [*first, *made, *scores]
-    how = config.perturbation()
-    charges: list[Planned] = []
-    way_out: Mechanism = Clear(TUPLES, unit=Unit.USER)
-    if how.kind != "none":
-        charge = UserTuples(TUPLES, how=how, once=config.drawn_once)
-        charges = [Planned(local_sampling, "reports", charge, rounds)]
-        way_out = Derived(MOVES, parents=("reports",))
-    replies = [Planned(local_sampling, "sum", mechanism, rounds) for mechanism in (way_out, DOCUMENTS)]
-    return [*first, *charges, *replies, *scores]
+    scores = [Planned(score, "sum", SCORE, config.rounds)] if config.evaluates else []
+    replies = _plan_reports(config) if config.mode == "sound" else _plan_tuples(config)
+    return [*plan_vocabulary(config.vocabulary), *replies, *scores]
+
+
+def _plan_reports(config: FedLDASettings) -> list[Planned]:
+    channel = _channel(config, max(2, len(config.vocabulary.words)))
+    charge = UserReports(REPORTS, channel=channel, tokens=config.max_words)
+    counts = Derived(COUNTS, parents=("reports",))
+    return [Planned(count_reports, "reports", charge, 1), Planned(count_reports, "sum", counts, config.rounds)]
+
+
+def _plan_tuples(config: FedLDASettings) -> list[Planned]:
+    how, rounds = config.perturbation(), config.rounds
+    users = Planned(local_sampling, "sum", DOCUMENTS, rounds)
+    if how.kind == "none":
+        return [Planned(local_sampling, "sum", Clear(TUPLES, unit=Unit.USER), rounds), users]
+    charge = UserTuples(TUPLES, how=how, once=config.drawn_once)
+    moves = Derived(MOVES, parents=("reports",))
+    return [Planned(local_sampling, "reports", charge, rounds), Planned(local_sampling, "sum", moves, rounds), users]
 
 
 def _alpha(settings: UserSettings, K: int) -> F64:

@@ -21,7 +21,7 @@ from tertulia.federation.types import Federation, Nothing, Party, PartyId, Plann
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.settings import Training
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
 from tertulia.methods.ftm.alignment import XI, align, warn_of_merge
 from tertulia.methods.ftm.local import SIZES, planned_reports
 from tertulia.methods.ftm.local import train as train_party
@@ -116,6 +116,9 @@ def _taken_over(party: Party, own: Chain, composed: Array) -> Array:
     """The composed model, but for topics that the party's own xi and L, if it has any, do not find similar enough."""
     xi, top = party.setting("min_similarity", 0.0), party.setting("top_words", TOP_WORDS)
     return accepted(composed, own.topic_word, xi, top) if xi else composed
+
+
+STEPS = (propose_words, train_local, keep_composed, score)
 
 
 def train(fed: Federation, config: FTMSettings, state: State | None = None) -> Trained:

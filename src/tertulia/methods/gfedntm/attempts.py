@@ -31,13 +31,13 @@ class Attempt:
 
     def sum(self, step: Step, message: Any) -> Any:
         """The total of the replies of all these parties."""
-        return self._all(self._fed.sum(step, dict.fromkeys(self.parties, message)))
+        return self._check_all(self._fed.sum(step, dict.fromkeys(self.parties, message)))
 
     def mean(self, step: Step, message: Any) -> Any:
         """The mean of the replies of all these parties."""
-        return self._all(self._fed.mean(step, dict.fromkeys(self.parties, message)))
+        return self._check_all(self._fed.mean(step, dict.fromkeys(self.parties, message)))
 
-    def _all(self, combined: Any) -> Any:
+    def _check_all(self, combined: Any) -> Any:
         before, self.parties = self.parties, list(self._fed.answered)
         if self._begun and len(self.parties) < len(before):
             raise _StayedAway
@@ -45,8 +45,8 @@ class Attempt:
         return combined
 
 
-def attempted(fed: Federation, last: int, step: Callable[[Attempt], _T]) -> tuple[_T, int]:
-    """Take a step with one set of parties, and tell the attempt's number; `last` is that of the step before."""
+def with_one_set(fed: Federation, last: int, step: Callable[[Attempt], _T]) -> tuple[_T, int]:
+    """Take a step with one set of parties; also return the attempt's number. `last` is that of the step before."""
     attempt = Attempt(fed, fed.parties, last + 1)
     while True:  # until all answer, or the quorum is missed: there are fewer parties each time
         try:

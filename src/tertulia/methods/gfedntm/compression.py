@@ -7,18 +7,15 @@ did not send it keeps and adds to its next gradient (error feedback: Stich, Cord
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from tertulia._arrays import F64, I64, Array
 
-Compression = Literal["none", "fp16", "topk"]
 BLOCK = 64  # weights in a block
 _LARGEST_HALF = 60000.0  # a little below what half precision can hold
 
 
-def halved(gradient: Array, weight: float) -> Array:
+def to_half_precision(gradient: Array, weight: float) -> Array:
     """Round to half precision; the engine will multiply by the weight, so the range is kept free for that."""
     bound = _LARGEST_HALF / max(weight, 1.0)
     return np.clip(gradient, -bound, bound).astype(np.float16)
@@ -30,25 +27,25 @@ def block_norms(gradient: Array) -> F64:
     return norms
 
 
-def largest(norms: Array, share: float) -> I64:
+def largest_blocks(norms: Array, share: float) -> I64:
     """The share of blocks with the largest norms, in order."""
     count = max(1, round(share * len(norms)))
     return np.sort(np.argsort(-norms, kind="stable")[:count])
 
 
-def taken(gradient: Array, chosen: I64) -> Array:
+def select_blocks(gradient: Array, chosen: I64) -> Array:
     """The chosen blocks."""
     return _blocks(gradient)[chosen]
 
 
-def without(gradient: Array, chosen: I64) -> Array:
-    """What remains when the chosen blocks are gone."""
+def clear_blocks(gradient: Array, chosen: I64) -> Array:
+    """The gradient with zeros in the chosen blocks."""
     rest = _blocks(gradient).copy()
     rest[chosen] = 0
     return rest.ravel()[: len(gradient)]
 
 
-def spread(blocks: Array, chosen: I64, size: int) -> Array:
+def place_blocks(blocks: Array, chosen: I64, size: int) -> Array:
     """A whole gradient from the chosen blocks, zero elsewhere."""
     whole = np.zeros((-(-size // BLOCK), BLOCK), blocks.dtype)
     whole[chosen] = blocks

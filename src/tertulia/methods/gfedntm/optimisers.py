@@ -2,62 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from tertulia._arrays import Array
-from tertulia.federation.types import message
+from tertulia.methods.gfedntm.settings import GFedNTMSettings
+from tertulia.models.neural.optimiser import Moments, adam_step
 
-_EPSILON = 1e-8  # of Adam
 _FEDADAM_BETA = 0.99  # of the second moment, as Reddi et al. have it in all their experiments
 
 
-@message
-class Moments:
-    """What Adam remembers."""
-
-    first: Array
-    second: Array
-    step: int
-
-
-def at_rest(weights: Array) -> Moments:
-    """Before the first step."""
-    return Moments(np.zeros_like(weights), np.zeros_like(weights), 0)
-
-
-def stepped(
-    weights: Array,
-    gradient: Array,
-    moments: Moments,
-    kind: Literal["sgd", "adam"],
-    learning_rate: float,
-    betas: tuple[float, float],
-) -> tuple[Array, Moments]:
-    """Take one step down the gradient; weights keep their precision."""
-    if kind == "sgd":
-        return (weights - learning_rate * gradient).astype(weights.dtype), moments  # (3)
-    (b1, b2), t = betas, moments.step + 1
-    first = (b1 * moments.first + (1.0 - b1) * gradient).astype(weights.dtype)
-    second = (b2 * moments.second + (1.0 - b2) * gradient**2).astype(weights.dtype)
-    rate = learning_rate / (1.0 - b1**t)
-    moved = weights - rate * first / (np.sqrt(second / (1.0 - b2**t)) + _EPSILON)
-    return moved.astype(weights.dtype), Moments(first, second, t)
+def descend(config: GFedNTMSettings, weights: Array, gradient: Array, moments: Moments) -> tuple[Array, Array]:
+    """Take one step down the gradient: new weights, of the same precision, and Adam's new moments [2, n]."""
+    if config.optimiser == "sgd":
+        return (weights - config.learning_rate * gradient).astype(weights.dtype), moments.values  # (3)
+    moved, after = adam_step(weights, gradient, moments, config.learning_rate, config.betas)
+    return moved, after.values
 
 
 def fedadam(
-    weights: Array, change: Array, moments: Moments | None, rate: float, tau: float, momentum: float
-) -> tuple[Array, Moments]:
+    weights: Array, change: Array, moments: Array | None, rate: float, tau: float, momentum: float
+) -> tuple[Array, Array]:
     """One round of FedAdam (Reddi et al., "Adaptive Federated Optimization", ICLR 2021, Algorithm 2).
 
     The mean change of the parties' weights stands for a gradient. Unlike Adam there is no correction for the start:
     v begins at tau squared. A change much larger than tau moves a weight by about `rate`, whatever its size; a smaller
-    one in proportion. `momentum` is beta_1.
+    one in proportion. `momentum` is beta_1. New weights, and moments [2, n].
     """
     b1, b2 = momentum, _FEDADAM_BETA
-    known = moments or Moments(np.zeros_like(weights), np.full_like(weights, tau**2), 0)
-    first = (b1 * known.first + (1.0 - b1) * change).astype(weights.dtype)
-    second = (b2 * known.second + (1.0 - b2) * change**2).astype(weights.dtype)
+    first, second = (np.zeros_like(weights), np.full_like(weights, tau**2)) if moments is None else moments
+    first = (b1 * first + (1.0 - b1) * change).astype(weights.dtype)
+    second = (b2 * second + (1.0 - b2) * change**2).astype(weights.dtype)
     moved = weights + rate * first / (np.sqrt(second) + tau)
-    return moved.astype(weights.dtype), Moments(first, second, known.step + 1)
+    return moved.astype(weights.dtype), np.stack((first, second))

@@ -6,32 +6,70 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from tertulia.methods.common.settings import MethodSettings, Positive, Share, TopicCount, VocabularySettings
+from tertulia.federation.types import message
+from tertulia.methods.common.settings import (
+    MethodSettings,
+    OverWords,
+    Positive,
+    Seeded,
+    Settings,
+    Share,
+    TopicCount,
+    VocabularySettings,
+)
+from tertulia.models.neural.sizes import Kind, Normalisation, Precision, Sizes
 
 
 class NeuralVocabulary(VocabularySettings):
     """How parties agree on words for a neural model, whose topics lose coherence when many words are rare."""
 
-    max_words: Positive | None = 2000
+    max_words: Positive | None = Field(2000, description="keep so many of the most frequent words; None: all")
 
 
-class NeuralSettings(TopicCount):
+class NeuralPaper(Settings):
+    """Details of papers that only a reproduction needs."""
+
+    literal_adapter: bool = Field(
+        False, description="CombinedTM as published, with a layer from the embedding to all words before the first"
+    )
+
+
+class NeuralTraining(Settings):
+    """How a neural model is trained: by mini-batches and Adam, until its loss stalls."""
+
+    embedding: str | None = Field(
+        None, description="the folder of a sentence-transformers model; None: the one that comes with the extra"
+    )
+    batch_size: int = Field(64, ge=2, description="documents in a step, all parties' together; of local steps, its own")
+    epochs: Positive | None = Field(
+        None, description="passes over the documents, at most; None: until the loss stalls (`stop_after`), 500 at most"
+    )
+    learning_rate: float = Field(0.002, gt=0, description="of Adam, or of gradient descent")
+    betas: tuple[Share, Share] = Field((0.99, 0.99), description="how slowly Adam's two moments forget")
+    validation: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="share of the documents that take no part in training and say when to stop; the model that they "
+        "like best is kept; 0: none",
+    )
+    stop_after: Positive = Field(
+        20,
+        description="the loss has stalled when its mean over so many epochs is not a thousandth below that of as many "
+        "before",
+    )
+
+
+class NeuralSettings(OverWords, NeuralTraining, TopicCount):
     """Settings of every neural model, trained together or on one machine."""
 
-    hidden: tuple[Positive, ...] = Field(default=(100, 100), min_length=1)
-    dropout: float = Field(default=0.2, ge=0, lt=1)
-    alpha: float = Field(default=1.0, gt=0)  # of each topic: theta's Dirichlet prior
-    learn_prior: bool = True
-    literal_adapter: bool = False  # CombinedTM as published, with an E x V layer before the first
-    embedding: str | None = None  # the folder of a sentence-transformers model; None: the one that comes with us
-    precision: Literal["float32", "float64"] = "float32"
-    batch_size: int = Field(default=64, ge=2)  # documents in a step, all parties' together
-    epochs: Positive | None = None  # at most; None: until the loss stalls (`stop_after`), 500 at most
-    learning_rate: float = Field(default=0.002, gt=0)
-    betas: tuple[Share, Share] = (0.99, 0.99)
-    validation: float = Field(default=0.0, ge=0, lt=1)  # share of documents that only tell when to stop; 0: no stopping
-    stop_after: Positive = 20  # epochs whose loss must beat that of as many before
-    vocabulary: NeuralVocabulary = NeuralVocabulary()
+    hidden: tuple[Positive, ...] = Field((100, 100), min_length=1, description="the widths of the encoder's layers")
+    dropout: float = Field(0.2, ge=0, lt=1, description="share of the last hidden layer, and of theta, that is dropped")
+    alpha: float = Field(1.0, gt=0, description="theta's Dirichlet prior, of each topic")
+    learn_prior: bool = Field(True, description="whether the Gaussian that stands for this prior is learned on")
+    precision: Precision = Field("float32", description="of weights and arithmetic")
+    vocabulary: NeuralVocabulary = Field(NeuralVocabulary())
+    paper: NeuralPaper = Field(NeuralPaper(), description="details of papers that only a reproduction needs")
 
     @model_validator(mode="after")
     def _more_than_one_topic(self) -> NeuralSettings:
@@ -39,33 +77,77 @@ class NeuralSettings(TopicCount):
             raise ValueError("a neural model needs at least 2 topics")
         return self
 
+    def sizes(self, words: int, embedding: int, normalisation: Normalisation) -> Sizes:
+        """The network's sizes, for so many words and embeddings of this width (0: it reads none)."""
+        return Sizes(
+            words, self.topics, embedding, self.hidden, self.dropout, self.alpha, self.learn_prior,
+            self.paper.literal_adapter, shifts=normalisation == "layer",
+        )  # fmt: skip
 
-class GFedNTMSettings(NeuralSettings, MethodSettings):
+
+class GFedNTMPaper(NeuralPaper):
+    """Details of papers that only a reproduction needs."""
+
+    keep: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="send only this share of the gradient, its largest blocks (top-k); None: all of it",
+    )
+
+
+@message
+class PartyTraining(NeuralTraining):
+    """All that a party must know to compute gradients or to train: the part of the settings that travels."""
+
+    model: Kind = Field("prodlda", description="what the encoder reads: words, words and sentences, or sentences")
+    local_steps: Positive = Field(10, description="steps of a party between two rounds of `fedavg` or `fedadam`")
+    compression: Literal["none", "fp16"] = Field(
+        "none", description="`fp16`: gradients travel in half precision, with `syncopt`"
+    )
+
+    @property
+    def reads_sentences(self) -> bool:
+        """Whether the encoder reads sentence embeddings."""
+        return self.model != "prodlda"
+
+
+class GFedNTMSettings(Seeded, PartyTraining, NeuralSettings, MethodSettings):
     """Federated neural topic models."""
 
     name: Literal["gfedntm"] = "gfedntm"
-    scenario: Literal["federated", "centralised", "alone"] = "federated"  # the paper's three
-    model: Literal["prodlda", "combinedtm", "zeroshottm"] = "prodlda"
-    normalisation: Literal["auto", "batch", "sync", "layer"] = "auto"  # sync for syncopt, layer for local steps
-    seed: int | None = None  # of weights, batches and dropout; None: the run's
-    rounds: Positive | None = None  # the most, whatever the epochs
-    averaging: Literal["syncopt", "fedavg", "fedadam"] = "syncopt"
-    local_steps: Positive = 10  # between two rounds of fedavg or fedadam
-    local_moments: Literal["averaged", "fresh"] = "averaged"  # Adam's travel with the weights: 3 times the bytes
-    optimiser: Literal["sgd", "adam"] = "adam"
-    server_rate: float | None = Field(default=None, gt=0)  # None: 1 for fedavg, server_tau for fedadam
-    server_tau: float = Field(default=0.1, gt=0)  # of fedadam: weights that change by more move no farther
-    server_momentum: float = Field(default=0.0, ge=0, lt=1)  # of fedadam, beta 1: local Adams have a momentum already
-    tolerance: float = Field(default=1e-6, ge=0)  # stop when the weights' relative change stays below this
-    patience: Positive = 20  # for so many steps
-    compression: Literal["none", "fp16", "topk"] = "none"
-    keep: float = Field(default=0.1, gt=0, le=1)  # the share of the gradient that top-k sends
-    checkpoint_every: Positive = 50  # rounds between two commits on disk
+    scenario: Literal["federated", "centralised", "alone"] = Field(
+        "federated", description="the paper's three: all parties together, all documents in one place, each by itself"
+    )
+    averaging: Literal["syncopt", "fedavg", "fedadam"] = Field(
+        "syncopt", description="`syncopt`: gradients of one mini-batch, in every round; else weights after local steps"
+    )
+    normalisation: Literal["auto", "batch", "sync", "layer"] = Field(
+        "auto",
+        description="`sync`: BatchNorm with everybody's statistics. `batch`: with each party's own. `layer`: "
+        "LayerNorm. `auto`: `sync` for `syncopt`, `layer` for local steps",
+    )
+    rounds: Positive | None = Field(None, description="the most rounds, whatever the epochs; None: no limit")
+    optimiser: Literal["sgd", "adam"] = Field("adam", description="of the server, with `syncopt`; `sgd` is the paper's")
+    tolerance: float = Field(1e-6, ge=0, description="the weights have stalled when they change by less, as a share")
+    patience: Positive = Field(20, description="stop when they have for so many steps in a row")
+    local_moments: Literal["averaged", "fresh"] = Field(
+        "averaged", description="Adam's moments travel with the weights of local steps; `fresh`: a third of the bytes"
+    )
+    server_rate: float | None = Field(
+        None, gt=0, description="what the mean change of a round is multiplied by; None: 1, for `fedadam` `server_tau`"
+    )
+    server_tau: float = Field(0.1, gt=0, description="tau of `fedadam`: weights that change by more move no farther")
+    server_momentum: float = Field(0.0, ge=0, lt=1, description="beta 1 of `fedadam`: local Adams have their own")
+    checkpoint_every: Positive = Field(50, description="rounds between two commits on disk")
+    paper: GFedNTMPaper = Field(GFedNTMPaper())
 
     @model_validator(mode="after")
     def _fits_together(self) -> GFedNTMSettings:
-        if self.compression != "none" and self.averaging != "syncopt":
-            raise ValueError("compression is of gradients: it goes with averaging = 'syncopt'")
+        if self.averaging != "syncopt" and (self.compression != "none" or self.paper.keep is not None):
+            raise ValueError("compression and paper.keep are of gradients: they go with averaging = 'syncopt'")
+        if self.compression != "none" and self.paper.keep is not None:
+            raise ValueError("compression = 'fp16' and paper.keep both make gradients smaller: give one of them")
         if self.normalisation == "sync" and self.averaging != "syncopt":
             raise ValueError("normalisation 'sync' sums statistics in every step: with local steps take 'layer'")
         return self
@@ -78,4 +160,18 @@ class GFedNTMSettings(NeuralSettings, MethodSettings):
     @property
     def keeps_text(self) -> bool:
         """Whether parties must keep their texts, to embed them."""
-        return self.model != "prodlda"
+        return self.reads_sentences
+
+    @property
+    def norm(self) -> Normalisation:
+        """The norms' kind. Local steps cannot share statistics, and where parties differ their own spoil the topics."""
+        if self.normalisation == "batch" or self.normalisation == "layer":
+            return self.normalisation
+        if self.averaging != "syncopt":
+            return "layer"
+        return "sync" if self.scenario == "federated" else "batch"  # in one place the batch's own are everybody's
+
+    @property
+    def steps_per_round(self) -> int:
+        """How many steps a round has."""
+        return 1 if self.averaging == "syncopt" else self.local_steps

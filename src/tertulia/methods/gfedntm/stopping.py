@@ -1,7 +1,7 @@
 """Early stopping by validation documents (gFedNTM, sec. 4.1: a 75:25 split), of which only the mean loss leaves.
 
-The loss is that of training, see `models.validation`. Where norms share their statistics in training, they do here: two
-more sums. Parties that train with statistics of their own validate with them.
+The loss is that of training, see `models.neural.validation`. Where norms share their statistics in training, they do
+here: two more sums. Parties that train with statistics of their own validate with them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,9 @@ import numpy as np
 
 from tertulia._arrays import Array
 from tertulia.federation.types import Federation, Party, Planned, message, step
-from tertulia.methods.gfedntm.messages import Best, State, Sums, Task, task_of
-from tertulia.methods.gfedntm.terms import (
-    DOCUMENTS,
-    VALIDATION,
-    VALIDATION_STATISTICS,
-    NeuralTerms,
-    normalisation_of,
-)  # fmt: skip
+from tertulia.methods.gfedntm.disclosures import DOCUMENTS, VALIDATION, VALIDATION_STATISTICS
+from tertulia.methods.gfedntm.messages import BestModel, MomentSums, NeuralState, NeuralTask, task_of
+from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models.neural.synchronised import statistics_of
 from tertulia.models.neural.validation import loss_under, validation_loss, validation_moments
 
@@ -28,15 +23,15 @@ _NOBODY = 1e-12  # the weight of a party that has no validation document
 
 
 @message
-class Check:
+class ValidationTask:
     """The weights to validate, and the statistics of all parties' validation documents, as far as they are known."""
 
-    task: Task
+    task: NeuralTask
     statistics: tuple[Array, ...]
 
 
 @message
-class Validated:
+class ValidationLoss:
     """A party's part of the mean validation loss."""
 
     loss: Array  # scalar
@@ -44,44 +39,46 @@ class Validated:
 
 
 @step
-def sum_validation(party: Party, state: Any, ask: Check) -> tuple[Any, Sums]:
+def sum_validation(party: Party, state: Any, ask: ValidationTask) -> tuple[Any, MomentSums]:
     """Sums that make the next norm's statistics over validation documents."""
-    task, (_, bags) = ask.task, ask.task.parts(party)
+    task, (_, bags) = ask.task, ask.task.agreement.split(party)
     values = validation_moments(task.network, task.weights, bags, task.seed, ask.statistics)
-    return state, Sums(
+    return state, MomentSums(
         party.release(values, VALIDATION_STATISTICS), party.release(np.array(bags.n_documents), DOCUMENTS)
     )
 
 
 @step
-def validate(party: Party, state: Any, ask: Check) -> tuple[Any, Validated]:
+def validate(party: Party, state: Any, ask: ValidationTask) -> tuple[Any, ValidationLoss]:
     """How well the shared weights explain documents that took no part in training."""
-    task, (_, bags) = ask.task, ask.task.parts(party)
+    task, (_, bags) = ask.task, ask.task.agreement.split(party)
     if ask.statistics:
         loss = loss_under(task.network, task.weights, bags, task.seed, ask.statistics)
     else:
         loss = validation_loss(task.network, task.weights, bags, task.seed)
     weight = float(bags.n_documents) or _NOBODY
-    return state, Validated(party.release(np.array(loss), VALIDATION), party.release(np.array(weight), DOCUMENTS))
+    return state, ValidationLoss(party.release(np.array(loss), VALIDATION), party.release(np.array(weight), DOCUMENTS))
 
 
-def checked(fed: Federation, config: NeuralTerms, state: State) -> tuple[State, float]:
+def add_validation(fed: Federation, config: GFedNTMSettings, state: NeuralState) -> tuple[NeuralState, float]:
     """Ask for the validation loss, note it, and remember the weights if it is the least so far."""
     task, known = task_of(config, state), tuple[Array, ...]()
-    if task.network.normalisation == "sync":
+    if config.norm == "sync":
         for _ in task.network.features:
-            sums = fed.sum(sum_validation, Check(task, known))
+            sums = fed.sum(sum_validation, ValidationTask(task, known))
             known = (*known, statistics_of(sums.values, float(sums.documents)))
-    loss = float(fed.mean(validate, Check(task, known)).loss)
+    loss = float(fed.mean(validate, ValidationTask(task, known)).loss)
     best = state.best
     if best is None or loss < best.loss:
-        best = Best(loss, state.weights, state.statistics)
+        best = BestModel(loss, state.weights, state.statistics)
     return dataclasses.replace(state, best=best, losses=(*state.losses, loss)), loss
 
 
-def plan_validation(config: NeuralTerms, times: int) -> list[Planned]:
-    """What will leave a party by so many checks."""
-    told = [Planned(validate, "mean", how, times) for how in (VALIDATION, DOCUMENTS)] if config.validation else []
-    if told and config.averaging == "syncopt" and normalisation_of(config) == "sync":
-        told += [Planned(sum_validation, "sum", how, 2 * times) for how in (VALIDATION_STATISTICS, DOCUMENTS)]
-    return told
+def plan_validation(config: GFedNTMSettings, times: int) -> list[Planned]:
+    """What will leave a party by so many validations."""
+    if not config.validation:
+        return []
+    losses = [Planned(validate, "mean", how, times) for how in (VALIDATION, DOCUMENTS)]
+    if config.norm != "sync":
+        return losses
+    return losses + [Planned(sum_validation, "sum", how, 2 * times) for how in (VALIDATION_STATISTICS, DOCUMENTS)]

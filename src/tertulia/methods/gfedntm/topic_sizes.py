@@ -7,8 +7,9 @@ from typing import Any
 
 from tertulia._arrays import Array
 from tertulia.federation.types import Federation, Party, message, step
-from tertulia.methods.gfedntm.messages import State, Task, task_of
-from tertulia.methods.gfedntm.terms import SIZES, NeuralTerms
+from tertulia.methods.gfedntm.disclosures import SIZES
+from tertulia.methods.gfedntm.messages import NeuralState, NeuralTask, task_of
+from tertulia.methods.gfedntm.settings import GFedNTMSettings
 
 
 @message
@@ -19,13 +20,13 @@ class TopicSizes:
 
 
 @step
-def sum_sizes(party: Party, state: Any, ask: Task) -> tuple[Any, TopicSizes]:
+def sum_sizes(party: Party, state: Any, ask: NeuralTask) -> tuple[Any, TopicSizes]:
     """The tokens of this party's training documents, by topic."""
-    tokens = ask.network.tokens_by_topic(ask.weights, ask.statistics, ask.bags(party))
-    return state, TopicSizes(party.release(tokens, SIZES))
+    bags, _ = ask.agreement.split(party)
+    return state, TopicSizes(party.release(ask.network.tokens_by_topic(ask.weights, ask.statistics, bags), SIZES))
 
 
-def measured(fed: Federation, config: NeuralTerms, state: State) -> State:
+def add_sizes(fed: Federation, config: GFedNTMSettings, state: NeuralState) -> NeuralState:
     """Ask for the sizes of the topics that will be the result."""
     chosen = state.best or state
     task = dataclasses.replace(

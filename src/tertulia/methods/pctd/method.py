@@ -25,7 +25,7 @@ from tertulia.kernels.pctd import em, unit_noise
 from tertulia.kernels.pctd.normals import normals
 from tertulia.methods.common.evaluation import SCORE, perplexity, score
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary
+from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
 from tertulia.methods.pctd.consistency import consistent, known_relations
 from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, Units
 from tertulia.models import Topics
@@ -138,6 +138,9 @@ def keep_shares(party: Party, state: Shares | None, ask: Nothing) -> tuple[Share
     if state is not None:
         party.keep("shares", theta=state.theta)
     return state, Nothing()
+
+
+STEPS = (propose_words, expect, keep_shares, score)
 
 
 def train(fed: Federation, config: PCTDSettings, state: State | None = None) -> Trained:

@@ -18,8 +18,9 @@ from tertulia.kernels.neural import gaussian, hidden
 from tertulia.models.neural import prodlda
 from tertulia.models.neural.decoder import BatchNormDecoder, LayerNormDecoder
 from tertulia.models.neural.norms import BatchNorm, LayerNorm
-from tertulia.models.neural.prodlda import Inputs, Sizes, Weights
-from tertulia.models.neural.sparse import Slopes
+from tertulia.models.neural.prodlda import Inputs, Weights
+from tertulia.models.neural.sizes import Sizes
+from tertulia.models.neural.sparse import SlopesByName
 
 
 class Value(NamedTuple):
@@ -27,7 +28,7 @@ class Value(NamedTuple):
 
     loss: float  # summed
     statistics: Array | None  # [2, 2K + V] mean and variance of encoder and decoder; LayerNorm has none
-    slopes: Slopes  # the gradient of that sum by each weight
+    slopes: SlopesByName  # the gradient of that sum by each weight
 
 
 class EncoderPass:
@@ -45,10 +46,10 @@ class EncoderPass:
         raw = self.last @ weights["head"]
         self.raw = (raw + weights["head_bias"] if "head_bias" in weights else raw).numpy()  # [B, 2K] before the norm
 
-    def back(self, slopes: Array) -> Slopes:
+    def back(self, slopes: Array) -> SlopesByName:
         """The gradient by the encoder's weights, from that by its raw output."""
         weights, keep, by_raw = self.weights, self.inputs.keep_hidden, torch.from_numpy(slopes)
-        found: Slopes = {"head": (self.last.T @ by_raw).numpy(), "head_bias": slopes.sum(axis=0)}
+        found: SlopesByName = {"head": (self.last.T @ by_raw).numpy(), "head_bias": slopes.sum(axis=0)}
         by_layer = by_raw @ weights["head"].T
         if keep is not None:
             by_layer.mul_(keep)
@@ -57,7 +58,8 @@ class EncoderPass:
             if i:
                 found[f"hidden{i}"] = (self.layers[i - 1].T @ by_layer).numpy()
                 by_layer = by_layer @ weights[f"hidden{i}"].T
-        return found | self.model.first_slopes(weights, self.inputs, by_layer)
+        first: SlopesByName = self.model.first_slopes(weights, self.inputs, by_layer)
+        return found | first
 
 
 class ThetaDraw:
@@ -69,9 +71,12 @@ class ThetaDraw:
         self.prior = [part.numpy() for part in prodlda.prior_of(weights, sizes, inputs.normal)]
         self.drawn = gaussian.draw(normed, self.normal, self.keep, *self.prior)
 
-    def back(self, theta_slopes: Array) -> tuple[Array, Slopes]:
+    def back(self, theta_slopes: Array) -> tuple[Array, SlopesByName]:
         """The gradient by the normalised output, [B, 2K], and by the prior; that of the divergence is added."""
-        found = gaussian.back(self.drawn, self.normed, self.normal, self.keep, *self.prior, theta_slopes)
+        prior_mean, prior_log_variance = self.prior
+        found = gaussian.back(
+            self.drawn, self.normed, self.normal, self.keep, prior_mean, prior_log_variance, theta_slopes
+        )
         return found.normed, {"prior_mean": found.prior_mean, "prior_log_variance": found.prior_log_variance}
 
 

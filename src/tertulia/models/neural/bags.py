@@ -66,9 +66,9 @@ class Bags:
             None if embeddings is None else np.ascontiguousarray(embeddings[full], np.float32),
         )  # fmt: skip
 
-    def parted(self, share: float, seed: int) -> tuple[Bags, Bags]:
+    def split_validation(self, share: float, seed: int) -> tuple[Bags, Bags]:
         """Part training from validation documents, a share of all, by a hash of their id."""
-        return _parted(self, share, seed) if share else (self, self.only(np.zeros(0, np.int64)))
+        return _split(self, share, seed) if share else (self, self.only(np.zeros(0, np.int64)))
 
     def only(self, chosen: I64) -> Bags:
         """Keep some documents."""
@@ -81,7 +81,7 @@ class Bags:
 
 
 @lru_cache(maxsize=64)
-def _parted(bags: Bags, share: float, seed: int) -> tuple[Bags, Bags]:
+def _split(bags: Bags, share: float, seed: int) -> tuple[Bags, Bags]:
     out = noise.first_bits(bags.keys, _salt(seed, -1, -2)) < np.uint64(share * 2.0**64)
     return bags.only(np.flatnonzero(~out)), bags.only(np.flatnonzero(out))
 

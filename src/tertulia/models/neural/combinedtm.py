@@ -10,8 +10,9 @@ from __future__ import annotations
 from torch import Tensor
 
 from tertulia.errors import InputError
-from tertulia.models.neural.prodlda import Inputs, Sizes, Weights, body
-from tertulia.models.neural.sparse import Slopes
+from tertulia.models.neural.prodlda import Inputs, Weights, body
+from tertulia.models.neural.sizes import Sizes
+from tertulia.models.neural.sparse import SlopesByName
 
 # The one layer takes larger steps than each of the two: chosen among 1, 4 and 16 by the loss on newsgroup posts.
 GAIN = 16.0
@@ -34,7 +35,7 @@ def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
     return words + (embeddings @ weights["adapter"] + weights["adapter_bias"]) @ weights["adapted"]
 
 
-def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> Slopes:
+def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> SlopesByName:
     """The gradient by its weights, from that by its output."""
     words, embeddings = inputs.bow.times_slopes(slopes), _embeddings(inputs)
     if "folded" in weights:

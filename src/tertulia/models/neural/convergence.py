@@ -13,10 +13,10 @@ MOST_EPOCHS = 500  # where only convergence ends training
 LEAST_GAIN = 1e-3  # as a share of the loss
 
 
-def stalled(losses: Sequence[float], window: int) -> bool:
+def has_stalled(losses: Sequence[float], window: int) -> bool:
     """Whether the last `window` losses are on average no better than the `window` before, by a thousandth at least.
 
-    >>> stalled([9.0, 8.0, 7.0, 6.0], 2), stalled([9.0, 8.0, 8.5, 8.499], 2)
+    >>> has_stalled([9.0, 8.0, 7.0, 6.0], 2), has_stalled([9.0, 8.0, 8.5, 8.499], 2)
     (False, True)
     """
     if len(losses) < 2 * window:

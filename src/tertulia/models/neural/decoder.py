@@ -12,7 +12,7 @@ from torch import Tensor
 from tertulia._arrays import Array
 from tertulia.kernels.core.vectors import padded
 from tertulia.kernels.neural import experts, experts_by_document
-from tertulia.models.neural.norms import EPS, Known
+from tertulia.models.neural.norms import EPS, SharedStatistics
 from tertulia.models.neural.sparse import Bow
 
 
@@ -25,7 +25,7 @@ class BatchNormDecoder:
     loss: float  # the negative log likelihood of all words
     statistics: Array  # [2, V] mean and variance of theta beta
 
-    def __init__(self, theta: Array, beta: Tensor, bow: Bow, known: Known | None = None) -> None:
+    def __init__(self, theta: Array, beta: Tensor, bow: Bow, known: SharedStatistics | None = None) -> None:
         self.beta, self.bow, self.documents = beta, bow, len(theta)
         self.theta = torch.from_numpy(experts.centre(theta, padded(len(theta) + 1)))
         self.product = beta.T @ self.theta  # [V, B], and the mean

@@ -77,7 +77,7 @@ def _encoder(path: Path) -> Any:
     from sentence_transformers import SentenceTransformer
     from transformers.utils.logging import disable_progress_bar
 
-    disable_progress_bar()  # type: ignore[no-untyped-call]  # of loading weights, which takes a second
+    disable_progress_bar()  # of loading weights, which takes a second
     return SentenceTransformer(str(path), device="cpu", local_files_only=True)
 
 

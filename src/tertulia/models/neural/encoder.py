@@ -45,7 +45,7 @@ class Encoder:
                 "give documents vectors from where the model's came (`corpus.with_embeddings`)"
             )
         bags = Bags.of(corpus, vectors, wordless=True)
-        theta = network.theta_of(self.weights, self.statistics, bags)
+        theta = network.infer(self.weights, self.statistics, bags)
         theta[self.silent(corpus)] = network.prior_theta(self.weights)
         return theta
 
@@ -84,7 +84,7 @@ def architecture_of(network: Network) -> dict[str, Any]:
 def network_of(architecture: dict[str, Any]) -> Network:
     """Rebuild a network from plain data."""
     from tertulia.models.neural.network import Network
-    from tertulia.models.neural.prodlda import Sizes
+    from tertulia.models.neural.sizes import Sizes
 
     try:
         sizes = Sizes(**{**architecture["sizes"], "hidden": tuple(architecture["sizes"]["hidden"])})

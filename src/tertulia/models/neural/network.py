@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 from types import ModuleType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,12 +25,11 @@ from torch.nn import functional
 
 from tertulia.models.neural import backprop, combinedtm, prodlda, zeroshottm
 from tertulia.models.neural.backprop import EncoderPass, Value
-from tertulia.models.neural.norms import EPS, BatchNorm, Known, LayerNorm
-from tertulia.models.neural.prodlda import Inputs, Sizes, Weights
-from tertulia.models.neural.sparse import Rows, Slopes
+from tertulia.models.neural.norms import EPS, BatchNorm, LayerNorm, SharedStatistics
+from tertulia.models.neural.prodlda import Inputs, Weights
+from tertulia.models.neural.sizes import Kind, Normalisation, Precision, Sizes
+from tertulia.models.neural.sparse import Rows, SlopesByName
 
-Kind = Literal["prodlda", "combinedtm", "zeroshottm"]
-Normalisation = Literal["batch", "sync", "layer"]
 _BATCH = 1024  # documents whose shares are inferred together
 _MODELS = {"prodlda": prodlda, "combinedtm": combinedtm, "zeroshottm": zeroshottm}
 
@@ -50,7 +49,7 @@ class Network:
     kind: Kind
     sizes: Sizes
     normalisation: Normalisation = "sync"
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Precision = "float32"
 
     @property
     def dtype(self) -> torch.dtype:
@@ -73,11 +72,11 @@ class Network:
         """How many features each of the two norms has."""
         return 2 * self.sizes.topics, self.sizes.words
 
-    def start(self, seed: int) -> Array:
-        """Initial weights."""
-        return self.flat(prodlda.start(self.shapes, self.sizes, seed))
+    def initial_weights(self, seed: int) -> Array:
+        """Weights from which training starts."""
+        return self.flat(prodlda.initial_weights(self.shapes, self.sizes, seed))
 
-    def resting(self) -> Array:
+    def initial_statistics(self) -> Array:
         """Statistics before the first batch: mean 0, variance 1."""
         return np.repeat([[0.0], [1.0]], sum(self.features), axis=1).astype(self.precision)
 
@@ -105,14 +104,14 @@ class Network:
 
     def gradient(self, flat: Array, batch: Batch, noise: Noise) -> Gradient:
         """The gradient of a batch's mean loss with the batch's own statistics."""
-        if batch.size < self.least:
-            return Gradient(np.zeros_like(flat), 0.0, self.resting())
+        if batch.size < self.min_batch:
+            return Gradient(np.zeros_like(flat), 0.0, self.initial_statistics())
         found = self.value(self.tensors(flat), self.inputs(batch, noise))
-        statistics = self.resting() if found.statistics is None else found.statistics
+        statistics = self.initial_statistics() if found.statistics is None else found.statistics
         return Gradient(flatten(self, found.slopes, batch.size), found.loss / batch.size, statistics)
 
     @property
-    def least(self) -> int:
+    def min_batch(self) -> int:
         """The smallest batch that can be normalised: with statistics of its own, one document has no variance."""
         return 2 if self.normalisation == "batch" else 1
 
@@ -130,12 +129,12 @@ class Network:
     def theta(self, flat: Array, statistics: Array, batch: Batch) -> F32 | F64:
         """Infer topic shares [B, K]: the softmax of the Gaussian's mean."""
         raw = EncoderPass(self.model, self.tensors(flat), self.inputs(batch, None)).raw
-        known = Known(self.split(statistics)[0], 0.0)
+        known = SharedStatistics(self.split(statistics)[0], 0.0)
         norm = LayerNorm(raw) if self.normalisation == "layer" else BatchNorm(raw, known)
         theta: F32 | F64 = torch.softmax(torch.from_numpy(norm.normed[:, : self.sizes.topics]), dim=1).numpy()
         return theta
 
-    def theta_of(self, flat: Array, statistics: Array, bags: Bags) -> F64:
+    def infer(self, flat: Array, statistics: Array, bags: Bags) -> F64:
         """Infer the topic shares [D, K] of many documents, some at a time."""
         theta = np.empty((bags.n_documents, self.sizes.topics))
         for start in range(0, bags.n_documents, _BATCH):
@@ -146,7 +145,7 @@ class Network:
     def tokens_by_topic(self, flat: Array, statistics: Array, bags: Bags) -> F64:
         """Each document's tokens in the proportions of its theta, added up: [K]."""
         tokens = np.add.reduceat(bags.counts, bags.offsets[:-1], dtype=np.float64)  # no document is empty
-        sizes: F64 = tokens @ self.theta_of(flat, statistics, bags)
+        sizes: F64 = tokens @ self.infer(flat, statistics, bags)
         return sizes
 
     def prior_theta(self, flat: Array) -> F64:
@@ -159,9 +158,10 @@ class Network:
         return [np.ascontiguousarray(part, self.precision) for part in np.split(statistics, self.features[:1], axis=1)]
 
 
-def flatten(network: Network, slopes: Slopes, documents: int) -> Array:
+def flatten(network: Network, slopes: SlopesByName, documents: int) -> Array:
     """A gradient by name as one flat array, divided by so many documents."""
     parts = (slopes[name] for name in network.shapes)
     whole = (part.whole(network.sizes.words) if isinstance(part, Rows) else part for part in parts)
-    flat: Array = np.concatenate([part.reshape(-1) for part in whole])
-    return flat / flat.dtype.type(documents)
+    flat = np.concatenate([part.reshape(-1) for part in whole])
+    mean: Array = flat / flat.dtype.type(documents)
+    return mean

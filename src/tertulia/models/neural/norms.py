@@ -10,7 +10,7 @@ from tertulia.kernels.neural import norms
 EPS = 1e-5  # of all norms
 
 
-class Known(NamedTuple):
+class SharedStatistics(NamedTuple):
     """The statistics of a norm over all parties' documents."""
 
     statistics: Array  # [2, F] mean and variance
@@ -20,7 +20,7 @@ class Known(NamedTuple):
 class BatchNorm:
     """Features normalised over documents: by the batch's own statistics, or by everybody's."""
 
-    def __init__(self, raw: Array, known: Known | None = None) -> None:
+    def __init__(self, raw: Array, known: SharedStatistics | None = None) -> None:
         self.statistics = norms.statistics(raw) if known is None else known.statistics
         self.normed = norms.normalise(raw, self.statistics, EPS)
 

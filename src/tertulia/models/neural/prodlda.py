@@ -25,23 +25,10 @@ from torch import Tensor
 
 from tertulia._arrays import F64
 from tertulia.models.neural.bags import Batch, Noise
-from tertulia.models.neural.sparse import Bow, Slopes
+from tertulia.models.neural.sizes import Sizes
+from tertulia.models.neural.sparse import Bow, SlopesByName
 
 Weights = dict[str, Tensor]
-
-
-class Sizes(NamedTuple):
-    """How large the network is, and its fixed numbers."""
-
-    words: int  # V
-    topics: int  # K
-    embedding: int = 0  # E: how wide sentence embeddings are, where the model reads them
-    hidden: tuple[int, ...] = (100, 100)
-    dropout: float = 0.2
-    alpha: float = 1.0  # of each topic: theta's Dirichlet prior
-    learn_prior: bool = True
-    literal_adapter: bool = False  # CombinedTM as published, with an E x V layer before the first
-    shifts: bool = False  # whether means survive the norms: they do LayerNorm, not BatchNorm
 
 
 class Inputs(NamedTuple):
@@ -93,7 +80,7 @@ def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
     return inputs.bow.times(weights["words"])
 
 
-def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> Slopes:
+def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> SlopesByName:
     """The gradient by its weights, from that by its output."""
     return {"words": inputs.bow.times_slopes(slopes)}
 
@@ -122,7 +109,7 @@ def laplace_prior(alpha: F64) -> tuple[F64, F64]:
     return mean, variance
 
 
-def start(names: dict[str, tuple[int, ...]], sizes: Sizes, seed: int) -> dict[str, F64]:
+def initial_weights(names: dict[str, tuple[int, ...]], sizes: Sizes, seed: int) -> dict[str, F64]:
     """Initial weights, the same for all parties: uniform as in linear layers, Glorot for beta, the prior's own."""
     random = np.random.default_rng(seed)
     weights = {}

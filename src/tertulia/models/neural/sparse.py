@@ -31,7 +31,7 @@ class Rows(NamedTuple):
         return matrix
 
 
-Slopes = dict[str, Array | Rows]  # a gradient, by weight
+SlopesByName = dict[str, Array | Rows]  # a gradient, by weight
 
 
 class ByWord(NamedTuple):

@@ -19,7 +19,7 @@ from tertulia.models.neural.backprop import EncoderPass, ThetaDraw
 from tertulia.models.neural.bags import Batch, Noise
 from tertulia.models.neural.decoder import BatchNormDecoder
 from tertulia.models.neural.network import Network, flatten
-from tertulia.models.neural.norms import BatchNorm, Known
+from tertulia.models.neural.norms import BatchNorm, SharedStatistics
 
 
 class _Forward:
@@ -29,13 +29,13 @@ class _Forward:
         weights, inputs = network.tensors(flat), network.inputs(batch, noise)
         self.beta, self.bow, self.documents = weights["beta"], inputs.bow, n
         self.encoder = EncoderPass(network.model, weights, inputs)
-        self.norm = BatchNorm(self.encoder.raw, Known(statistics.astype(network.precision), n))
+        self.norm = BatchNorm(self.encoder.raw, SharedStatistics(statistics.astype(network.precision), n))
         self.draw = ThetaDraw(weights, inputs, network.sizes, self.norm.normed)
         self.theta, self.kl = self.draw.drawn.theta, self.draw.drawn.kl
 
     def decode(self, statistics: Array) -> BatchNormDecoder:
         """Score the words under the decoder's shared statistics."""
-        known = Known(statistics.astype(self.theta.dtype), self.documents)
+        known = SharedStatistics(statistics.astype(self.theta.dtype), self.documents)
         return BatchNormDecoder(self.theta, self.beta, self.bow, known)
 
 

@@ -20,8 +20,13 @@ class Progress(NamedTuple):
 
     weights: Array  # flat
     statistics: Array  # [2, 2K + V] running means and variances, these biased: over n, not n - 1 as torch keeps them
-    loss: float  # mean a document, over the steps taken
-    moments: Moments | None = None  # of Adam; None: at rest
+    loss: float  # of a document, the mean over the steps taken
+    moments: Moments | None = None  # of Adam; None: no step was taken
+
+    @classmethod
+    def initial(cls, network: Network, seed: int) -> Progress:
+        """Before the first step."""
+        return cls(network.initial_weights(seed), network.initial_statistics(), 0.0)
 
 
 def train(
@@ -40,10 +45,10 @@ def train(
     total, documents = 0.0, 0
     for step in steps:
         batch = schedule.batch(bags, step)
-        if batch.size < network.least:
+        if batch.size < network.min_batch:
             continue
         inputs = network.inputs(batch, Noise(schedule.seed, step))
-        optimiser.ready(inputs.bow.by_word.words)
+        optimiser.catch_up(inputs.bow.by_word.words)
         loss, statistics, slopes = network.value(weights, inputs)
         optimiser.step(slopes, 1.0 / batch.size)
         if statistics is not None:

@@ -16,7 +16,7 @@ import numpy as np
 from tertulia._arrays import Array
 from tertulia.models.neural import backprop, synchronised
 from tertulia.models.neural.bags import Bags, Batch, Noise, Schedule
-from tertulia.models.neural.convergence import MOST_EPOCHS, stalled
+from tertulia.models.neural.convergence import MOST_EPOCHS, has_stalled
 from tertulia.models.neural.network import Network
 from tertulia.models.neural.training import Progress, train
 
@@ -84,6 +84,6 @@ def train_until(
             loss = validation_loss(network, progress.weights, validation, schedule.seed)
             best = best if losses and min(losses) <= loss else progress
         losses.append(loss)
-        if (validation is not None or pace.epochs is None) and stalled(losses, pace.stop_after):
+        if (validation is not None or pace.epochs is None) and has_stalled(losses, pace.stop_after):
             break
     return progress if validation is None else best

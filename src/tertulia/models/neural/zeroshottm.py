@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from tertulia.models.neural.prodlda import Inputs, Sizes, Weights, body
-from tertulia.models.neural.sparse import Slopes
+from tertulia.models.neural.prodlda import Inputs, Weights, body
+from tertulia.models.neural.sizes import Sizes
+from tertulia.models.neural.sparse import SlopesByName
 
 
 def shapes(sizes: Sizes) -> dict[str, tuple[int, ...]]:
@@ -23,7 +24,7 @@ def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
     return inputs.embeddings @ weights["sentence"]
 
 
-def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> Slopes:
+def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> SlopesByName:
     """The gradient by its weights, from that by its output."""
     assert inputs.embeddings is not None
     return {"sentence": (inputs.embeddings.T @ slopes).numpy()}

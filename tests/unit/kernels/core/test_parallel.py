@@ -27,24 +27,34 @@ def test_cuts_cover_every_item_once_and_balance_the_weight():
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_results_come_in_the_order_of_the_jobs(threads):
-    def late(i):
-        time.sleep(0.002 * (7 - i))
+    """Whoever comes late: with two threads and more, the first job ends after all the others."""
+    others = threading.Event()
+    done = []
+
+    def job(i):
+        if i == 0 and threads > 1:
+            assert others.wait(10)
+        done.append(i)
+        if len(done) == 6:
+            others.set()
         return i * i
 
-    assert parallel.run(late, [(i,) for i in range(7)], threads) == [i * i for i in range(7)]
-    assert parallel.run(late, [], threads) == []
+    assert parallel.run(job, [(i,) for i in range(7)], threads) == [i * i for i in range(7)]
+    assert done[-1] == (0 if threads > 1 else 6)
+    assert parallel.run(job, [], threads) == []
 
 
 def test_no_more_jobs_at_a_time_than_threads():
-    now, most, lock = set(), [], threading.Lock()
+    now, most, lock, three = set(), [], threading.Lock(), threading.Barrier(3)
 
     def job(i):
         with lock:
             now.add(i)
             most.append(len(now))
-        time.sleep(0.005)
+        three.wait(10)  # all three are at work, or this is an error
         with lock:
             now.discard(i)
+        three.wait(10)
 
     parallel.run(job, [(i,) for i in range(12)], 3)
     assert max(most) == 3
@@ -64,19 +74,20 @@ def test_a_job_that_calls_run_does_so_alone():
 
 @pytest.mark.parametrize("broken", [0, 3])
 def test_an_error_of_a_job_is_raised_when_all_have_stopped(broken):
-    done = []
+    begun, ended, failed = set(), set(), threading.Event()
 
     def job(i):
+        begun.add(i)
         if i == broken:
+            failed.set()
             raise ValueError(f"job {i}")
-        time.sleep(0.002)
-        done.append(i)
+        if i == 1 and broken == 0:
+            assert failed.wait(10)  # so it is still at work when the other fails
+        ended.add(i)
 
     with pytest.raises(ValueError, match=f"job {broken}"):
         parallel.run(job, [(i,) for i in range(4)], 2)
-    before = list(done)
-    time.sleep(0.02)
-    assert done == before
+    assert ended == begun - {broken}
     assert parallel.run(lambda i: i, [(1,), (2,)], 2) == [1, 2]  # its threads are still good
 
 

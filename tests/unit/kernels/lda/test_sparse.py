@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.planted import counts_of, uneven
 from tertulia.errors import InputError
 from tertulia.kernels.core.jit import frozen
 from tertulia.kernels.core.ladder import climb, ladder
@@ -22,18 +23,7 @@ ALPHA = np.linspace(0.05, 0.3, K)
 
 @pytest.fixture(scope="module")
 def corpus():
-    """Words, offsets and topics: frequent words and rare ones, the last word absent; some documents are empty."""
-    generator = np.random.default_rng(0)
-    documents = np.concatenate([[0], np.cumsum(generator.integers(0, 40, size=300))])
-    words = ((V - 1) * generator.random(documents[-1]) ** 3).astype(np.int32)
-    z = generator.integers(0, K, size=len(words)).astype(np.int32)
-    return frozen(words, np.int32), frozen(documents, np.int64), z
-
-
-def dense_counts(words, z):
-    cwk = np.zeros((V, K))
-    np.add.at(cwk, (words, z), 1)
-    return cwk
+    return uneven(V, K)
 
 
 def looked_up(rows, w, k):
@@ -71,14 +61,14 @@ def test_counts_are_those_of_the_topics(corpus, threads):
     starts, topics, counts = count(columns(words, V), z, K, threads)
     cwk = np.zeros((V, K))
     cwk[np.repeat(np.arange(V), np.diff(starts)), topics] = counts
-    assert np.array_equal(cwk, dense_counts(words, z))
+    assert np.array_equal(cwk, counts_of(words, z, V, K))
     assert len(topics) == np.count_nonzero(cwk)
 
 
 def test_rows_and_their_tables_hold_the_mean_of_phi(corpus):
     words, _, z = corpus
     rows = mean_rows(columns(words, V), z, ALPHA, BETA, threads=2)
-    cwk = dense_counts(words, z)
+    cwk = counts_of(words, z, V, K)
     assert np.allclose(rows.scale, 1.0 / (cwk.sum(axis=0) + V * BETA))
     assert rows.floor.upto[-1] == pytest.approx((ALPHA * BETA / (cwk.sum(axis=0) + V * BETA)).sum())
     lengths, slots = np.diff(rows.starts), np.diff(rows.tables)

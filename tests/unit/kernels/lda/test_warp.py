@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers.planted import uneven
 from tertulia.kernels.core.jit import frozen
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import warp
@@ -14,12 +15,7 @@ ALPHA = np.linspace(0.05, 0.3, K)
 
 @pytest.fixture(scope="module")
 def corpus():
-    """Words, offsets and topics; some documents are empty or of one token, and the last word is absent."""
-    generator = np.random.default_rng(0)
-    documents = np.concatenate([[0], np.cumsum(generator.integers(0, 40, size=300))])
-    words = ((V - 1) * generator.random(documents[-1]) ** 3).astype(np.int32)
-    z = generator.integers(0, K, size=len(words)).astype(np.int32)
-    return frozen(words, np.int32), frozen(documents, np.int64), z
+    return uneven(V, K)
 
 
 def swept(corpus, sweeps, threads, V=V, alpha=ALPHA):

@@ -9,8 +9,8 @@ from tertulia.kernels.neural import bag_products, experts, gaussian, hidden
 from tertulia.models.neural.decoder import BatchNormDecoder, LayerNormDecoder
 from tertulia.models.neural.network import Network
 from tertulia.models.neural.norms import EPS, BatchNorm, LayerNorm
-from tertulia.models.neural.optimiser import Adam
-from tertulia.models.neural.prodlda import Sizes
+from tertulia.models.neural.optimiser import Adam, Moments, adam_step
+from tertulia.models.neural.sizes import Sizes
 from tertulia.models.neural.sparse import Bow, Rows
 
 torch.set_num_threads(1)
@@ -161,7 +161,7 @@ def test_documents_that_fill_whole_vectors_leave_room_for_the_mean():
 @pytest.mark.parametrize("size", [1e-2, 1e-7])  # of gradients; with the second, epsilon counts
 def test_rows_that_wait_end_where_adam_takes_them(size, precision, tolerance, betas):
     net = Network("prodlda", Sizes(50, 3, 0, (9, 4)), "batch", precision)
-    flat, random = net.start(0), np.random.default_rng(1)
+    flat, random = net.initial_weights(0), np.random.default_rng(1)
     theirs = {name: leaf(part) for name, part in net.named(flat).items()}
     reference = torch.optim.Adam(list(theirs.values()), 2e-3, betas)
     mine = Adam(net, flat, 2e-3, betas)
@@ -170,7 +170,7 @@ def test_rows_that_wait_end_where_adam_takes_them(size, precision, tolerance, be
         slopes = {name: (size * random.normal(size=part.shape)).astype(precision) for name, part in theirs.items()}
         table = np.zeros((50, 9), precision)
         table[rows] = slopes["words"][rows]
-        mine.ready(rows)
+        mine.catch_up(rows)
         assert np.abs(net.named(flat)["words"][rows] - theirs["words"].detach().numpy()[rows]).max() < tolerance
         mine.step({**slopes, "words": Rows(rows, table[rows])}, 0.5)
         for name, part in theirs.items():
@@ -179,6 +179,23 @@ def test_rows_that_wait_end_where_adam_takes_them(size, precision, tolerance, be
     mine.finish()
     for name, part in net.named(flat).items():
         assert np.abs(part - theirs[name].detach().numpy()).max() < tolerance
+
+
+def test_a_step_of_the_whole_gradient_is_torch_s():
+    random, betas = np.random.default_rng(2), (0.9, 0.99)
+    weights = random.normal(size=30)
+    theirs = leaf(weights)
+    reference, moments = torch.optim.Adam([theirs], 3e-3, betas), Moments.initial(weights)
+    for _ in range(20):
+        gradient = random.normal(size=30)
+        before = weights.copy()
+        moved, moments = adam_step(weights, gradient, moments, 3e-3, betas)
+        assert np.array_equal(weights, before)  # nothing that was given changes
+        theirs.grad = torch.from_numpy(gradient)
+        reference.step()
+        weights = moved
+    assert moments.steps == 20
+    assert np.abs(weights - theirs.detach().numpy()).max() < 1e-14
 
 
 def test_a_row_of_a_vectors_width_is_normalised():

@@ -1,29 +1,28 @@
 """When an epoch of rounds with several local steps ends, and which loss it has."""
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tertulia.methods.gfedntm.limits import ends_epoch, finished, with_loss
-from tertulia.methods.gfedntm.messages import State
-from tertulia.methods.gfedntm.optimisers import at_rest
+from tertulia.methods.gfedntm.limits import add_loss, ends_epoch, is_finished
+from tertulia.methods.gfedntm.messages import NeuralState
+from tertulia.methods.gfedntm.settings import GFedNTMSettings
 
-CONFIG = SimpleNamespace(
-    batch_size=10, validation=0.0, epochs=None, rounds=None, patience=20, stop_after=1, averaging="fedavg"
-)
+
+def config_of(steps):
+    return GFedNTMSettings(batch_size=10, stop_after=1, averaging="fedavg", local_steps=steps)
 
 
 def rounds_of(losses, steps):
     """A state after rounds of so many steps over seven batches an epoch, and after which of them an epoch ended."""
-    weights = np.zeros(1)
-    state, ends = State(0, ("a",), 70, weights, weights, at_rest(weights), 0, 0), []
+    weights, config = np.zeros(1), config_of(steps)
+    state, ends = NeuralState(0, ("a",), 70, 0, weights, weights, np.zeros((2, 1))), []
     for number, loss in enumerate(losses, start=1):
         state = dataclasses.replace(state, step=state.step + steps)
-        if ends_epoch(CONFIG, state, steps):
+        if ends_epoch(config, state):
             ends.append(number)
-        state = with_loss(CONFIG, state, loss, steps)
+        state = add_loss(config, state, loss)
     return state, ends
 
 
@@ -44,5 +43,5 @@ def test_an_epoch_s_loss_is_the_mean_of_the_rounds_that_ended_in_it(steps, ends,
 def test_training_without_a_number_of_epochs_ends_when_its_loss_stalls():
     falling, _ = rounds_of([5.0, 4.0, 3.0], 10)
     flat, _ = rounds_of([5.0, 4.0, 4.0], 10)
-    assert not finished(CONFIG, falling, 10)
-    assert finished(CONFIG, flat, 10)
+    assert not is_finished(config_of(10), falling)
+    assert is_finished(config_of(10), flat)

@@ -14,7 +14,8 @@ from tertulia.corpus import Corpus, Vocabulary
 from tertulia.models.neural import synchronised
 from tertulia.models.neural.bags import Bags, Batch, Noise, Schedule, document_key
 from tertulia.models.neural.network import Network
-from tertulia.models.neural.prodlda import Sizes, laplace_prior
+from tertulia.models.neural.prodlda import laplace_prior
+from tertulia.models.neural.sizes import Sizes
 from tertulia.models.neural.training import Progress, train
 from tertulia.models.neural.validation import validation_loss
 
@@ -40,7 +41,7 @@ def network(kind, normalisation="batch", literal=False, precision="float64", **s
 @pytest.mark.parametrize(("kind", "literal"), [(k, False) for k in KINDS] + [("combinedtm", True)])
 def test_gradients_are_those_of_finite_differences(kind, literal, normalisation, bags):
     net, noise, batch = network(kind, normalisation, literal), Noise(1, 2), bags.select(np.arange(20))
-    flat = net.start(3)
+    flat = net.initial_weights(3)
     found = net.gradient(flat, batch, noise).flat
     places = np.random.default_rng(1).choice(len(flat), 60, replace=False)
 
@@ -58,9 +59,9 @@ def test_gradients_are_those_of_finite_differences(kind, literal, normalisation,
 @pytest.mark.parametrize(("kind", "literal"), [(k, False) for k in KINDS] + [("combinedtm", True)])
 def test_gradients_by_hand_are_those_of_autograd(kind, literal, normalisation, dropout, bags):
     net, noise, batch = network(kind, normalisation, literal, dropout=dropout), Noise(1, 2), bags.select(np.arange(20))
-    found = net.gradient(net.start(3), batch, noise)
+    found = net.gradient(net.initial_weights(3), batch, noise)
     norm = autograd.layer_norm if normalisation == "layer" else autograd.batch_norm
-    expected, loss = autograd.gradient(net, net.start(3), batch, noise, norm)
+    expected, loss = autograd.gradient(net, net.initial_weights(3), batch, noise, norm)
     assert found.loss == pytest.approx(loss, rel=1e-13)
     assert np.abs(found.flat - expected).max() < 1e-10
 
@@ -74,18 +75,18 @@ def test_a_long_document_among_thousands_of_short_ones_leaves_loss_and_gradient_
     keys = np.arange(documents, dtype=np.uint64)
     whole = Batch(np.sort(words, axis=1).ravel(), counts.ravel(), np.arange(0, 2 * documents + 1, 2), keys, None)
     narrow, wide = (network("prodlda", precision=precision) for precision in ("float32", "float64"))
-    found = narrow.gradient(narrow.start(3), whole, Noise(1, 2))
-    exact = wide.gradient(wide.start(3), whole, Noise(1, 2))
+    found = narrow.gradient(narrow.initial_weights(3), whole, Noise(1, 2))
+    exact = wide.gradient(wide.initial_weights(3), whole, Noise(1, 2))
     assert found.loss == pytest.approx(exact.loss, rel=1e-3)
     assert np.linalg.norm(found.flat - exact.flat) < 0.05 * np.linalg.norm(exact.flat)
-    _, loss = autograd.gradient(wide, wide.start(3), whole, Noise(1, 2), autograd.batch_norm)  # held at the same bound
+    _, loss = autograd.gradient(wide, wide.initial_weights(3), whole, Noise(1, 2), autograd.batch_norm)
     assert exact.loss == pytest.approx(loss, rel=1e-10)
 
 
 @pytest.mark.parametrize(("kind", "literal"), [(k, False) for k in KINDS] + [("combinedtm", True)])
 def test_five_questions_equal_one_batch(kind, literal, bags):
     net, noise, n = network(kind, literal=literal), Noise(1, 2), 20.0
-    flat = net.start(3)
+    flat = net.initial_weights(3)
     whole = net.gradient(flat, bags.select(np.arange(20)), noise)
     parts = [bags.select(np.arange(*span)) for span in ((0, 12), (12, 13), (13, 20), (0, 0))]  # one holds one, one none
     statistics, means = (), ()
@@ -107,9 +108,9 @@ def test_five_questions_equal_one_batch(kind, literal, bags):
 
 @pytest.mark.parametrize("normalisation", ["batch", "layer"])
 def test_validation_and_inference_are_those_of_torch(normalisation, bags):
-    net, statistics = network("combinedtm", normalisation), network("combinedtm").resting()
+    net, statistics = network("combinedtm", normalisation), network("combinedtm").initial_statistics()
     statistics[0] += 0.1
-    flat, batch = net.start(3), bags.select(np.arange(20))
+    flat, batch = net.initial_weights(3), bags.select(np.arange(20))
     norm = autograd.layer_norm if normalisation == "layer" else autograd.batch_norm
     _, loss = autograd.gradient(net, flat, batch, Noise(1, -1), norm)
     assert validation_loss(net, flat, bags, 1) == pytest.approx(loss, rel=1e-12)
@@ -136,7 +137,7 @@ def test_the_laplace_prior_and_its_divergence_have_closed_forms():
 
 def test_topics_are_read_out_through_the_norm():
     net = network("prodlda")
-    flat, statistics = net.start(0), net.resting()
+    flat, statistics = net.initial_weights(0), net.initial_statistics()
     statistics[0, 2 * K :], statistics[1, 2 * K :] = 0.1, 4.0
     beta = net.named(flat)["beta"]
     scaled = (beta - 0.1) / math.sqrt(4.0 + 1e-5)
@@ -163,7 +164,7 @@ def test_batches_and_noise_belong_to_documents(bags):
 
 def test_training_lowers_the_loss_and_a_single_document_is_passed_over(bags):
     net = network("prodlda", precision="float32")
-    start = Progress(net.start(0), net.resting(), 0.0)
+    start = Progress.initial(net, 0)
     first = train(net, start, bags, Schedule(0, 2), range(2), 0.01)
     last = train(net, start, bags, Schedule(0, 2), range(200), 0.01)
     assert last.loss < first.loss
@@ -175,7 +176,7 @@ def test_training_lowers_the_loss_and_a_single_document_is_passed_over(bags):
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_in_two_parts_is_training_in_one(kind, normalisation, bags):
     net = network(kind, normalisation)
-    start = Progress(net.start(0), net.resting(), 0.0)
+    start = Progress.initial(net, 0)
     whole = train(net, start, bags, Schedule(0, 4), range(11), 0.01)
     half = train(net, start, bags, Schedule(0, 4), range(5), 0.01)
     again = train(net, half, bags, Schedule(0, 4), range(5, 11), 0.01)
@@ -186,7 +187,14 @@ def test_training_in_two_parts_is_training_in_one(kind, normalisation, bags):
 def test_divergence_of_training_is_told(bags):
     net = network("prodlda", precision="float32")
     with pytest.raises(tt.TertuliaError, match="lower `learning_rate`"):
-        train(net, Progress(net.start(0) * np.nan, net.resting(), 0.0), bags, Schedule(0, 1), range(2), 0.01)
+        train(
+            net,
+            Progress(net.initial_weights(0) * np.nan, net.initial_statistics(), 0.0),
+            bags,
+            Schedule(0, 1),
+            range(2),
+            0.01,
+        )
 
 
 def test_without_torch_the_extra_is_named():

@@ -1,0 +1,62 @@
+"""What every engine offers, and the one list of them.
+
+A new engine is a module with a function `start(setup) -> Transport`, and a line in `ENGINES`. Modules are imported when
+an engine is asked for, since some need packages that not everybody has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from tertulia.corpus import Corpus
+from tertulia.errors import ConfigError
+from tertulia.federation.types import PartyId
+
+ENGINES = {
+    "local": "tertulia.federation.engines.local",
+    "processes": "tertulia.federation.engines.processes",
+}
+
+
+class Transport(Protocol):
+    """Carries frames of bytes to the parties and back, whatever they hold, and says who is there."""
+
+    @property
+    def parties(self) -> Sequence[PartyId]:
+        """All parties that can be reached, in the federation's order."""
+
+    def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
+        """Send each party its frame, all at once; return the answers of those that answered within `timeout` seconds.
+
+        An answer that comes later is dropped. A party that dies may be started again and asked again: its answer log
+        makes the repeat harmless.
+        """
+
+    def close(self) -> None:
+        """Let the parties go."""
+
+
+@dataclass(frozen=True)
+class EngineSetup:
+    """What engines are started with."""
+
+    directories: Mapping[PartyId, Path]  # where parties live, in the federation's order
+    workers: int = 1  # how many parties of one process may work at the same time
+    corpora: Mapping[PartyId, Corpus] = field(default_factory=dict)  # documents in memory; only `local` can use them
+
+
+def check_engine(name: str) -> str:
+    """Return the name of an engine that exists; raise `ConfigError` for any other."""
+    if name not in ENGINES:
+        raise ConfigError(f"there is no engine '{name}': use one of {', '.join(map(repr, ENGINES))}")
+    return name
+
+
+def start_engine(name: str, setup: EngineSetup) -> Transport:
+    """Start the engine of this name."""
+    transport: Transport = import_module(ENGINES[check_engine(name)]).start(setup)
+    return transport

@@ -1,0 +1,55 @@
+"""Stage 1 of gFedNTM: one vocabulary for all, and the weights from which all start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tertulia._arrays import Array
+from tertulia.errors import InputError
+from tertulia.federation.types import Federation, Party, message, step
+from tertulia.methods.common.vocabulary import agree
+from tertulia.methods.gfedntm.disclosures import DOCUMENTS
+from tertulia.methods.gfedntm.messages import Agreement, NeuralState, agreement_of, network_for
+from tertulia.methods.gfedntm.settings import GFedNTMSettings
+from tertulia.models.neural.optimiser import Moments
+
+
+@message
+class DocumentCounts:
+    """How many documents a party has, and how wide their embeddings are (0: it has none)."""
+
+    documents: Array  # to train on, and to validate by
+    width: Array  # itself, its square, and 1: sums tell whether all are the same
+
+
+@step
+def count_documents(party: Party, state: Any, ask: Agreement) -> tuple[Any, DocumentCounts]:
+    """How many documents hold an agreed word."""
+    bags, validation = ask.split(party)
+    counts = [bags.n_documents, validation.n_documents]
+    width = bags.embeddings.shape[1] if ask.training.reads_sentences and bags.embeddings is not None else 0
+    return state, DocumentCounts(
+        party.release(np.array(counts), DOCUMENTS), party.release(np.array([width, width**2, 1]), DOCUMENTS)
+    )
+
+
+def begin(fed: Federation, config: GFedNTMSettings) -> NeuralState:
+    """Agree on words, count documents, and make the first weights."""
+    words = agree(fed, config.vocabulary).words
+    if not words:
+        raise InputError("the agreed vocabulary is empty: lower `min_documents` or raise `max_share`")
+    counted = fed.sum(count_documents, agreement_of(config, words))
+    (documents, validation), (total, squares, parties) = map(int, counted.documents), map(int, counted.width)
+    if documents == 0:
+        raise InputError("no party has a document with an agreed word: check languages and vocabulary")
+    if config.validation and not validation:
+        raise InputError(f"validation = {config.validation}: of {documents} documents none falls to it; set it to 0")
+    if total**2 != parties * squares:  # they vary
+        raise InputError("parties embed sentences with models of different width: use the same for all")
+    width = total // parties
+    network = network_for(config, len(words), width)
+    weights = network.initial_weights(config.seed or 0)
+    moments = Moments.initial(weights).values
+    return NeuralState(0, words, documents, width, weights, network.initial_statistics(), moments)

@@ -1,0 +1,127 @@
+"""A federation on one machine: whoever rehearses owns all parties, lays them out, and may read what is theirs.
+
+In a federation of organisations each party lays itself out, and the server neither writes nor reads a party's
+directory. So the driver, which is the server's side, uses nothing of this module. What is here acts for the parties'
+owner: it writes their configs, policies and documents before a run, and opens their ledgers and kept models after it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tertulia._disk import read_checked
+from tertulia._locks import holding
+from tertulia.corpus import Corpus, TextOptions
+from tertulia.errors import ConfigError
+from tertulia.federation.codec import decode
+from tertulia.federation.messages import Inquiry
+from tertulia.federation.party.host import PartyConfig, PartyHost
+from tertulia.federation.server.inquiring import inquire
+from tertulia.methods.common import choosing
+from tertulia.models import Topics
+from tertulia.privacy.policy import Policy
+from tertulia.runs.config import PartySettings, RunSettings
+from tertulia.runs.driver import Observer, finish, modules_of
+from tertulia.runs.layout import Run
+from tertulia.runs.results import FederatedTopics
+from tertulia.runs.sources import POOLED, pool_documents, sources_of
+
+
+def rehearse(
+    settings: RunSettings, corpora: Mapping[str, Corpus], *, durable: bool = True, observe: Observer | None = None
+) -> Any:
+    """A whole run; the model comes with what each party has chosen for itself."""
+    run = begin(settings, corpora, durable=durable)
+    result = finish(run, corpora, observe)
+    if settings.chooses and isinstance(result, FederatedTopics):
+        choices = {party: choice_or_none(run, party) for party in run.parties}
+        result.choices = {party: choice for party, choice in choices.items() if choice is not None}
+    return result
+
+
+def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *, durable: bool = True) -> Run:
+    """Lay out a run's directory: each party gets one of its own with its documents, or with where to read them."""
+    if settings.method.pools:
+        corpora = {POOLED: pool_documents(settings, corpora)}
+    sources = sources_of(settings) if corpora is None else {}
+    parties = tuple(corpora if corpora is not None else sources)
+    strangers = set(settings.parties) - set(parties)
+    if strangers and not settings.method.pools:
+        raise ConfigError(f"there are settings for {sorted(strangers)}, but the parties are {sorted(parties)}")
+    for party in parties:
+        policy_or_none(settings, party)
+    with holding(Path(settings.directory)):
+        run = Run.new(Path(settings.directory), parties, settings.model_dump(mode="json"), durable)
+        for party in parties:
+            _lay_out(run, party, settings, sources.get(party))
+            if corpora is not None and (durable or settings.engine == "processes" or party == POOLED):
+                corpora[party].save(run.party_directory(party) / "corpus")
+        run.save()  # last: a directory with run.json is complete
+    return run
+
+
+def policy_or_none(settings: RunSettings, party: str) -> Policy | None:
+    """A party's own rules, if it has any; a broken policy is reported before a run begins, not in the middle of it."""
+    own = settings.parties.get(party, PartySettings())
+    if own.policy is None:
+        return None
+    policy = Policy.load(own.policy)
+    policy.check_home(party, own.home)
+    return policy
+
+
+def _lay_out(run: Run, party: str, settings: RunSettings, source: dict[str, Any] | None) -> None:
+    """Give a party its directory."""
+    own = settings.parties.get(party, PartySettings())
+    directory = run.party_directory(party)
+    home = None if own.home is None else str(Path(own.home).resolve())  # the same wherever the run is resumed
+    config = PartyConfig(
+        id=party, run=run.id, seed=settings.seed, methods=modules_of(settings), heldout=settings.heldout,
+        validation=settings.validation, settings=own.choices(), source=source, home=home, durable=run.durable,
+    )  # fmt: skip
+    config.save(directory)
+    if own.policy:
+        shutil.copyfile(own.policy, directory / "policy.toml")
+
+
+def open_party(run: Run, party: str) -> PartyHost:
+    """A party of a run, opened by its owner: its config, policy, ledger and documents."""
+    return PartyHost(run.party_directory(party))
+
+
+def ask_parties(run: Run, about: str) -> dict[str, Any]:
+    """What all parties of a run, opened here, answer to an inquiry; a run may be in progress meanwhile."""
+    with closing(run.transport("local", 1)) as transport:
+        return inquire(transport, Inquiry(run.id, about), None, warnings.warn)
+
+
+def choice_or_none(run: Run, party: str) -> choosing.Choice | None:
+    """What a party has chosen, if it had documents to choose by."""
+    path = run.party_directory(party) / "kept" / f"{choosing.KEPT}.safetensors"
+    if not path.exists():
+        return None
+    provenance = {"method": run.config["method"]["name"], "run": run.id, "party": party}
+    found = choosing.read_choice(decode(read_checked(path)), provenance)
+    options = TextOptions.from_dict(run.config["text"])
+    return choosing.Choice(*(replace(topics, options=options) for topics in found))
+
+
+def best_for(directory: str | Path, party: str) -> Topics:
+    """The model that a party of a finished run has chosen for its own documents, read from its directory.
+
+    >>> best_for("runs/hospitals", "north").provenance["chosen"]  # doctest: +SKIP
+    'mixture'
+    """
+    run = Run.open(Path(directory))
+    if party not in run.parties:
+        raise ConfigError(f"{directory} has no party '{party}': its parties are {sorted(run.parties)}")
+    choice = choice_or_none(run, party)
+    if choice is None:
+        raise ConfigError(f"party '{party}' of {directory} has chosen no model: run with a share `validation`")
+    return choice.best

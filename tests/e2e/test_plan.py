@@ -1,0 +1,89 @@
+"""All that leaves was planned: what `plan` announced of a method beside what the ledgers hold after a run.
+
+Every method in each of its modes, and what else makes it send something else. A plan is kept if nothing leaves that it
+does not name, and everything that it names leaves, as often as it says.
+"""
+
+import importlib
+from collections import Counter
+
+import pytest
+
+from helpers.runs import prepared
+from helpers.texts import PUBLIC, halves
+from tertulia.federation.types import step_name
+from tertulia.methods import METHODS
+from tertulia.privacy.ledger import Ledger
+from tertulia.runs.config import RunSettings
+from tertulia.runs.driver import finish
+
+pytestmark = pytest.mark.filterwarnings("ignore:merging")  # toy tests have toy topics
+PARTIES = {"north": halves(1), "south": halves(2, 40)}
+LDA = {"topics": 2, "rounds": 2, "sweeps": 2}
+FTM, CONSENSUS, FEDLDA = (
+    {"name": "ftm", **LDA},
+    {"name": "consensus", **LDA},
+    {"name": "fedlda", "topics": 2, "rounds": 2},
+)
+PCTD = {"name": "pctd", "topics": 2, "rounds": 2}
+NEURAL = {"name": "gfedntm", "topics": 2, "hidden": (4,), "rounds": 2, "epochs": 2, "batch_size": 60}
+SOUND, PAPER = ({"mode": mode, "epsilon": 5.0, "vocabulary": PUBLIC} for mode in ("sound", "paper"))
+CASES = {
+    "ftm": FTM,
+    "ftm-public-words": {**FTM, "vocabulary": PUBLIC},
+    "ftm-unscored": {**FTM, "evaluate": False},
+    **{
+        f"ftm-{settings['mode']}-{model}": {**FTM, **settings, "model": model}
+        for settings in (SOUND, PAPER)
+        for model in ("lda", "sentence")
+    },
+    **{f"ftm-sound-{channel}": {**FTM, **SOUND, "channel": channel} for channel in ("krr", "subset", "laplace")},
+    "consensus": CONSENSUS,
+    "consensus-sound": {**CONSENSUS, **SOUND},
+    "fedlda": FEDLDA,
+    **{f"fedlda-{how}": {**FEDLDA, **PAPER, "mechanism": how} for how in ("rrp", "krr", "tkrr", "hm")},
+    "fedlda-sound": {**FEDLDA, **SOUND},
+    "pctd": PCTD,
+    "pctd-paper": {**PCTD, "mode": "paper", "vocabulary": PUBLIC},
+    "gfedntm": NEURAL,
+    "gfedntm-batch": {**NEURAL, "normalisation": "batch"},
+    "gfedntm-layer-validation": {**NEURAL, "normalisation": "layer", "validation": 0.25},
+    "gfedntm-validation": {**NEURAL, "validation": 0.25},
+    "gfedntm-topk": {**NEURAL, "paper": {"keep": 0.1}},
+    "gfedntm-fedavg": {**NEURAL, "averaging": "fedavg", "epochs": 20, "validation": 0.25},
+    "gfedntm-fresh-moments": {**NEURAL, "averaging": "fedavg", "epochs": 20, "local_moments": "fresh"},
+    "gfedntm-alone": {**NEURAL, "scenario": "alone"},
+    "alone": {"name": "alone", "topics": 2, "sweeps": 2},
+}
+
+
+def announced(method):
+    """How often each kind of release is to be asked for."""
+    times: Counter = Counter()
+    for row in importlib.import_module(METHODS[method["name"]].module).plan(RunSettings(method=method).method):
+        times[_step(step_name(row.step), row.verb), row.verb, row.mechanism.what, row.mechanism.name] += row.times
+    return times
+
+
+def released(run, party):
+    """How often each kind was asked for; an answer may hold several arrays of a kind."""
+    ledger = Ledger(run.party_directory(party) / "ledger.sqlite")
+    questions = {
+        (_step(r.step, r.verb), r.verb, r.what, r.name, r.id if r.verb == "reports" else (r.round, r.message_hash))
+        for r in ledger.releases()
+    }
+    ledger.close()
+    return Counter(question[:-1] for question in questions)
+
+
+def _step(step, verb):
+    """Reports are a party's own: whichever step asks for them first, they are there for all."""
+    return "any" if verb == "reports" else step
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_that_leaves_was_planned(name, tmp_path):
+    run = prepared(tmp_path / "run", PARTIES, CASES[name], heldout=0.2)
+    finish(run)
+    for party in PARTIES:
+        assert released(run, party) == announced(CASES[name])
