@@ -17,7 +17,8 @@ import numpy as np
 
 from tertulia._arrays import Array
 from tertulia.federation.types import Federation, Party, message, step
-from tertulia.methods.gfedntm.disclosures import DOCUMENTS, LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS
+from tertulia.methods.common.vocabulary import DOCUMENTS
+from tertulia.methods.gfedntm.disclosures import LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS
 from tertulia.methods.gfedntm.limits import check_finite
 from tertulia.methods.gfedntm.messages import NeuralState, NeuralTask, task_of
 from tertulia.methods.gfedntm.optimisers import fedadam

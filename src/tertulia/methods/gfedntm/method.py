@@ -23,12 +23,13 @@ import numpy as np
 from tertulia._arrays import Array
 from tertulia.federation.types import Federation, Planned, Step
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import plan_vocabulary, propose_words
+from tertulia.methods.common.rounds import Metrics, run_until
+from tertulia.methods.common.vocabulary import DOCUMENTS, plan_vocabulary, propose_words
 from tertulia.methods.gfedntm.agreement import begin, count_documents
 from tertulia.methods.gfedntm.attempts import Attempt, with_one_set
 from tertulia.methods.gfedntm.averaging import averaging_round, train_alone, train_locally
 from tertulia.methods.gfedntm.compression import largest_blocks, place_blocks
-from tertulia.methods.gfedntm.disclosures import DOCUMENTS, GRADIENT, LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS
+from tertulia.methods.gfedntm.disclosures import GRADIENT, LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS
 from tertulia.methods.gfedntm.gradients import (
     ChosenBlocks,
     send_blocks,
@@ -63,10 +64,15 @@ def train(fed: Federation, config: GFedNTMSettings, state: NeuralState | None = 
     if config.scenario == "alone":
         return own_models(config, state, fed.each(train_alone, task_of(config, state)))
     take_round = synchronous_round if config.averaging == "syncopt" else averaging_round
-    while not is_finished(config, state):  # stage 2
+
+    def one_round(state: NeuralState) -> tuple[NeuralState, Metrics]:
         state, loss = take_round(fed, config, state)
-        state = end_round(fed, config, state, loss)
-    return shared_model(config, state)
+        return add_loss(config, state, loss), {"loss": loss}
+
+    finished, callbacks = partial(is_finished, config), [partial(stop_early, config), partial(size_topics, config)]
+    return shared_model(
+        config, run_until(fed, finished, state, one_round, callbacks, durable=config.checkpoint_every)
+    )  # stage 2
 
 
 def synchronous_round(fed: Federation, config: GFedNTMSettings, state: NeuralState) -> tuple[NeuralState, float]:
@@ -126,14 +132,17 @@ def apply_gradient(config: GFedNTMSettings, state: NeuralState, mean: MeanGradie
     )  # fmt: skip
 
 
-def end_round(fed: Federation, config: GFedNTMSettings, state: NeuralState, loss: float) -> NeuralState:
-    """Note the round's loss, validate where an epoch ended, measure topics where training did, and commit."""
-    state, metrics = add_loss(config, state, loss), {"loss": loss}
-    if config.validation and ends_epoch(config, state):
-        state, metrics["validation"] = add_validation(fed, config, state)
-    if is_finished(config, state):
-        state = add_sizes(fed, config, state)
-    return fed.commit(state, durable=config.checkpoint_every, **metrics)
+def stop_early(config: GFedNTMSettings, fed: Federation, state: NeuralState) -> tuple[NeuralState, Metrics]:
+    """Where an epoch ended, the validation loss, by which training may be finished."""
+    if not (config.validation and ends_epoch(config, state)):
+        return state, {}
+    state, loss = add_validation(fed, config, state)
+    return state, {"validation": loss}
+
+
+def size_topics(config: GFedNTMSettings, fed: Federation, state: NeuralState) -> tuple[NeuralState, Metrics]:
+    """Where training ended, how large topics are."""
+    return (add_sizes(fed, config, state) if is_finished(config, state) else state), {}
 
 
 def plan(config: GFedNTMSettings) -> list[Planned]:

@@ -13,7 +13,8 @@ import numpy as np
 
 from tertulia._arrays import Array
 from tertulia.federation.types import Federation, Party, Planned, message, step
-from tertulia.methods.gfedntm.disclosures import DOCUMENTS, VALIDATION, VALIDATION_STATISTICS
+from tertulia.methods.common.vocabulary import DOCUMENTS
+from tertulia.methods.gfedntm.disclosures import VALIDATION, VALIDATION_STATISTICS
 from tertulia.methods.gfedntm.messages import BestModel, MomentSums, NeuralState, NeuralTask, task_of
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models.neural.synchronised import statistics_of
