@@ -10,7 +10,7 @@ from tertulia.kernels import lda, noise_aware
 from tertulia.kernels.reports import Channel, reports
 from tertulia.kernels.reports.condense import condense
 
-D, LENGTH, V, K = 500, 80, 800, 8
+D, LENGTH, V, K = 600, 100, 1000, 8
 ALPHA = 0.1
 
 
@@ -21,7 +21,7 @@ def world():
     return words, held, documents
 
 
-def aware_perplexity(source, documents, held, sampler, beta=0.1, sweeps=80, phi="draw"):
+def aware_perplexity(source, documents, held, sampler, beta=0.1, sweeps=120, phi="draw"):
     state = noise_aware.init(source, documents, V, K, ALPHA, beta, key=1)
     state, _ = noise_aware.run(source, documents, state, sweeps, 2, sampler, threads=2, phi=phi)
     return completion_perplexity(held, documents, noise_aware.topic_word(state), ALPHA)
@@ -30,15 +30,15 @@ def aware_perplexity(source, documents, held, sampler, beta=0.1, sweeps=80, phi=
 @pytest.fixture(scope="module")
 def plain(world):
     words, held, documents = world
-    state, _ = lda.run(words, documents, lda.init(words, documents, V, K, ALPHA, 0.1, 1), 80, 2)
+    state, _ = lda.run(words, documents, lda.init(words, documents, V, K, ALPHA, 0.1, 1), 120, 2)
     return completion_perplexity(held, documents, lda.topic_word(state), ALPHA)
 
 
-@pytest.mark.parametrize(("sampler", "sweeps"), [("dense", 80), ("mh", 80), ("warp", 160)])
+@pytest.mark.parametrize(("sampler", "sweeps"), [("dense", 120), ("mh", 120), ("warp", 240)])
 def test_randomised_response_is_seen_through(world, plain, sampler, sweeps):
     words, held, documents = world
     reported = reports(words, Channel("krr", 7.0, V), bytes(32), "world")
-    believed, _ = lda.run(reported.idx, documents, lda.init(reported.idx, documents, V, K, ALPHA, 0.1, 1), 80, 2)
+    believed, _ = lda.run(reported.idx, documents, lda.init(reported.idx, documents, V, K, ALPHA, 0.1, 1), 120, 2)
     naive = completion_perplexity(held, documents, lda.topic_word(believed), ALPHA)
     ours = aware_perplexity(reported, documents, held, sampler, sweeps=sweeps)
     assert ours < 0.9 * naive
@@ -49,7 +49,7 @@ def test_subsets_at_a_small_epsilon_with_a_prior_of_word_frequencies(world):
     words, held, documents = world
     reported = reports(words, Channel("subset", 4.5, V), bytes(32), "world")
     share = (np.bincount(words, minlength=V) + 1) / (len(words) + V)
-    ours = aware_perplexity(reported, documents, held, "dense", beta=300 * share, sweeps=120)
+    ours = aware_perplexity(reported, documents, held, "dense", beta=300 * share, sweeps=200)
     assert ours < 0.8 * np.exp(-np.log(share)[held].mean())
 
 

@@ -20,7 +20,7 @@ class DocumentCounts:
     """How many documents a party has, and how wide their embeddings are (0: it has none)."""
 
     documents: Array  # to train on, and to validate by
-    width: Array  # itself, its square, and 1: sums tell whether all are the same
+    width: Array  # itself, its square, and 1: by sums one sees whether all are the same
 
 
 @step
