@@ -14,7 +14,7 @@ from tertulia.kernels.pctd import em, unit_noise
 from tertulia.kernels.pctd.normals import normals
 from tertulia.privacy.noise import NoiseStream
 
-D, S, W, K, SIGMA, N = 3, 7, 12, 3, 0.35, 2_500
+D, S, W, K, SIGMA, N = 3, 7, 12, 3, 0.35, 4_000
 
 
 def problem(W: int = W, K: int = K, seed: int = 5):
