@@ -4,6 +4,7 @@ A `Nursery` is one process that has imported the package and forks a child for e
 process like any other, and costs milliseconds instead of the seconds that imports take.
 """
 
+import importlib
 import json
 import os
 import random
@@ -14,6 +15,7 @@ import traceback
 from pathlib import Path
 
 PATIENCE = 120  # seconds
+MODULES = [f"tertulia.methods.{name}.method" for name in ("ftm", "gfedntm", "pctd")]
 
 
 class Child:
@@ -93,12 +95,8 @@ def _child(question) -> int:
 
 
 def _serve() -> None:
-    import tertulia.cli.main
-    import tertulia.methods.ftm.method
-    import tertulia.methods.gfedntm.method
-    import tertulia.methods.pctd.method
-    import tertulia.runs.driver  # noqa: F401 - so that no child need import it
-
+    for name in ("polars", "tertulia.cli.main", "tertulia.runs.driver", *MODULES):  # so that no child need import them
+        importlib.import_module(name)
     print("ready", flush=True)
     for line in sys.stdin:
         question = json.loads(line)

@@ -81,7 +81,7 @@ class PrivateSettings(Evaluated, TokenNoise, LDASettings):
     @model_validator(mode="after")
     def _sound_mode(self) -> Self:
         if self.mode == "sound" and self.vocabulary.mode != "public":
-            raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals tell words")
+            raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals show words")
         if self.mode == "sound" and self.sampler == "warp" and self.channel != "krr":
             raise ValueError("sampler 'warp' in mode 'sound' needs reports of one word each: channel = 'krr'")
         return self

@@ -39,13 +39,13 @@ from tertulia.methods.gfedntm.gradients import (
     sum_slopes,
     unknown_norms,
 )
-from tertulia.methods.gfedntm.limits import add_loss, check_finite, ends_epoch, is_finished
+from tertulia.methods.gfedntm.limits import add_loss, check_finite, is_finished
 from tertulia.methods.gfedntm.messages import NeuralState, NeuralTask, SharedNorms, task_of
 from tertulia.methods.gfedntm.optimisers import descend
 from tertulia.methods.gfedntm.results import own_models, shared_model
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
-from tertulia.methods.gfedntm.stopping import add_validation, plan_validation, sum_validation, validate
-from tertulia.methods.gfedntm.topic_sizes import add_sizes, sum_sizes
+from tertulia.methods.gfedntm.stopping import plan_validation, sum_validation, validate, validate_epoch
+from tertulia.methods.gfedntm.topic_sizes import measure_topics, sum_sizes
 from tertulia.models.neural.convergence import MOST_EPOCHS
 from tertulia.models.neural.optimiser import Moments
 from tertulia.models.neural.synchronised import statistics_of
@@ -64,21 +64,16 @@ def train(fed: Federation, config: GFedNTMSettings, state: NeuralState | None = 
     if config.scenario == "alone":
         return own_models(config, state, fed.each(train_alone, task_of(config, state)))
     take_round = synchronous_round if config.averaging == "syncopt" else averaging_round
-
-    def one_round(state: NeuralState) -> tuple[NeuralState, Metrics]:
-        state, loss = take_round(fed, config, state)
-        return add_loss(config, state, loss), {"loss": loss}
-
-    finished, callbacks = partial(is_finished, config), [partial(stop_early, config), partial(size_topics, config)]
-    return shared_model(
-        config, run_until(fed, finished, state, one_round, callbacks, durable=config.checkpoint_every)
-    )  # stage 2
+    callbacks = [partial(validate_epoch, config), partial(measure_topics, config)]
+    finished, one_round = partial(is_finished, config), partial(take_round, fed, config)
+    state = run_until(fed, finished, state, one_round, callbacks, durable=config.checkpoint_every)  # stage 2
+    return shared_model(config, state)
 
 
-def synchronous_round(fed: Federation, config: GFedNTMSettings, state: NeuralState) -> tuple[NeuralState, float]:
-    """SyncOpt: one step along the mean gradient of all parties' mini-batches; also the mean loss."""
+def synchronous_round(fed: Federation, config: GFedNTMSettings, state: NeuralState) -> tuple[NeuralState, Metrics]:
+    """SyncOpt: one step along the mean gradient of all parties' mini-batches."""
     mean, attempt = with_one_set(fed, state.attempt, partial(mean_gradient, config, state))
-    return apply_gradient(config, state, mean, attempt), mean.loss
+    return add_loss(config, apply_gradient(config, state, mean, attempt), mean.loss), {"loss": mean.loss}
 
 
 class MeanGradient(NamedTuple):
@@ -130,19 +125,6 @@ def apply_gradient(config: GFedNTMSettings, state: NeuralState, mean: MeanGradie
         calm=state.calm + 1 if change < config.tolerance else 0,
         attempt=attempt, given_up=(*state.given_up, *range(state.attempt + 1, attempt)),
     )  # fmt: skip
-
-
-def stop_early(config: GFedNTMSettings, fed: Federation, state: NeuralState) -> tuple[NeuralState, Metrics]:
-    """Where an epoch ended, the validation loss, by which training may be finished."""
-    if not (config.validation and ends_epoch(config, state)):
-        return state, {}
-    state, loss = add_validation(fed, config, state)
-    return state, {"validation": loss}
-
-
-def size_topics(config: GFedNTMSettings, fed: Federation, state: NeuralState) -> tuple[NeuralState, Metrics]:
-    """Where training ended, how large topics are."""
-    return (add_sizes(fed, config, state) if is_finished(config, state) else state), {}
 
 
 def plan(config: GFedNTMSettings) -> list[Planned]:

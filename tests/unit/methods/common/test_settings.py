@@ -24,7 +24,6 @@ MEANINGS = {  # names that stand for more than one thing, and for which
     "max_words": "of a vocabulary; of a user (FedLDA)",
     "mode": "of privacy; of a vocabulary",
     "model": "what has a topic (LDA); which network (gFedNTM)",
-    "normalisation": "of parties' networks, where it may be shared; on one machine",
     "paper": "each method's own details of its paper",
     "parties": "of a run; names of those that data are cut into",
     "rounds": "so many (LDA and PC-TD); at most so many (gFedNTM); of an offer to train alone",
