@@ -12,7 +12,11 @@ import pytest
 import tertulia.kernels
 from tertulia.kernels.core import jit
 
-TOPICS = "import numpy as np; from tertulia.kernels.lda.init import uniform_topics as f; print(f(20, 99, np.uint64(1)))"
+TOPICS = """
+import numpy as np
+from tertulia.kernels.lda.init import uniform_topics
+print(uniform_topics(20, 1000, np.uint64(1)))
+"""
 WARM = """
 import numpy as np
 from tertulia.kernels import lda
