@@ -18,7 +18,9 @@ from tertulia.api.federated import chosen_words
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import ConfigError, InputError
-from tertulia.methods.common.settings import Explained, OverWords, Sampling, Threads
+from tertulia.methods.common.lda_settings import Sampling
+from tertulia.methods.common.priors import symmetric
+from tertulia.methods.common.settings import Explained, OverWords, Threads
 from tertulia.models import Topics
 
 
@@ -44,7 +46,7 @@ class LDA(Explained, OverWords, Threads, Sampling):
             return self._continued(documents, start, seed, text)
         corpus = as_corpus(None, documents, text)
         corpus = corpus.encode(chosen_words(corpus, self.vocabulary))
-        return self._trained(corpus, "warm", np.full(self.topics, self.alpha / self.topics), self.beta, seed)
+        return self._trained(corpus, "warm", symmetric(self.alpha, self.topics), self.beta, seed)
 
     def _continued(self, documents: Documents, start: Topics, seed: int, text: TextOptions | None) -> Topics:
         if "topics" in self.model_fields_set and self.topics != start.n_topics:

@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from tertulia.api.federated import chosen_words
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import InputError
-from tertulia.methods.common.settings import Explained, Positive
+from tertulia.methods.common.settings import Explained, Threads
 from tertulia.methods.gfedntm.settings import NeuralSettings
 from tertulia.models import Topics
 
@@ -24,12 +25,11 @@ if TYPE_CHECKING:
     from tertulia.models.neural.sizes import Kind
 
 
-class NeuralTrainer(Explained, NeuralSettings):
+class NeuralTrainer(Explained, Threads, NeuralSettings):
     """The settings of a trainer, and `fit`. The same seed gives the same topics."""
 
     kind: ClassVar[Kind]
-    normalisation: Literal["batch", "layer"] = "batch"
-    threads: Positive = 1
+    normalisation: Literal["batch", "layer"] = Field("batch", description="`batch`: BatchNorm; `layer`: LayerNorm")
 
     def fit(self, documents: Documents, *, seed: int = 0, text: TextOptions | None = None) -> Topics:
         """Train on a list of texts, a data frame with a column `text`, or a corpus.

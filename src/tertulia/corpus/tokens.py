@@ -12,7 +12,7 @@ import importlib
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 from unicodedata import normalize
@@ -24,19 +24,19 @@ ELIDING = frozenset({"ca", "fr", "it"})  # an apostrophe ends a word of its own:
 DOTLESS = frozenset({"az", "tr"})  # I is the capital of ı, İ that of i
 
 
+def _option(default: Any, description: str) -> Any:
+    return field(default=default, metadata={"description": description})
+
+
 @dataclass(frozen=True)
 class TextOptions:
-    """How text becomes tokens. Every party must use the same, so they travel with the model.
+    """How text becomes tokens. Every party must use the same, so they travel with the model."""
 
-    `language` is an ISO 639-1 code. `stop_words` is "language" (those of the language), "none", or your own words.
-    `numbers` keeps numbers too.
-    """
-
-    language: str = "en"
-    lowercase: bool = True
-    min_length: int = 2
-    numbers: bool = False
-    stop_words: str | tuple[str, ...] = "language"
+    language: str = _option("en", "an ISO 639-1 code: stop words of 58 languages; `zh` needs `tertulia[zh]`")
+    lowercase: bool = _option(True, "whether words lose their capitals")
+    min_length: int = _option(2, "shorter words are left out")
+    numbers: bool = _option(False, "whether numbers are words, too")
+    stop_words: str | tuple[str, ...] = _option("language", "`language`: those of the language; `none`; or a list")
 
     def __post_init__(self) -> None:
         if not isinstance(self.stop_words, str):

@@ -41,7 +41,10 @@ METHODS = {
     "alone": Registered(AloneSettings, "tertulia.methods.baselines.method"),
     "centralised": Registered(AloneSettings, "tertulia.methods.baselines.method"),
 }
-SETTINGS = (*dict.fromkeys(method.settings for method in METHODS.values()), CustomSettings)
+SETTINGS: tuple[type[MethodSettings], ...] = (
+    *dict.fromkeys(method.settings for method in METHODS.values()),
+    CustomSettings,
+)
 
 if TYPE_CHECKING:
     Method = MethodSettings

@@ -63,7 +63,7 @@ class Loss:
         return self.rho < math.inf and (self.event["type"] == "GaussianDpEvent" or self.pure <= _LARGEST)
 
 
-def unprotected(delta: float, reasons: Iterable[str], *, tight: bool = True) -> Guarantee:
+def no_guarantee(delta: float, reasons: Iterable[str], *, tight: bool = True) -> Guarantee:
     """No guarantee at all, and why."""
     return Guarantee(math.inf, delta, "none", tuple(reasons), tight)
 
@@ -74,28 +74,28 @@ def guarantee_of(mechanism: Mechanism, delta: float = 0.0, copies: int = 1) -> G
     return compose([Loss(event, mechanism.adjacency, 1, count * copies) for event, count in events], delta)
 
 
-def spent(
+def cost(
     releases: Sequence[Release], unit: Unit, adjacency: Adjacency, delta: float, bounds: Bounds | None = None
 ) -> Guarantee:
     """The guarantee that all these releases together give to one unit."""
     assumptions = list(dict.fromkeys(a for r in releases for a in r.assumptions))
     clear = sorted({r.what for r in releases if r.non_private})
     if clear:
-        return unprotected(delta, [*assumptions, *(f"{what} left in the clear" for what in clear)])
+        return no_guarantee(delta, [*assumptions, *(f"{what} left in the clear" for what in clear)])
     kinds: Counter[tuple[str, Adjacency, int]] = Counter()
     for r in releases:
         many = multiplicity((r.unit, r.adjacency), (unit, adjacency), bounds or Bounds(), local=r.local)
         for event, count in flatten(r.event) if r.event else []:
             if many.why_not:
-                return unprotected(delta, [*assumptions, f"{r.what}: {many.why_not}"], tight=False)
+                return no_guarantee(delta, [*assumptions, f"{r.what}: {many.why_not}"], tight=False)
             assumptions += [a for a in many.assumptions if a not in assumptions]
-            touched = _touched(r, unit, bounds or Bounds(), count)
-            kinds[json.dumps(event, sort_keys=True), r.adjacency, many.group] += touched * many.copies
+            own = _count_of_unit(r, unit, bounds or Bounds(), count)
+            kinds[json.dumps(event, sort_keys=True), r.adjacency, many.group] += own * many.copies
     losses = [Loss(json.loads(event), how, group, count) for (event, how, group), count in kinds.items()]
     return compose(losses, delta, tuple(assumptions))
 
 
-def _touched(release: Release, unit: Unit, bounds: Bounds, count: int) -> int:
+def _count_of_unit(release: Release, unit: Unit, bounds: Bounds, count: int) -> int:
     """Of a user's reports, each drawn from one token alone, those that a unit has: a token one, a document its own."""
     reports = release.params.get("tokens") if release.name == "user-reports" else None
     if reports is None or unit not in (Unit.TOKEN, Unit.DOCUMENT):
@@ -119,17 +119,17 @@ def compose(losses: Sequence[Loss], delta: float, assumptions: tuple[str, ...] =
     epsilon, accountant = min(candidates)
     if epsilon == math.inf:
         kinds = sorted({loss.event["type"] for loss in losses})
-        return unprotected(delta, [*assumptions, f"no finite epsilon at delta {delta:g} for {kinds}"], tight=False)
+        return no_guarantee(delta, [*assumptions, f"no finite epsilon at delta {delta:g} for {kinds}"], tight=False)
     tight = accountant in ("PLD", "pure composition") and all(loss.group == 1 for loss in losses)
     return Guarantee(epsilon, delta, accountant, assumptions, tight)
 
 
-def vacuous(
+def vacuity_or_none(
     guarantee: Guarantee, adjacency: Adjacency, population: int | None = None, words: int | None = None
 ) -> str | None:
     """Say why a guarantee means nothing, if it does.
 
-    >>> vacuous(Guarantee(8.0, 1e-6, "PLD", (), True), Adjacency.NULL_REPLACE, words=2949)
+    >>> vacuity_or_none(Guarantee(8.0, 1e-6, "PLD", (), True), Adjacency.NULL_REPLACE, words=2949)
     'epsilon >= ln 2949: publishing almost every word verbatim satisfies it'
     """
     if guarantee.epsilon == math.inf:
@@ -171,7 +171,7 @@ def _width(loss: Loss) -> float:
     return rho + 20 * math.sqrt(rho)
 
 
-def _coarse(rate: float, shift: int) -> tuple[float, int]:
+def _coarsen(rate: float, shift: int) -> tuple[float, int]:
     """Bound a discrete Laplace by one on a coarser grid, for the library's time grows with the shift.
 
     A geometric variable is k times one of rate k * rate, plus an independent remainder; so is a difference of two, and
@@ -196,7 +196,7 @@ def _pld(loss: Loss, interval: float) -> Any:
             one = pld.from_laplace_mechanism(event["noise_multiplier"] / group, **grid)
         case "DiscreteLaplaceDpEvent":
             one = pld.from_discrete_laplace_mechanism(
-                *_coarse(event["noise_parameter"], group * event["sensitivity"]), **grid
+                *_coarsen(event["noise_parameter"], group * event["sensitivity"]), **grid
             )
         case "RandomizedResponseDpEvent" if group == 1 and 0 < event["noise_parameter"] < 1:
             null = loss.adjacency is Adjacency.NULL_REPLACE

@@ -37,10 +37,10 @@ class Multiplicity:
     why_not: str = ""  # not empty: no bound is known
 
 
-def larger(known: Iterable[tuple[Unit, Adjacency]]) -> tuple[Unit, Adjacency]:
+def common_level(known: Iterable[tuple[Unit, Adjacency]]) -> tuple[Unit, Adjacency]:
     """The unit and adjacency to state several guarantees in: the largest unit, substituted if adjacencies differ.
 
-    >>> larger([(Unit.TOKEN, Adjacency.NULL_REPLACE), (Unit.DOCUMENT, Adjacency.ADD_REMOVE)])
+    >>> common_level([(Unit.TOKEN, Adjacency.NULL_REPLACE), (Unit.DOCUMENT, Adjacency.ADD_REMOVE)])
     (<Unit.DOCUMENT: 'document'>, <Adjacency.SUBSTITUTE: 'substitute'>)
     """
     units, adjacencies = zip(*known, strict=True)

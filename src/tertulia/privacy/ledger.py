@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
 from tertulia.privacy import accounting
 from tertulia.privacy.accounting import Guarantee
-from tertulia.privacy.adjacency import Bounds, larger
+from tertulia.privacy.adjacency import Bounds, common_level
 from tertulia.privacy.mechanisms import Adjacency, Claim, Unit
 from tertulia.privacy.releases import Release
 
@@ -63,7 +63,7 @@ class Ledger:
     """The releases of one party.
 
     >>> ledger = Ledger(path)  # doctest: +SKIP
-    >>> ledger.spent(Unit.DOCUMENT, Adjacency.ADD_REMOVE, delta=1e-6).epsilon  # doctest: +SKIP
+    >>> ledger.cost(Unit.DOCUMENT, Adjacency.ADD_REMOVE, delta=1e-6).epsilon  # doctest: +SKIP
     inf
     """
 
@@ -134,7 +134,7 @@ class Ledger:
         """Why the ledger is non-private, if it is."""
         return [str(json.loads(body)) for id_, body, _ in self._entries() if id_.startswith(_MARK)]
 
-    def spent(
+    def cost(
         self,
         unit: Unit,
         adjacency: Adjacency,
@@ -157,9 +157,9 @@ class Ledger:
         rows = []
         for (what, name, _, _, claimed), group in groups.items():
             charged = self._sources(group)
-            unit, adjacency = larger((r.unit, r.adjacency) for r in decisive(charged) or group)
+            unit, adjacency = common_level((r.unit, r.adjacency) for r in charging_or_all(charged) or group)
             real = self._guarantee(charged, unit, adjacency, delta, Bounds())
-            vacuous = accounting.vacuous(real, adjacency, population, words)
+            vacuous = accounting.vacuity_or_none(real, adjacency, population, words)
             nbytes = sum(r.nbytes for r in group)
             finding = group[-1].params.get("finding")
             sources = tuple(sorted({r.what for r in charged})) if any(r.event is None for r in group) else ()
@@ -210,8 +210,8 @@ class Ledger:
     ) -> Guarantee:
         marks = self.marks()
         if marks and any(r.charges for r in releases):
-            return accounting.unprotected(delta, marks)
-        return accounting.spent(releases, unit, adjacency, delta, bounds)
+            return accounting.no_guarantee(delta, marks)
+        return accounting.cost(releases, unit, adjacency, delta, bounds)
 
     def _check_parents(self, release: Release) -> None:
         if release.event is not None:
@@ -269,7 +269,7 @@ class Ledger:
                 raise FormatError(f"{self.path} is not a ledger ({error}); restore it from a backup") from error
 
 
-def decisive(sources: list[Release]) -> list[Release]:
+def charging_or_all(sources: list[Release]) -> list[Release]:
     """The releases whose unit and adjacency a cost is stated in: those that charge, if there are such."""
     return [release for release in sources if release.charges] or sources
 

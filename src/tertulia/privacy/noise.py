@@ -130,7 +130,7 @@ def _exponential(words: U64) -> tuple[F64, F64]:
     """-ln U and a bound on its error, where the words are the leading bits of U."""
     leading = words.astype(np.float64)
     value = -np.log((leading + 0.5) * 2.0**-64)
-    with np.errstate(divide="ignore"):  # sixty-four zeros tell nothing: the error is infinite
+    with np.errstate(divide="ignore"):  # sixty-four zeros say nothing: the error is infinite
         return value, 1 / leading + (1 + np.abs(value)) * _ROUNDING
 
 

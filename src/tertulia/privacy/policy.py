@@ -1,4 +1,4 @@
-"""A party's own `policy.toml`: what may leave its house. It is read and enforced at the party, never by the server."""
+"""A party's own `policy.toml`: what may leave it. It is read and enforced at the party, never by the server."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Policy(BaseModel):
 
     def _check_budget(self, budget: Budget, release: Release, ledger: Ledger) -> None:
         delta = budget.delta
-        loss = ledger.spent(budget.unit, budget.adjacency, delta, bounds=self.bounds, with_release=release)
+        loss = ledger.cost(budget.unit, budget.adjacency, delta, bounds=self.bounds, with_release=release)
         if loss.epsilon > budget.epsilon:
             would = f"'{release.what}' by {release.name} would bring epsilon to {loss.epsilon:.4g} at delta {delta:g}"
             why = "; ".join([f"{would}, beyond {budget.epsilon:g}", *loss.assumptions])

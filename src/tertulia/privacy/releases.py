@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from typing import Any, NotRequired, Self, TypedDict, Unpack
 
 from tertulia._arrays import Array
 from tertulia.errors import Unreleased
 from tertulia.privacy.mechanisms import Adjacency, Claim, Derived, EventData, Mechanism, Unit
+
+
+class Occasion(TypedDict):
+    """In answer to what something is released, by whom; `id` is its name in the ledger."""
+
+    id: str
+    party: str
+    round: int
+    step: str
+    verb: str
+    message_hash: str
+    run: NotRequired[str]
 
 
 @dataclass(frozen=True)
@@ -39,26 +51,14 @@ class Release:
     run: str = ""
 
     @classmethod
-    def of(
-        cls,
-        mechanism: Mechanism,
-        *,
-        id: str,  # noqa: A002 (the ledger's own word)
-        party: str,
-        round: int,  # noqa: A002
-        step: str,
-        verb: str,
-        message_hash: str,
-        x: Array,
-        run: str = "",
-    ) -> Self:
-        """Describe the release of `x` by a mechanism, in answer to a question."""
+    def of(cls, mechanism: Mechanism, x: Array, **occasion: Unpack[Occasion]) -> Self:
+        """Describe the release of `x` by a mechanism."""
         m = mechanism
         return cls(
-            id=id, name=m.name, what=m.what, party=party, round=round, step=step, verb=verb, message_hash=message_hash,
-            parents=_parents(m, party), event=m.charge(), unit=m.unit, adjacency=m.adjacency,
-            sensitivity=float(m.sensitivity), params=m.params(), claimed=m.claimed, assumptions=m.assumptions,
-            metric=m.metric, local=m.local, shape=tuple(x.shape), dtype=str(x.dtype), nbytes=int(x.nbytes), run=run,
+            name=m.name, what=m.what, parents=_parents(m, occasion["party"]), event=m.charge(), unit=m.unit,
+            adjacency=m.adjacency, sensitivity=float(m.sensitivity), params=m.params(), claimed=m.claimed,
+            assumptions=m.assumptions, metric=m.metric, local=m.local, shape=tuple(x.shape), dtype=str(x.dtype),
+            nbytes=int(x.nbytes), **occasion,
         )  # fmt: skip
 
     @property

@@ -42,88 +42,132 @@ PartyName = Annotated[str, Field(min_length=1)]
 class SourceSettings(Settings):
     """Where documents are, and which columns mean what."""
 
-    path: str | list[str] | None = None  # a file, a folder of texts, a pattern, or several of these
-    text: str | list[str] = "text"
-    id: str | None = None
-    date: str | None = None
-    label: str | None = None
-    encoding: str = "utf-8"
-    embeddings: str | None = None  # a file of vectors, one for each row, for models that read sentences
+    path: str | list[str] | None = Field(
+        None,
+        description="a file (`.jsonl`, `.csv`, `.tsv`, `.parquet`, `.txt`, also compressed), a folder of `.txt`, a "
+        "pattern, or a list of these",
+    )
+    text: str | list[str] = Field("text", description="the column of texts; several columns are joined")
+    id: str | None = Field(None, description="the column of ids; None: a row is known by a hash of its text")
+    date: str | None = Field(None, description="the column of dates")
+    label: str | None = Field(None, description="the column of labels")
+    encoding: str = Field("utf-8", description="of text files")
+    embeddings: str | None = Field(
+        None,
+        description="a file of sentence embeddings for `combinedtm` and `zeroshottm`: `.npy`, or `.npz` or "
+        "`.safetensors` with an array `embeddings`, one row of floats for each row of `path`, empty ones included; "
+        "texts are then not kept",
+    )
 
     def source(self) -> dict[str, Any]:
         """The arguments of `corpus.read`."""
         return {name: getattr(self, name) for name in SourceSettings.model_fields}
 
 
-class PartyTerms(SourceSettings):
+class PartyBase(SourceSettings):
     """What every method's party has: its documents, its policy, its time of membership."""
 
-    policy: str | None = Field(None, description="a TOML file with the party's own rules of privacy")
-    home: str | None = Field(None, description="a directory where its ledger and noise key live from run to run")
-    joins: int = Field(0, ge=0, description="the round in which it joins")
-    leaves: int | None = Field(None, ge=1, description="the round in which it leaves; None: it stays")
+    policy: str | None = Field(None, description="its rules: a TOML file like `policy.example.toml`")
+    home: str | None = Field(
+        None,
+        description="a directory where its ledger and noise key live from run to run; None: in the run, so that "
+        "another run on the same documents costs as much again. A policy with a `[[budget]]` needs one",
+    )
+    joins: int = Field(0, ge=0, description="the round in which it joins (simulation)")
+    leaves: int | None = Field(None, ge=1, description="the round in which it leaves (simulation); None: it stays")
 
     def choices(self) -> dict[str, Any]:
         """The method's settings that this party sets itself."""
-        return {name: value for name, value in self if name not in PartyTerms.model_fields and value is not None}
+        return {name: value for name, value in self if name not in PartyBase.model_fields and value is not None}
 
 
 def _choices() -> dict[str, Any]:
     """Every setting that a party may choose for itself, as it is first declared; None: as the method says."""
     found: dict[str, FieldInfo] = {}
-    for kind in (Threads, *SETTINGS):
+    kinds: tuple[type[Settings], ...] = (Threads, *SETTINGS)
+    for kind in kinds:
         for base in reversed(kind.__mro__):
             found = own_choices(base) | found if issubclass(base, Settings) else found
-    kinds = {name: Annotated[(field.annotation, name, *field.metadata)] for name, field in found.items()}
-    return {name: (kinds[name] | None, Field(None, description=field.description)) for name, field in found.items()}
+    types = {name: Annotated[(field.annotation, name, *field.metadata)] | None for name, field in found.items()}
+    return {name: (types[name], Field(None, description=_meaning(field))) for name, field in found.items()}
+
+
+def _meaning(field: FieldInfo) -> str:
+    """What a setting means where a party chooses it."""
+    extra = field.json_schema_extra
+    return str(extra.get("party") if isinstance(extra, dict) else "") or f"its own: {field.description}"
 
 
 if TYPE_CHECKING:
-    PartySettings = PartyTerms
+    PartySettings = PartyBase
 else:
-    PartySettings = create_model("PartySettings", __base__=PartyTerms, __doc__="One party.", **_choices())
+    PartySettings = create_model("PartySettings", __base__=PartyBase, __doc__="One party.", **_choices())
 
 
 class DataSettings(SourceSettings):
     """One source that is cut into parties, to simulate a federation."""
 
-    split: Literal["column", "file", "random", "dirichlet"] = "column"
-    party: str = "party"  # the column, for split = "column"
-    sizes: dict[str, float] = {"north": 1.0, "south": 1.0, "west": 1.0}  # for "random"
-    parties: list[str] = ["north", "south", "west"]  # for "dirichlet"
-    concentration: float = Field(default=0.5, gt=0)  # for "dirichlet": small is skewed
+    split: Literal["column", "file", "random", "dirichlet"] = Field(
+        "column",
+        description="by a column's values, by file, at random, or at random with skewed labels; a row's party is a "
+        "function of the row and the seed, so every party's process finds its own rows",
+    )
+    party: str = Field("party", description="the column of parties' names, for split `column`")
+    sizes: dict[str, float] = Field(
+        {"north": 1.0, "south": 1.0, "west": 1.0}, description="parties and their shares, for split `random`"
+    )
+    parties: list[str] = Field(["north", "south", "west"], description="the parties, for split `dirichlet`")
+    concentration: float = Field(
+        0.5, gt=0, description="of labels over parties, for split `dirichlet`: small is skewed"
+    )
 
 
 class DropoutSettings(Settings):
     """Simulated absences."""
 
-    rate: Share = 0.0
-    script: dict[int, tuple[str, ...]] = {}
+    rate: Share = Field(0.0, description="probability that a party misses a round")
+    script: dict[int, tuple[str, ...]] = Field({}, description='who is absent in which round: `3 = ["north"]`')
 
 
 class FederationSettings(Settings):
     """The terms on which parties meet."""
 
-    quorum: Share = 0.5
-    timeout: float | None = Field(default=None, gt=0)
-    on_failure: Literal["stop", "skip"] = "stop"
-    dropouts: DropoutSettings = DropoutSettings()
+    quorum: Share = Field(0.5, description="share of parties that must answer a question")
+    timeout: float | None = Field(None, gt=0, description="seconds that a party has for an answer; None: no limit")
+    on_failure: Literal["stop", "skip"] = Field(
+        "stop", description="what to do when a party's step fails: stop the run, or go on without it in this round"
+    )
+    dropouts: DropoutSettings = Field(DropoutSettings(), description="simulated absences")
 
 
 class RunSettings(Explained):
     """A whole run."""
 
-    seed: int = 0
-    directory: str = "runs/run"
-    engine: Annotated[str, AfterValidator(check_engine)] = "local"
-    workers: Positive = 1
-    heldout: float = Field(default=0.1, ge=0, lt=1)
-    validation: float = Field(default=0.0, ge=0, lt=1)  # share of documents by which parties choose a model
-    method: Method = FTMSettings()
-    text: dict[str, Any] = {}  # the fields of TextOptions
-    parties: dict[PartyName, PartySettings] = {}
-    data: DataSettings | None = None
-    federation: FederationSettings = FederationSettings()
+    seed: int = Field(0, description="everything but the parties' noise is a function of it")
+    directory: str = Field("runs/run", description="where the run lives; it must not hold one yet")
+    engine: Annotated[str, AfterValidator(check_engine)] = Field(
+        "local", description="parties in one process, or each in a process of its own"
+    )
+    workers: Positive = Field(1, description="parties that work at the same time, with engine `local`")
+    heldout: float = Field(
+        0.1,
+        ge=0,
+        lt=1,
+        description="share of documents that is only scored on, chosen by a hash of their ids, so that it is stable as "
+        "data grow",
+    )
+    validation: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="share of documents by which each party chooses a model for its own (`best_for`), with `ftm` and "
+        "`consensus`: neither trained nor scored on. Baselines only leave them out, so that they compare",
+    )
+    method: Method = Field(FTMSettings(), description="the method and its settings, see `[method]`")
+    text: dict[str, Any] = Field({}, description="how texts are cut into words, see `[text]`")
+    parties: dict[PartyName, PartySettings] = Field({}, description="the parties, see `[parties.NAME]`")
+    data: DataSettings | None = Field(None, description="one source that is cut into parties, see `[data]`")
+    federation: FederationSettings = Field(FederationSettings(), description="the terms on which parties meet")
 
     @model_validator(mode="after")
     def _one_source(self) -> RunSettings:

@@ -37,10 +37,11 @@ def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Obser
     Two processes cannot drive one run: the second gets an error that names the first.
     """
     settings = RunSettings(**run.config)
+    train, config = _method_of(settings)
     with holding(run.directory):
         with closing(run.transport(settings.engine, settings.workers, corpora)) as transport:
             handle = Handle(run.id, transport, run.journal(), terms_of(settings), observe)
-            result = drive(handle, *_method_of(settings))
+            result = drive(handle, train, config)
             if isinstance(settings.method, CustomSettings) or not isinstance(result, Trained):
                 return result
             warn = lambda text: handle.observe("warning", {"text": text})  # noqa: E731
@@ -59,9 +60,9 @@ def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Obser
 
 def _method_of(settings: RunSettings) -> tuple[Callable[..., Any], Any]:
     """The function that trains, and what it is configured with."""
-    entry = entry_of(settings.method)
-    train = getattr(importlib.import_module(entry.module), entry.function)
-    return (_then_choose(train) if settings.chooses else train), entry.config
+    module, function, config = entry_of(settings.method)
+    train = getattr(importlib.import_module(module), function)
+    return (_then_choose(train) if settings.chooses else train), config
 
 
 def _then_choose(train: Callable[..., Any]) -> Callable[..., Any]:

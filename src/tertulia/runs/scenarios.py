@@ -21,7 +21,8 @@ import numpy as np
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import ConfigError
-from tertulia.methods.common.settings import LDASettings, TopicCount, TopicPriors
+from tertulia.methods.common.lda_settings import LDASettings
+from tertulia.methods.common.settings import TopicCount, TopicPriors
 from tertulia.metrics.diversity import topic_diversity
 from tertulia.metrics.perplexity import completion, unigram
 from tertulia.models import Topics
@@ -53,7 +54,7 @@ def _rows(comparison: _Comparison, train: Corpus) -> Iterator[Row]:
     yield comparison.row("federated, another seed", method.name, [comparison.train_with_another_seed()])
     vocabulary = {"mode": "public", "words": federated.vocabulary.words}
     yield from comparison.baseline_rows(own_method(settings, vocabulary))
-    if isinstance(method, TopicCount) and federated.n_topics != method.topics:
+    if federated.n_topics != getattr(method, "topics", federated.n_topics):
         as_many = {**own_method(settings, vocabulary), "topics": federated.n_topics}
         yield from comparison.baseline_rows(as_many, f", {federated.n_topics} topics")
     if not isinstance(method, LDASettings):
@@ -137,7 +138,7 @@ def own_method(settings: RunSettings, vocabulary: dict[str, Any]) -> dict[str, A
 def pooled_lda(settings: RunSettings, vocabulary: dict[str, Any]) -> dict[str, Any]:
     """LDA for a method that is none: as many topics, and as many passes over the documents where it has a number."""
     method = settings.method
-    shared = TopicPriors if isinstance(method, TopicPriors) else TopicCount  # some methods mean other priors
+    shared = TopicPriors if issubclass(type(method), TopicPriors) else TopicCount  # some methods mean other priors
     sweeps = {} if method.passes is None else {"sweeps": method.passes}
     return {**method.part(shared).model_dump(), **sweeps, "name": "alone", "vocabulary": vocabulary}
 

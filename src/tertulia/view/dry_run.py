@@ -16,9 +16,9 @@ from tertulia.federation.party.host import parts_of
 from tertulia.federation.types import Planned
 from tertulia.methods import entry_of
 from tertulia.methods.common.vocabulary import propose_words, words_of_one_document
-from tertulia.privacy.accounting import spent
-from tertulia.privacy.adjacency import larger
-from tertulia.privacy.ledger import Ledger, Release, decisive
+from tertulia.privacy import accounting
+from tertulia.privacy.adjacency import common_level
+from tertulia.privacy.ledger import Ledger, Release, charging_or_all
 from tertulia.privacy.mechanisms import Derived
 from tertulia.privacy.policy import Policy, example
 from tertulia.runs.config import RunSettings
@@ -79,10 +79,10 @@ def _cost(one: Planned, planned: list[Planned]) -> dict[str, str]:
         parents = set(map(str, one.mechanism.parents))
         sources = [p for p in planned if {p.verb, p.mechanism.what} & parents] or [one]
     charged = [release for p in sources for release in [_planned_release(p, "any")] * p.times]
-    unit, adjacency = larger((release.unit, release.adjacency) for release in decisive(charged))
+    unit, adjacency = common_level((release.unit, release.adjacency) for release in charging_or_all(charged))
     return {
         "claimed epsilon": claimed_epsilon(one.mechanism.claimed),
-        "real epsilon": epsilon(spent(charged, unit, adjacency, _DELTA).epsilon),
+        "real epsilon": epsilon(accounting.cost(charged, unit, adjacency, _DELTA).epsilon),
     }
 
 

@@ -45,7 +45,7 @@ def totals_of_run(run: Run, party: str, delta: float) -> Rows:
     host = open_party(run, party)
 
     def spent(unit: Unit, bounds: Bounds) -> Guarantee:
-        return host.ledger.spent(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)
+        return host.ledger.cost(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)
 
     scope = "in this run" if host.config.home is None else "in all runs with this home"
     rows = totals(host.ledger.releases(), spent, _lengths_or_none(run, host), host.policy)
@@ -56,7 +56,7 @@ def totals_of_plan(releases: Sequence[Release], lengths: Lengths, policy: Policy
     """What a run would add to a party's ledger, taken by itself."""
 
     def spent(unit: Unit, bounds: Bounds) -> Guarantee:
-        return accounting.spent(releases, unit, Adjacency.SUBSTITUTE, delta, bounds)
+        return accounting.cost(releases, unit, Adjacency.SUBSTITUTE, delta, bounds)
 
     return [{**row, "holds": "in this run"} for row in totals(releases, spent, lengths, policy)]
 

@@ -1,4 +1,4 @@
-"""Accounting against closed forms, brute force, and numbers that were measured by another program."""
+"""Accounting against closed forms, brute force, and known values."""
 
 import math
 from dataclasses import replace
@@ -9,7 +9,7 @@ from scipy import stats
 
 from helpers.mechanisms import Concentrated
 from tertulia.errors import FormatError
-from tertulia.privacy.accounting import Guarantee, Loss, _coarse, compose, spent, vacuous
+from tertulia.privacy.accounting import Guarantee, Loss, _coarsen, compose, cost, vacuity_or_none
 from tertulia.privacy.adjacency import Bounds, multiplicity
 from tertulia.privacy.events import flatten, from_data
 from tertulia.privacy.mechanisms import Adjacency, Clear, DiscreteLaplace, Mechanism, Public, Unit
@@ -161,7 +161,7 @@ def test_a_coarser_grid_bounds_a_finer_one(epsilon):
     fine = hockey_stick(laplace_pmf(0.1, 0, 300), laplace_pmf(0.1, 12, 300), epsilon)
     coarse = hockey_stick(laplace_pmf(0.3, 0, 100), laplace_pmf(0.3, 4, 100), epsilon)
     assert fine <= coarse + 1e-9
-    rate, shift = _coarse(1e-6, 3_000_001)
+    rate, shift = _coarsen(1e-6, 3_000_001)
     assert 3.000001 <= rate * shift <= 3.000001 * (1 + 1 / 1000)
     assert shift <= 4001
 
@@ -195,7 +195,7 @@ def test_units_are_converted_by_counting_neighbours(known, asked, bounds, local,
 )
 def test_what_cannot_be_converted_costs_infinity(known, asked, why):
     mechanism = DiscreteLaplace("counts", 1, 1.0, unit=known[0], adjacency=known[1])
-    result = spent([release(mechanism)], *asked, delta=1e-6)
+    result = cost([release(mechanism)], *asked, delta=1e-6)
     assert result.epsilon == math.inf
     assert why in result.assumptions[-1]
     assert not result.tight
@@ -203,14 +203,14 @@ def test_what_cannot_be_converted_costs_infinity(known, asked, why):
 
 def test_a_party_is_never_hidden_by_larger_limits():
     mechanism = DiscreteLaplace("counts", 1, 1.0, unit=Unit.USER)
-    assert spent([release(mechanism)], Unit.PARTY, ADD_REMOVE, 1e-6, Bounds(1, 1)).epsilon == math.inf
+    assert cost([release(mechanism)], Unit.PARTY, ADD_REMOVE, 1e-6, Bounds(1, 1)).epsilon == math.inf
 
 
 def test_tokens_are_not_documents():
     """The same noise that hides a token at epsilon 0.1 hides a document of 40 tokens at 4, and says what it assumes."""
     mechanism = DiscreteLaplace("counts", 1, 0.1, unit=Unit.TOKEN)
-    token = spent([release(mechanism)], Unit.TOKEN, ADD_REMOVE, 0.0)
-    document = spent([release(mechanism)], Unit.DOCUMENT, ADD_REMOVE, 0.0, Bounds(40))
+    token = cost([release(mechanism)], Unit.TOKEN, ADD_REMOVE, 0.0)
+    document = cost([release(mechanism)], Unit.DOCUMENT, ADD_REMOVE, 0.0, Bounds(40))
     assert (token.epsilon, document.epsilon) == (pytest.approx(0.1), pytest.approx(4.0))
     assert document.assumptions == ("a document holds at most 40 tokens",)
 
@@ -218,7 +218,7 @@ def test_tokens_are_not_documents():
 def test_a_group_of_tokens_moves_gaussian_noise_further_than_copies_do():
     mechanism = Concentrated("counts", rho=0.0002, unit=Unit.TOKEN)
     central, local = (
-        spent([release(mechanism, local=local)], Unit.DOCUMENT, ADD_REMOVE, 1e-6, Bounds(100)).epsilon
+        cost([release(mechanism, local=local)], Unit.DOCUMENT, ADD_REMOVE, 1e-6, Bounds(100)).epsilon
         for local in (False, True)
     )
     assert central == pytest.approx(compose([loss({"type": "ZCDpEvent", "rho": 2.0, "xi": 0.0})], 1e-6).epsilon)
@@ -227,9 +227,9 @@ def test_a_group_of_tokens_moves_gaussian_noise_further_than_copies_do():
 
 def test_clear_costs_infinity_and_public_nothing():
     public, clear = release(Public("number of documents")), release(Clear("topics"), "b")
-    free = spent([public], Unit.DOCUMENT, ADD_REMOVE, 0.0)
+    free = cost([public], Unit.DOCUMENT, ADD_REMOVE, 0.0)
     assert (free.epsilon, free.assumptions) == (0.0, ("number of documents is public",))
-    naked = spent([public, clear], Unit.DOCUMENT, ADD_REMOVE, 1e-6)
+    naked = cost([public, clear], Unit.DOCUMENT, ADD_REMOVE, 1e-6)
     assert naked.epsilon == math.inf
     assert naked.assumptions[-1] == "topics left in the clear"
 
@@ -238,9 +238,9 @@ def test_vacuous_guarantees_are_called_so():
     def guarantee(epsilon: float, delta: float = 1e-6) -> Guarantee:
         return Guarantee(epsilon, delta, "PLD", (), True)
 
-    assert "ln 2949" in str(vacuous(guarantee(8.0), NULL_REPLACE, words=2949))
-    assert vacuous(guarantee(7.9), NULL_REPLACE, words=2949) is None
-    assert vacuous(guarantee(8.0), SUBSTITUTE, words=2949) is None
-    assert "1/500" in str(vacuous(guarantee(1.0, 0.002), ADD_REMOVE, population=500))
-    assert vacuous(guarantee(1.0, 0.0019), ADD_REMOVE, population=500) is None
-    assert vacuous(guarantee(math.inf), NULL_REPLACE, population=1, words=2) is None
+    assert "ln 2949" in str(vacuity_or_none(guarantee(8.0), NULL_REPLACE, words=2949))
+    assert vacuity_or_none(guarantee(7.9), NULL_REPLACE, words=2949) is None
+    assert vacuity_or_none(guarantee(8.0), SUBSTITUTE, words=2949) is None
+    assert "1/500" in str(vacuity_or_none(guarantee(1.0, 0.002), ADD_REMOVE, population=500))
+    assert vacuity_or_none(guarantee(1.0, 0.0019), ADD_REMOVE, population=500) is None
+    assert vacuity_or_none(guarantee(math.inf), NULL_REPLACE, population=1, words=2) is None

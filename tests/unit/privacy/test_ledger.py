@@ -46,7 +46,7 @@ def ledger(tmp_path):
 
 
 def spent(ledger: Ledger, delta: float = 0.0) -> float:
-    return ledger.spent(Unit.DOCUMENT, Adjacency.ADD_REMOVE, delta).epsilon
+    return ledger.cost(Unit.DOCUMENT, Adjacency.ADD_REMOVE, delta).epsilon
 
 
 def test_two_ledgers_on_one_file_see_each_other_s_rows_at_once(ledger):
@@ -131,7 +131,7 @@ def test_a_known_key_makes_everything_non_private(ledger):
     ledger.record(release(LAPLACE))
     ledger.mark_non_private("the noise key is fixed")
     ledger.mark_non_private("the noise key is fixed")
-    guarantee = ledger.spent(Unit.DOCUMENT, Adjacency.ADD_REMOVE, 1e-6)
+    guarantee = ledger.cost(Unit.DOCUMENT, Adjacency.ADD_REMOVE, 1e-6)
     assert guarantee.epsilon == math.inf
     assert guarantee.assumptions == ("the noise key is fixed",) == tuple(ledger.marks())
     assert ledger.table()[0].real.epsilon == math.inf

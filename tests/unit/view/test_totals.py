@@ -30,7 +30,7 @@ def ledger(tmp_path):
 
 
 def table(ledger, delta, lengths=None, policy=""):
-    spent = lambda unit, bounds: ledger.spent(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)  # noqa: E731
+    spent = lambda unit, bounds: ledger.cost(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)  # noqa: E731
     return {row["of"]: row for row in totals(ledger.releases(), spent, lengths, Policy.parse(policy))}
 
 

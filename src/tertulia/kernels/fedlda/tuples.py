@@ -18,7 +18,7 @@ from tertulia.kernels.core.rng import uniform
 from tertulia.kernels.core.vectors import LANES
 from tertulia.kernels.fedlda.sampling import I16
 from tertulia.kernels.reports import Channel, reports
-from tertulia.kernels.reports.chacha import U32, keyed, many_tokens, one_token
+from tertulia.kernels.reports.chacha import U32, initial_state, many_tokens, one_token
 
 _WORDS = 8 * LANES  # 64-bit words in sixteen blocks
 
@@ -92,12 +92,12 @@ def perturb_tkrr(word: I32, union: Bool, epsilon: float, key: bytes, threads: in
     within = place[word]
     if len(members) < 2:
         return np.full(len(word), members[0] if len(members) else 0, dtype=np.int32)
-    _anywhere(keyed(key), within, len(members))
+    _draw_missing(initial_state(key), within, len(members))
     return members[reports(within, Channel("krr", epsilon, len(members)), key, "truncated", threads=threads).idx]
 
 
 @kernel
-def _anywhere(state: U32, place: I32, n: int) -> None:
+def _draw_missing(state: U32, place: I32, n: int) -> None:
     """Replace each -1 by a uniform number below n (64 bits: the bias is below 2^-32)."""
     out = np.empty(16 * LANES, dtype=np.uint32)
     for group in range(0, place.shape[0], LANES):
@@ -118,7 +118,8 @@ def perturb_rrp(
     reported = sent.word.copy()
     threshold = np.uint64(min(int(eta * 2.0**64), 2**64 - 1))
     shared = (frozen(documents, np.int64), z, sent.user, keep, other, head, frozen(alpha, np.float64), threshold)
-    jobs = [(keyed(key), *shared, reported, *cut) for cut in parallel.cuts(np.arange(len(reported) + 1), threads)]
+    cuts = parallel.cuts(np.arange(len(reported) + 1), threads)
+    jobs = [(initial_state(key), *shared, reported, *cut) for cut in cuts]
     parallel.run(_perturb_rrp, jobs, threads)
     return reported
 
@@ -164,7 +165,7 @@ def answer_hybrid(
     total = np.zeros(shape, dtype=np.int64)
     users = np.flatnonzero(answering)
     arrays = (frozen(words, np.int32), frozen(documents, np.int64), z, reported, users)
-    _answer_hybrid(keyed(key), *arrays, coordinates, values, thresholds, total)
+    _answer_hybrid(initial_state(key), *arrays, coordinates, values, thresholds, total)
     return total
 
 

@@ -5,7 +5,7 @@ Without a gradient a row's moments decay, and its weights still move on. What i 
     w -= sum over i of  rate_i beta1^i m / (root_i sqrt(beta2^i v) + eps),
 
 can wait until the row is needed, and is then two sums that are the same for all rows: 1 / (x + eps) is 1/x - eps/x^2
-as long as (eps/x)^2 is less than what a rounded number can tell from 1. Where it is not, steps are taken one by one.
+as long as (eps/x)^2 is lost in rounding beside 1. Where it is not, steps are taken one by one.
 """
 
 from __future__ import annotations

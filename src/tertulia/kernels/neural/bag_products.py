@@ -1,4 +1,4 @@
-"""Bags of words times a dense table, and back: work for the words that a batch holds, never for all of them."""
+"""Bags of words times a dense table, and the gradient: work for the words of a batch, never for all of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The decoder of ProdLDA with LayerNorm: softmax(LayerNorm(logits)) scored by the documents' words, and its gradient.
 
-Logits stand with a row for each document, for LayerNorm looks at one at a time: a row goes there and back in cache.
+Logits stand with a row for each document, for LayerNorm looks at one at a time: loss and gradient of a row are computed
+while it is in cache.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import frozen, kernel
 from tertulia.kernels.core.vectors import LANES, intrinsic
-from tertulia.kernels.reports.chacha import U32, keyed, many_tokens, one_token
+from tertulia.kernels.reports.chacha import U32, initial_state, many_tokens, one_token
 from tertulia.kernels.reports.channel import Channel, Noise, constants
 
 __all__ = ["Channel", "Reports", "reports"]
@@ -69,7 +69,7 @@ def reports(
     part = frozen(words[first:last], np.int32)
     if len(part) and not 0 <= part.min() <= part.max() < channel.V:
         raise InputError(f"words run from {part.min()} to {part.max()}, outside the channel's 0..{channel.V - 1}")
-    state, noise = keyed(_derive_key(key, corpus_id, channel)), constants(channel)
+    state, noise = initial_state(_derive_key(key, corpus_id, channel)), constants(channel)
     if channel.kind != "laplace" and channel.m == 1:
         return _of_one_word(part, channel, noise, state, first, threads)
     return _of_many_words(part, channel, noise, state, first, threads)

@@ -34,7 +34,7 @@ _QUARTERS = (
 )  # fmt: skip
 
 
-def keyed(key: bytes) -> U32:
+def initial_state(key: bytes) -> U32:
     """The state [16 rows of 16 lanes], flat, of a 32-byte key: "expand 32-byte k", key, and room for the counters."""
     first = np.frombuffer(b"expand 32-byte k" + key + bytes(16), dtype="<u4").astype(np.uint32)
     return np.repeat(first, LANES)

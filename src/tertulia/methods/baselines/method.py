@@ -6,21 +6,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from tertulia.corpus import Vocabulary
 from tertulia.federation.types import Federation, PartyId, Planned, message
 from tertulia.methods.baselines.settings import AloneSettings
+from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
+from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.ftm.local import SIZES, WHAT, in_clear
-from tertulia.methods.ftm.method import DOCUMENTS, SizedModel, Task, train_local
+from tertulia.methods.ftm.method import LocalTask, SizedModel, train_local
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear
 
 
 @message
-class State:
+class AloneState:
     """What the server keeps: the vocabulary, then also the models."""
 
     words: tuple[str, ...]
@@ -36,18 +35,18 @@ def plan(config: AloneSettings) -> list[Planned]:
 STEPS = (propose_words, train_local)
 
 
-def train(fed: Federation, config: AloneSettings, state: State | None = None) -> Trained:
+def train(fed: Federation, config: AloneSettings, state: AloneState | None = None) -> Trained:
     """Train every party alone, with as many sweeps as all rounds of a federation together."""
     if state is None:
-        state = fed.commit(State(agree(fed, config.vocabulary).words, {}))
+        state = fed.commit(AloneState(agree(fed, config.vocabulary).words, {}))
     if not state.models:
-        task = Task(state.words, in_clear(config, config.sweeps), None, sizes=True)
-        state = fed.commit(State(state.words, fed.each(train_local, task)))
+        task = LocalTask(state.words, in_clear(config, config.sweeps), None, with_sizes=True)
+        state = fed.commit(AloneState(state.words, fed.each(train_local, task)))
     local = {
         party: Topics(
             model.topic_word,
             Vocabulary(state.words),
-            np.full(len(model.topic_word), config.alpha / len(model.topic_word)),
+            symmetric(config.alpha, len(model.topic_word)),
             config.beta,
             model.sizes,
         )

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from tertulia.methods.common.settings import LDASettings, Positive
+from tertulia.methods.common.lda_settings import LDASettings
+from tertulia.methods.common.settings import Positive
 
 
 class AloneSettings(LDASettings):

@@ -17,8 +17,9 @@ from tertulia._arrays import F64, Array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.vocabulary import pack_words, unpack_words
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, message, step
+from tertulia.methods.common.lda_settings import LDASettings, Training
+from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.settings import LDASettings, Training
 from tertulia.methods.ftm.local import in_clear, own_training, train_exactly
 from tertulia.metrics.perplexity import by_document
 from tertulia.models import Topics
@@ -83,7 +84,7 @@ def _candidates(own: Array, ask: Offer, terms: Training, train: Corpus) -> dict[
     """All models over the same words, with the same sum of alpha, each with the prior that suits the party."""
 
     def topics(topic_word: Array) -> Topics:
-        alpha = np.full(len(topic_word), terms.alpha / len(topic_word))
+        alpha = symmetric(terms.alpha, len(topic_word))
         return Topics(topic_word, Vocabulary(ask.words), alpha, terms.beta).adapted(train)
 
     alone, shared = topics(own), topics(ask.shared)

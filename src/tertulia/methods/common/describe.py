@@ -66,7 +66,8 @@ def _words(kind: Any, bounds: list[Any]) -> str:
         kind, *more = get_args(kind)
         return _words(kind, [*bounds, *(m for one in more for m in getattr(one, "metadata", [one]))])
     if get_origin(kind) in (Union, types.UnionType):
-        return " or ".join(_words(part, bounds if part is not type(None) else []) for part in get_args(kind))
+        parts = [_words(part, bounds if part is not type(None) else []) for part in get_args(kind)]
+        return " or ".join(dict.fromkeys(" or ".join(parts).split(" or ")))  # None once
     if get_origin(kind) is Literal:
         return ", ".join(f'"{choice}"' for choice in get_args(kind))
     if get_origin(kind) in (tuple, list):

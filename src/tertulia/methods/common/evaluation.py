@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from tertulia._arrays import F64, Array
 from tertulia.corpus import Vocabulary
-from tertulia.federation.types import Federation, Party, message, step
+from tertulia.federation.types import Federation, Party, Planned, message, step
+from tertulia.methods.common.priors import symmetric
+from tertulia.methods.common.settings import Evaluated
 from tertulia.metrics.perplexity import completion
 from tertulia.privacy.mechanisms import Clear
 
@@ -51,3 +54,38 @@ def perplexity(fed: Federation, words: tuple[str, ...], topic_word: Array, alpha
     """Perplexity over everyone's held-out documents; NaN where nobody holds any."""
     total = fed.sum(score, Candidate(words, topic_word.astype(np.float32), alpha, smoothing))
     return float(np.exp(-total.log_likelihood / total.tokens)) if total.tokens else float("nan")
+
+
+class OverVocabulary(Protocol):
+    """A state of a model over agreed words."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The vocabulary."""
+
+
+S = TypeVar("S", bound=OverVocabulary)
+
+
+class Evaluation(Generic[S]):
+    """After each round: how many topics there are and, if the settings ask for it, how well they predict.
+
+    `topic_word` finds the model [K, V] in a method's state.
+    """
+
+    def __init__(self, config: Evaluated, topic_word: Callable[[S], Array]) -> None:
+        self.config = config
+        self.topic_word = topic_word
+
+    def __call__(self, fed: Federation, state: S) -> tuple[S, dict[str, Any]]:
+        """Score the model of a round that ends."""
+        phi = self.topic_word(state)
+        metrics: dict[str, Any] = {"topics": len(phi)}
+        if self.config.evaluates:
+            metrics["perplexity"] = perplexity(fed, state.words, phi, symmetric(self.config.alpha, len(phi)))
+        return state, metrics
+
+
+def plan_evaluation(config: Evaluated) -> list[Planned]:
+    """What scoring will disclose."""
+    return [Planned(score, "sum", SCORE, config.rounds)] if config.evaluates else []

@@ -15,12 +15,13 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from tertulia.errors import ConfigError
-from tertulia.federation.types import message
 from tertulia.methods.common.describe import document
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
-PARTY: dict[str, Any] = {"party": True}  # marks what a party may choose for itself: `json_schema_extra=PARTY`
+PARTY: dict[str, Any] = {
+    "party": ""
+}  # marks what a party may choose for itself; the text says what else it means there
 _S = TypeVar("_S", bound="Settings")
 
 
@@ -66,8 +67,11 @@ class Settings(BaseModel):
 
 def own_choices(kind: type[Settings]) -> dict[str, FieldInfo]:
     """The fields of a class that a party may choose for itself."""
-    fields = kind.model_fields.items()
-    return {name: field for name, field in fields if field.json_schema_extra is PARTY}
+
+    def marked(field: FieldInfo) -> bool:
+        return isinstance(field.json_schema_extra, dict) and "party" in field.json_schema_extra
+
+    return {name: field for name, field in kind.model_fields.items() if marked(field)}
 
 
 class Explained(Settings):
@@ -155,7 +159,8 @@ class VocabularySettings(Settings):
     mode: Literal["union", "min_parties", "public"] = Field(
         "union",
         description="`union`: every word that a party proposes. `min_parties`: words of at least so many parties. "
-        "`public`: a given word list, so that nothing about the data is sent",
+        "`public`: a given word list, and nothing about the data is sent; else every party sends all its words with "
+        "document counts",
     )
     min_parties: Positive = Field(2, description="parties that must have a word, in mode `min_parties`")
     min_documents: Positive = Field(2, description="documents that must hold a word, in all parties together")
@@ -230,34 +235,20 @@ class Sweeps(Settings):
     )
 
 
-class Sampling(Sweeps, TopicPriors):
-    """How LDA is sampled, on one machine or at a party."""
-
-    sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = Field(
-        "auto", description="`auto`: the one that was measured to be fastest for the size of the problem"
-    )
-    learn_alpha: bool = Field(False, description="learn an asymmetric alpha from the documents")
-
-
-class UnitModel(Settings):
-    """What has a topic of its own in each document."""
-
-    model: Literal["lda", "sentence"] = Field(
-        "lda", description="`lda`: each token has a topic. `sentence`: each sentence has one", json_schema_extra=PARTY
-    )
-
-
 class Privacy(Settings):
     """How private the parties' documents are kept."""
 
     mode: Literal["clear", "paper", "sound"] = Field(
-        "clear", description="`clear`: no noise. `paper`: as published, which keeps less than it claims. `sound`: kept"
+        "clear",
+        description="`clear`: no noise. `paper`: the noise of the paper, which keeps less than it claims. `sound`: all "
+        "that leaves is computed from private reports",
     )
     epsilon: float | None = Field(
         None,
         gt=0,
-        description="the privacy parameter of one token, for modes `paper` and `sound`; in `sound` by substitution",
-        json_schema_extra=PARTY,
+        description="the privacy parameter of one token, for modes `paper` and `sound`: in `sound` for another word in "
+        "its place, whatever the channel; in `paper` the paper's",
+        json_schema_extra={"party": "its own epsilon, if smaller than the method's; a larger one is ignored"},
     )
 
     @model_validator(mode="after")
@@ -267,8 +258,8 @@ class Privacy(Settings):
         return self
 
 
-class Evaluated(Privacy):
-    """Whatever can score its model in each round."""
+class Evaluated(Rounds, Privacy, TopicPriors):
+    """Whatever trains topics in rounds, and can score them in each."""
 
     evaluate: bool | None = Field(
         None,
@@ -280,47 +271,3 @@ class Evaluated(Privacy):
     def evaluates(self) -> bool:
         """Whether held-out documents are scored in each round."""
         return self.mode != "sound" if self.evaluate is None else self.evaluate
-
-
-class TokenNoise(Privacy):
-    """How tokens are reported under noise."""
-
-    channel: Literal["laplace", "krr", "subset"] = Field(
-        "krr", description="how mode `sound` reports a token; mode `paper` is always Laplace"
-    )
-    tau: float = Field(
-        0.2, ge=0, lt=1, description="the threshold of Laplace reports: smaller values are 0", json_schema_extra=PARTY
-    )
-
-
-@message
-class Training(TokenNoise, UnitModel, Sampling):
-    """All that a party must know to train a model of its own: the part of a method's settings that travels."""
-
-
-class LDASettings(OverWords, UnitModel, Sampling, MethodSettings):
-    """Settings of every method that samples LDA at parties."""
-
-    takes_validation = True
-
-    @field_validator("learn_alpha")
-    @classmethod
-    def _alpha_is_given(cls, value: bool) -> bool:
-        if value:
-            raise ValueError(
-                "each party would learn an alpha of its own, which nobody hears of; give `alpha`, or learn it on one "
-                "machine with tt.LDA(learn_alpha=True)"
-            )
-        return value
-
-
-class PrivateSettings(Evaluated, Rounds, TokenNoise, LDASettings):
-    """Settings of methods that can keep tokens private."""
-
-    @model_validator(mode="after")
-    def _sound_mode(self) -> Self:
-        if self.mode == "sound" and self.vocabulary.mode != "public":
-            raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals tell words")
-        if self.mode == "sound" and self.sampler == "warp" and self.channel != "krr":
-            raise ValueError("sampler 'warp' in mode 'sound' needs reports of one word each: channel = 'krr'")
-        return self

@@ -15,6 +15,7 @@ noise-aware sampler takes tokens for, so that every round after the first is fre
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,14 +27,16 @@ from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.kernels import lda, noise_aware
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import dense
-from tertulia.methods.common.evaluation import SCORE, perplexity, score
+from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
+from tertulia.methods.common.lda_settings import Training
+from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.settings import Training
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
+from tertulia.methods.common.rounds import Metrics, run_rounds
+from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.consensus.settings import ConsensusSettings
-from tertulia.methods.ftm.local import planned_reports, reported
+from tertulia.methods.ftm.local import planned_reports, report_tokens
 from tertulia.methods.ftm.merging import cluster
-from tertulia.methods.ftm.method import DOCUMENTS, Task, train_local
+from tertulia.methods.ftm.method import LocalTask, train_local
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 
@@ -61,15 +64,15 @@ class Counts:
 
 @message
 class Counting:
-    """What a party keeps: its tokens' topics, and in which round it last told their counts."""
+    """What a party keeps: its tokens' topics, and in which round it last sent their counts."""
 
-    z: Array  # [N] topic of each token; -1: none, as its report told nothing
+    z: Array  # [N] topic of each token; -1: none, as its report shows nothing
     taken_for: Array  # [N] the word that each token counts for
     round: int
 
 
 @message
-class State:
+class ConsensusState:
     """What the server keeps."""
 
     round: int
@@ -92,7 +95,7 @@ def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Cou
     for end in sweeps(party, corpus, before, others, ask):
         if ask.adds_up:
             added += end.own
-    counts, sums = (party.release(np.ascontiguousarray(x.T), end.way_out) for x in (end.own, added))
+    counts, sums = (party.release(np.ascontiguousarray(x.T), end.mechanism) for x in (end.own, added))
     return Counting(end.z, end.taken_for, ask.round + 1), Counts(counts, sums)
 
 
@@ -102,13 +105,14 @@ class _Sweep(NamedTuple):
     z: I32
     taken_for: I32
     own: I32  # [V, K] counts
-    way_out: Mechanism
+    mechanism: Mechanism  # by which counts leave
 
 
 def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Iterator[_Sweep]:
-    alpha, beta, threads = _alpha(ask), ask.training.beta, party.setting("threads", 1)
+    alpha, beta = symmetric(ask.training.alpha, len(ask.counts)), ask.training.beta
+    threads = party.setting("threads", 1)
     if before is None:
-        topics = _topic_word(ask.counts, beta)
+        topics = _smooth(ask.counts, beta)
         z = lda.init_from_topics(corpus.words, corpus.documents, topics, alpha, beta, party.seed).z
     else:
         z = before.z
@@ -119,12 +123,13 @@ def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I
 
 
 def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Iterator[_Sweep]:
-    tokens = reported(party, corpus, ask.training)
-    told = tokens.told(corpus.n_tokens)
-    alpha, beta, threads = _alpha(ask), ask.training.beta, party.setting("threads", 1)
+    tokens = report_tokens(party, corpus, ask.training)
+    reports = tokens.condense(corpus.n_tokens)
+    alpha, beta = symmetric(ask.training.alpha, len(ask.counts)), ask.training.beta
+    threads = party.setting("threads", 1)
     if before is None:
-        topics = _topic_word(ask.counts, beta)
-        state = noise_aware.init_from_topics(told, corpus.documents, topics, alpha, beta, party.seed)
+        topics = _smooth(ask.counts, beta)
+        state = noise_aware.init_from_topics(reports, corpus.documents, topics, alpha, beta, party.seed)
     else:
         empty = np.zeros_like(others)  # `run` counts for itself
         state = noise_aware.AwareState(
@@ -132,60 +137,58 @@ def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others:
         )
     for s in range(ask.training.sweeps):
         key = int(derive(party.seed ^ 1, s))
-        state, _ = noise_aware.run(told, corpus.documents, state, 1, key, phi="mean", others=others, threads=threads)
+        state, _ = noise_aware.run(reports, corpus.documents, state, 1, key, phi="mean", others=others, threads=threads)
         yield _Sweep(state.z, state.word, state.cwk, Derived(COUNTS, parents=(tokens.release_id,)))
-
-
-def _alpha(ask: Shared) -> F64:
-    return np.full(len(ask.counts), ask.training.alpha / len(ask.counts))
 
 
 STEPS = (propose_words, train_local, count_together, score)
 
 
-def train(fed: Federation, config: ConsensusSettings, state: State | None = None) -> Trained:
+def train(fed: Federation, config: ConsensusSettings, state: ConsensusState | None = None) -> Trained:
     """Train alone, merge, then count together."""
     if state is None:
         state = fed.commit(_start(fed, config))
-    while state.round < config.rounds:
+
+    def count(state: ConsensusState) -> tuple[ConsensusState, Metrics]:
         adds_up = state.round >= config.rounds // 2
         ask = Shared(state.words, config.part(Training), state.counts, state.round, adds_up)
-        told = fed.sum(count_together, ask)
-        kept = state.kept + told.added if adds_up else state.kept
-        state = State(state.round + 1, state.words, told.counts, kept)
-        scores: dict[str, Any] = {"topics": len(told.counts)}
-        if config.evaluates:
-            phi = _topic_word(_mean(config, state), config.beta)
-            scores["perplexity"] = perplexity(fed, state.words, phi, np.full(len(phi), config.alpha / len(phi)))
-        state = fed.commit(state, **scores)
-    return _result(config, state)
+        total = fed.sum(count_together, ask)
+        kept = state.kept + total.added if adds_up else state.kept
+        return ConsensusState(state.round + 1, state.words, total.counts, kept), {}
+
+    model = partial(_topic_word, config)
+    return _result(config, run_rounds(fed, config, state, count, [Evaluation(config, model)]))
 
 
-def _mean(config: ConsensusSettings, state: State) -> Array:
+def _mean(config: ConsensusSettings, state: ConsensusState) -> Array:
     """The counts as far as they are known by now: the last ones, then the mean of all that are kept."""
     rounds = state.round - config.rounds // 2
     return state.kept / (rounds * config.sweeps) if rounds > 0 else state.counts
 
 
-def _start(fed: Federation, config: ConsensusSettings) -> State:
+def _start(fed: Federation, config: ConsensusSettings) -> ConsensusState:
     """Merge what parties learned alone, as pseudo-counts."""
     words = agree(fed, config.vocabulary).words
-    task = Task(
-        words, config.part(Training, sweeps=config.start_sweeps), None, sizes=False
-    )  # the counts will tell them
+    training = config.part(Training, sweeps=config.start_sweeps)
+    task = LocalTask(words, training, None, with_sizes=False)  # they will come with the counts
     models = fed.each(train_local, task).values()
     if not models:
         raise InputError("no party trained a model to start from")
     weights = np.concatenate([np.full(len(m.topic_word), float(m.documents)) for m in models])
     merged, weight = cluster(np.concatenate([m.topic_word for m in models]), weights, config.topics)
     counts = np.rint(merged * weight[:, None] * _TOKENS).astype(np.int64)
-    return State(0, words, counts, np.zeros_like(counts))
+    return ConsensusState(0, words, counts, np.zeros_like(counts))
 
 
-_TOKENS = 100  # pseudo-tokens a document and topic: so many that the merged topics hardly move in the first round
+_TOKENS = 100  # pseudo-tokens per document and topic: so many that the merged topics hardly move in the first round
 
 
-def _topic_word(counts: Array, beta: float) -> F64:
+def _topic_word(config: ConsensusSettings, state: ConsensusState) -> F64:
+    return _smooth(_mean(config, state), config.beta)
+
+
+def _smooth(counts: Array, beta: float) -> F64:
+    """Topics [K, V] from their counts."""
     phi: F64 = (counts + beta) / (counts + beta).sum(axis=1, keepdims=True)
     return phi
 
@@ -196,18 +199,11 @@ def plan(config: ConsensusSettings) -> list[Planned]:
     counts = Derived(COUNTS, parents=("reports",)) if charge else Clear(COUNTS)
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
     models = [Planned(train_local, "each", mechanism, 1) for mechanism in (pushed, DOCUMENTS)]
-    scores = [Planned(score, "sum", SCORE, config.rounds)] if config.evaluates else []
     together = [Planned(count_together, "sum", counts, config.rounds)]  # the last, and their sum over sweeps
-    return [*plan_vocabulary(config.vocabulary), *reports, *models, *together, *scores]
+    return [*plan_vocabulary(config.vocabulary), *reports, *models, *together, *plan_evaluation(config)]
 
 
-def _result(config: ConsensusSettings, state: State) -> Trained:
-    K, counts = len(state.counts), _mean(config, state)
-    weights = counts.sum(axis=1).astype(np.float64)
-    return Trained(
-        Topics(
-            _topic_word(counts, config.beta), Vocabulary(state.words), np.full(K, config.alpha / K), config.beta,
-            weights,
-        ),
-        {},
-    )  # fmt: skip
+def _result(config: ConsensusSettings, state: ConsensusState) -> Trained:
+    alpha = symmetric(config.alpha, len(state.counts))
+    weights = _mean(config, state).sum(axis=1).astype(np.float64)
+    return Trained(Topics(_topic_word(config, state), Vocabulary(state.words), alpha, config.beta, weights), {})

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from tertulia.methods.common.settings import Positive, PrivateSettings, SweepsAlone
+from tertulia.methods.common.lda_settings import PrivateSettings
+from tertulia.methods.common.settings import Positive, SweepsAlone
 
 
 class ConsensusSettings(PrivateSettings):

@@ -16,7 +16,6 @@ noise.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -30,14 +29,15 @@ from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.sampling import MOST_TOPICS, broadcast_phi, resample
 from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
-from tertulia.methods.common.evaluation import SCORE, perplexity, score
+from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
+from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
+from tertulia.methods.common.rounds import Metrics, run_rounds
+from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.fedlda.reporting import TUPLES, Answers, charge_of, report_perturbed, report_truth, users_after
 from tertulia.methods.fedlda.settings import FedLDASettings, UserSettings
 from tertulia.methods.fedlda.shard import Users, count_arrived, draw_participants, initial_users, shard_of
 from tertulia.methods.ftm.local import REPORTS
-from tertulia.methods.ftm.method import DOCUMENTS
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Unit
 from tertulia.privacy.mechanisms.perturbation import HYBRID_GRID
@@ -97,7 +97,7 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
     corpus = party.documents(Vocabulary(ask.words))
     shard = shard_of(corpus, settings.max_words)
     asked, answering = draw_participants(corpus.n_documents, ask.round, settings, party.seed)
-    phi, alpha = broadcast_phi(ask.counts, settings.beta), _alpha(settings, len(ask.counts))
+    phi, alpha = broadcast_phi(ask.counts, settings.beta), symmetric(settings.alpha, len(ask.counts))
     users = initial_users(settings, len(shard.words), len(ask.words)) if state is None else state
     z = resample(
         *shard, users.z, asked, phi, alpha, derive(party.seed, 2), settings.sweeps, settings.sampler, threads
@@ -135,7 +135,7 @@ def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> t
     own = _counts_of(before, others.shape)
     if before.round == ask.round:  # the sum holds this shard's own counts: take them out
         others -= own
-    alpha = _alpha(settings, len(ask.counts))
+    alpha = symmetric(settings.alpha, len(ask.counts))
     chain = noise_aware.AwareState(before.z, before.word, own, own.sum(axis=0, dtype=np.int64), alpha, settings.beta)
     if not ask.counts.any():
         chain = noise_aware.init(made, documents, len(ask.words), len(alpha), alpha, settings.beta, party.seed ^ 1)
@@ -182,30 +182,30 @@ def train(fed: Federation, config: FedLDASettings, state: FedLDAState | None = N
         if not config.topics <= min(len(words), MOST_TOPICS):
             raise ConfigError(f"topics = {config.topics}: at most {MOST_TOPICS}, and no more than {len(words)} words")
         state = fed.commit(FedLDAState(0, words, np.zeros((config.topics, len(words)))))  # line 1
-    while state.round < config.rounds:
+
+    def integrate(state: FedLDAState) -> tuple[FedLDAState, Metrics]:
         ask = Broadcast(state.words, config.part(UserSettings), state.counts, state.round)
-        counts, scores = (_from_reports if config.mode == "sound" else _from_tuples)(fed, ask)
-        if config.evaluates:
-            phi = _topic_word(counts, config.beta)
-            scores["perplexity"] = perplexity(fed, state.words, phi, _alpha(config, len(phi)))
-        state = fed.commit(FedLDAState(state.round + 1, state.words, counts), **scores)
-    return _result(config, state)
+        counts, metrics = (_from_reports if config.mode == "sound" else _from_tuples)(fed, ask)
+        return FedLDAState(state.round + 1, state.words, counts), metrics
+
+    evaluation = Evaluation[FedLDAState](config, lambda state: _topic_word(state.counts, config.beta))
+    return _result(config, run_rounds(fed, config, state, integrate, [evaluation]))
 
 
-def _from_tuples(fed: Federation, ask: Broadcast) -> tuple[F64, dict[str, Any]]:
+def _from_tuples(fed: Federation, ask: Broadcast) -> tuple[F64, Metrics]:
     """Lines 3-7: the server's counts after the moves of this round."""
     reply = fed.sum(local_sampling, ask)
     grid = HYBRID_GRID if ask.settings.perturbation().kind == "hm" else 1.0
     return ask.counts + reply.moved * grid, {"users": int(reply.users)}
 
 
-def _from_reports(fed: Federation, ask: Broadcast) -> tuple[F64, dict[str, Any]]:
+def _from_reports(fed: Federation, ask: Broadcast) -> tuple[F64, Metrics]:
     return fed.sum(count_reports, ask).counts.astype(np.float64), {}
 
 
 def plan(config: FedLDASettings) -> list[Planned]:
     """Everything that will leave a shard, for `tertulia check`."""
-    scores = [Planned(score, "sum", SCORE, config.rounds)] if config.evaluates else []
+    scores = plan_evaluation(config)
     replies = _plan_reports(config) if config.mode == "sound" else _plan_tuples(config)
     return [*plan_vocabulary(config.vocabulary), *replies, *scores]
 
@@ -227,10 +227,6 @@ def _plan_tuples(config: FedLDASettings) -> list[Planned]:
     return [Planned(local_sampling, "reports", charge, rounds), Planned(local_sampling, "sum", moves, rounds), users]
 
 
-def _alpha(settings: UserSettings, K: int) -> F64:
-    return np.full(K, settings.alpha / K)
-
-
 def _shares(counts: Array, beta: float) -> F64:
     mass = (np.maximum(counts, 0) + beta).sum(axis=1)
     return np.asarray(mass / mass.sum())
@@ -244,4 +240,4 @@ def _topic_word(counts: Array, beta: float) -> F64:
 def _result(config: FedLDASettings, state: FedLDAState) -> Trained:
     phi = _topic_word(state.counts, config.beta)
     weights = _shares(state.counts, config.beta)
-    return Trained(Topics(phi, Vocabulary(state.words), _alpha(config, len(phi)), config.beta, weights), {})
+    return Trained(Topics(phi, Vocabulary(state.words), symmetric(config.alpha, len(phi)), config.beta, weights), {})

@@ -92,7 +92,7 @@ class FedLDASettings(OverWords, UserSettings, Evaluated, Rounds, MethodSettings)
     @model_validator(mode="after")
     def _sound_mode(self) -> Self:
         if self.mode == "sound" and self.vocabulary.mode != "public":
-            raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals tell words")
+            raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals show words")
         if self.mode == "sound" and (self.users_per_round < 1 or self.user_dropout > 0):
             raise ValueError("mode 'sound' asks each user once: leave users_per_round and user_dropout alone")
         return self

@@ -69,7 +69,7 @@ class _Scale:
     def __init__(self, models: Sequence[tuple[Array, int]], tops: list[Tops], weights: F64) -> None:
         self.tops = tops
         self.weights = weights
-        self.within = [distinct(own) for own in tops]
+        self.within = [similarities_within(own) for own in tops]
         self.means = np.array([M_p.mean(axis=0, dtype=np.float64) for M_p, _ in models])
 
     def calibrated(self, p: int, members: tuple[int, ...]) -> float:
@@ -82,10 +82,10 @@ class _Scale:
         if not len(within):
             return XI
         others = np.average(self.means[[*members]], axis=0, weights=self.weights[[*members]])
-        return float(within.min() if alike(self.means[p], others) else max(within.max(), XI))
+        return float(within.min() if are_alike(self.means[p], others) else max(within.max(), XI))
 
 
-def distinct(own: Tops) -> F64:
+def similarities_within(own: Tops) -> F64:
     """How similar different topics of a party are, when each is matched one to one with another than itself."""
     K = len(own.indices)
     if K < 2:
@@ -95,7 +95,7 @@ def distinct(own: Tops) -> F64:
     return np.asarray(rho[linear_sum_assignment(rho, maximize=True)])
 
 
-def alike(mean_p: F64, mean_r: F64) -> bool:
+def are_alike(mean_p: F64, mean_r: F64) -> bool:
     """Whether two mean topics are near, by squared Hellinger distance over the words that are frequent."""
     means = np.array([mean_p, mean_r])
     means = means[:, np.argsort(-means.sum(axis=0), kind="stable")[:FREQUENT]]

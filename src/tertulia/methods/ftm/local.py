@@ -28,7 +28,9 @@ from tertulia.kernels.noise_aware import sentence as aware_sentence
 from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
 from tertulia.kernels.reports.condense import condense
-from tertulia.methods.common.settings import LDASettings, PrivateSettings, Training, own_choices
+from tertulia.methods.common.lda_settings import LDASettings, PrivateSettings, Training
+from tertulia.methods.common.priors import symmetric
+from tertulia.methods.common.settings import own_choices
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 from tertulia.privacy.mechanisms.token_reports import TokenReports, ftm_claim
 
@@ -37,14 +39,14 @@ SIZES = "topic sizes"  # tokens in each topic: what normalising rows hides
 REPORTS = "reports of tokens"
 
 
-class Reported(NamedTuple):
-    """A party's tokens as their reports tell them."""
+class ReportedTokens(NamedTuple):
+    """A party's tokens as their reports show them."""
 
     source: Any  # a function of (first, last): all entries of these tokens' reports
     channel: Channel
     release_id: str
 
-    def told(self, n_tokens: int) -> noise_aware.Source:
+    def condense(self, n_tokens: int) -> noise_aware.Source:
         """The reports as noise-aware samplers want them."""
         return condense(self.source, self.channel, n_tokens)
 
@@ -64,13 +66,13 @@ def planned_reports(config: PrivateSettings) -> tuple[Mechanism | None, Mechanis
     return charge, Clear(WHAT, claimed=claim) if claim else Derived(WHAT, parents=("reports",))
 
 
-class Local(NamedTuple):
-    """What training gives: topics of tokens or sentences, the normalised model, its row totals, and the way out."""
+class LocalResult(NamedTuple):
+    """What training gives: topics of tokens or sentences, the normalised model, its row totals, and how it leaves."""
 
     z: I32
     topic_word: F64  # [K_p, V]
     sizes: I64 | F64  # [K_p] tokens in each topic
-    way_out: Mechanism
+    mechanism: Mechanism  # by which the model leaves
 
 
 class _Chain(NamedTuple):
@@ -84,7 +86,7 @@ class _Chain(NamedTuple):
     threads: int
 
 
-def train(party: Party, corpus: Corpus, start: Array | None, training: Training) -> Local:
+def train(party: Party, corpus: Corpus, start: Array | None, training: Training) -> LocalResult:
     """One global iteration at a party, which may have its own sampling settings."""
     return train_exactly(party, corpus, start, own_training(party, training))
 
@@ -95,22 +97,22 @@ def own_training(party: Party, training: Training) -> Training:
     return training.replace(**own)
 
 
-def train_exactly(party: Party, corpus: Corpus, start: Array | None, training: Training) -> Local:
+def train_exactly(party: Party, corpus: Corpus, start: Array | None, training: Training) -> LocalResult:
     """Train on just these terms."""
-    alpha = np.full(training.topics, training.alpha / training.topics)
+    alpha = symmetric(training.alpha, training.topics)
     chain = _Chain(corpus, start, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
     if training.mode == "clear":
         state = _plain_lda(chain) if training.model == "lda" else _sentences(chain, None)
-        return Local(state.z, lda.topic_word(state), state.ck, Clear(WHAT))
-    tokens = reported(party, corpus, training)
+        return LocalResult(state.z, lda.topic_word(state), state.ck, Clear(WHAT))
+    tokens = report_tokens(party, corpus, training)
     if training.mode == "paper":
         state = _literal_lda(chain, tokens.source) if training.model == "lda" else _sentences(chain, tokens.source)
-        return Local(state.z, lda.topic_word(state), state.ck, Clear(WHAT, claimed=ftm_claim(tokens.channel)))
-    z, topic_word, sizes = _noise_aware(chain, tokens.told(corpus.n_tokens))
-    return Local(z, topic_word, sizes, Derived(WHAT, parents=(tokens.release_id,)))
+        return LocalResult(state.z, lda.topic_word(state), state.ck, Clear(WHAT, claimed=ftm_claim(tokens.channel)))
+    z, topic_word, sizes = _noise_aware(chain, tokens.condense(corpus.n_tokens))
+    return LocalResult(z, topic_word, sizes, Derived(WHAT, parents=(tokens.release_id,)))
 
 
-def reported(party: Party, corpus: Corpus, training: Training) -> Reported:
+def report_tokens(party: Party, corpus: Corpus, training: Training) -> ReportedTokens:
     """Charge for the reports of a party's tokens, the first time, and give access to them."""
     if training.epsilon is None:
         raise ConfigError(f"mode '{training.mode}' needs an epsilon: set method.epsilon")
@@ -120,7 +122,7 @@ def reported(party: Party, corpus: Corpus, training: Training) -> Reported:
     claim = ftm_claim(channel) if training.mode == "paper" else None
     randomness = party.randomise(corpus, TokenReports(REPORTS, channel=channel, claimed=claim))
     source = partial(reports, corpus.words, channel, randomness.key, randomness.corpus)
-    return Reported(source, channel, randomness.release_id)
+    return ReportedTokens(source, channel, randomness.release_id)
 
 
 def _channel(training: Training, epsilon: float, V: int) -> Channel:
@@ -175,12 +177,12 @@ def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
     return sentence.run(*units, state, training.sweeps, keys[1], sampler, source, proposals, threads=threads)[0]
 
 
-def _noise_aware(chain: _Chain, told: noise_aware.Source) -> tuple[I32, F64, F64]:
+def _noise_aware(chain: _Chain, reports: noise_aware.Source) -> tuple[I32, F64, F64]:
     """Both models from reports alone; phi is its mean, as in `_plain_lda`. Tokens of unknown topic have no size."""
     corpus, start, alpha, training, keys, threads = chain
     V, beta = len(corpus.vocabulary), training.beta
     sentences = training.model == "sentence"
-    units = (told, corpus.sentences, corpus.documents) if sentences else (told, corpus.documents)
+    units = (reports, corpus.sentences, corpus.documents) if sentences else (reports, corpus.documents)
     sampler: Any = aware_sentence if sentences else noise_aware
     if start is None:
         state = sampler.init(*units, V, len(alpha), alpha, beta, keys[0])

@@ -112,7 +112,7 @@ def compose(M: Array, M_p: Array, xi: float, top: int, *, literal: bool = False)
     return composed
 
 
-def accepted(composed: Array, M_p: Array, xi: float, top: int) -> Array:
+def accept(composed: Array, M_p: Array, xi: float, top: int) -> Array:
     """The composed model as a stricter party takes it: topics less similar than xi to its own stay its own."""
     rho = np.diag(weighted_jaccard(top_words_sparse(M_p, top), top_words_sparse(composed, top)))
     return np.where((rho >= xi)[:, None], composed, M_p)

@@ -10,38 +10,37 @@ one to one (`alignment`); in mode `paper`, or where `merge` says so, by the pape
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from tertulia._arrays import F64, Array
 from tertulia.corpus import Vocabulary
-from tertulia.errors import ConfigError, InputError
+from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
-from tertulia.methods.common.evaluation import SCORE, perplexity, score
+from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
+from tertulia.methods.common.lda_settings import Training
+from tertulia.methods.common.priors import check_topics, symmetric
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.settings import Training
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
+from tertulia.methods.common.rounds import Metrics, run_rounds
+from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.ftm.alignment import XI, align, warn_of_merge
 from tertulia.methods.ftm.local import SIZES, planned_reports
 from tertulia.methods.ftm.local import train as train_party
-from tertulia.methods.ftm.merging import Merged, accepted, compose, integrate
+from tertulia.methods.ftm.merging import Merged, accept, compose, integrate
 from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.models import Topics
-from tertulia.privacy.mechanisms import Public
 
-DOCUMENTS = Public("number of documents")
-TOP_WORDS = 50  # L of a party that has a xi of its own, but no L
+TOP_WORDS = FTMSettings().top_words  # L of a party that has a xi of its own, but no L
 
 
 @message
-class Task:
+class LocalTask:
     """What the server asks of a party in a global iteration."""
 
     words: tuple[str, ...]
     training: Training
     model: Array | None  # [K_p, V] the composed local model; None in a party's first round
-    sizes: bool  # whether topic sizes are wanted, too
+    with_sizes: bool  # whether topic sizes are wanted, too
 
 
 @message
@@ -75,19 +74,19 @@ class ComposedModel:
 
 
 @message
-class State:
+class FTMState:
     """What the server keeps between rounds."""
 
     round: int
     words: tuple[str, ...]
     models: dict[PartyId, LocalModel]  # the last that each party pushed, in order of first arrival
     composed: dict[PartyId, Array]
-    topic_word: Array | None  # [T, V] the global model M*
-    sizes: Array | None  # [T] tokens behind each global topic, if parties tell
+    topic_word: Array  # [T, V] the global model M*; no topics before the first round
+    sizes: Array | None  # [T] tokens behind each global topic, if parties send them
 
 
 @step
-def train_local(party: Party, state: Chain | None, ask: Task) -> tuple[Chain, LocalModel]:
+def train_local(party: Party, state: Chain | None, ask: LocalTask) -> tuple[Chain, LocalModel]:
     """Algorithms 1 and 2: local sweeps, then push the normalised model."""
     corpus = party.documents(Vocabulary(ask.words))
     if corpus.n_tokens == 0:
@@ -95,12 +94,12 @@ def train_local(party: Party, state: Chain | None, ask: Task) -> tuple[Chain, Lo
             f"no word of party '{party.id}' is in the agreed vocabulary: check its language, or use 'union'"
         )
     # A party without state is new, whatever the round.
-    start = None if state is None or ask.model is None else _taken_over(party, state, ask.model)
+    start = None if state is None or ask.model is None else _take_over(party, state, ask.model)
     local = train_party(party, corpus, start, ask.training)
     pushed = local.topic_word.astype(np.float32)  # line 24 and topic-wise normalisation
-    model = LocalModel(party.release(pushed, local.way_out), party.release(np.array(corpus.n_documents), DOCUMENTS))
-    if ask.sizes:
-        sizes = party.release(local.sizes, replace(local.way_out, what=SIZES))
+    model = LocalModel(party.release(pushed, local.mechanism), party.release(np.array(corpus.n_documents), DOCUMENTS))
+    if ask.with_sizes:
+        sizes = party.release(local.sizes, replace(local.mechanism, what=SIZES))
         model = SizedModel(model.topic_word, model.documents, sizes)
     return Chain(local.z, pushed), model
 
@@ -108,36 +107,34 @@ def train_local(party: Party, state: Chain | None, ask: Task) -> tuple[Chain, Lo
 @step
 def keep_composed(party: Party, state: Chain | None, ask: ComposedModel) -> tuple[Chain | None, Nothing]:
     """Store the composed local model at its party."""
-    party.keep("composed", topic_word=ask.topic_word if state is None else _taken_over(party, state, ask.topic_word))
+    party.keep("composed", topic_word=ask.topic_word if state is None else _take_over(party, state, ask.topic_word))
     return state, Nothing()
 
 
-def _taken_over(party: Party, own: Chain, composed: Array) -> Array:
+def _take_over(party: Party, own: Chain, composed: Array) -> Array:
     """The composed model, but for topics that the party's own xi and L, if it has any, do not find similar enough."""
     xi, top = party.setting("min_similarity", 0.0), party.setting("top_words", TOP_WORDS)
-    return accepted(composed, own.topic_word, xi, top) if xi else composed
+    return accept(composed, own.topic_word, xi, top) if xi else composed
 
 
 STEPS = (propose_words, train_local, keep_composed, score)
 
 
-def train(fed: Federation, config: FTMSettings, state: State | None = None) -> Trained:
+def train(fed: Federation, config: FTMSettings, state: FTMState | None = None) -> Trained:
     """Algorithm 5: the workflow of global iterations."""
     if state is None:
         vocabulary = agree(fed, config.vocabulary)
-        _check_topics(config.topics, len(vocabulary))
-        state = fed.commit(State(0, vocabulary.words, {}, {}, None, None))
-    while state.round < config.rounds:
+        check_topics(config.topics, len(vocabulary))
+        state = fed.commit(FTMState(0, vocabulary.words, {}, {}, np.zeros((0, len(vocabulary)), np.float32), None))
+
+    def iterate(state: FTMState) -> tuple[FTMState, Metrics]:
         pushed = fed.each(train_local, {party: _task(config, state, party) for party in fed.parties})
         models = {**state.models, **pushed}  # an absent party's last model takes part
-        merged = _merged(config, models)
-        M, composed = merged.topic_word, _composed(config, merged, models)
-        scores: dict[str, Any] = {"topics": len(M)}
-        if config.evaluates:
-            scores["perplexity"] = perplexity(fed, state.words, M, _alpha(config, len(M)))
-        sizes = _sizes(models, merged.part_of)
-        state = fed.commit(State(state.round + 1, state.words, models, composed, M, sizes), **scores)
-    assert state.topic_word is not None
+        merged = _merge(config, models)
+        composed, sizes = _compose(config, merged, models), _sizes(models, merged.part_of)
+        return FTMState(state.round + 1, state.words, models, composed, merged.topic_word, sizes), {}
+
+    state = run_rounds(fed, config, state, iterate, [Evaluation[FTMState](config, lambda state: state.topic_word)])
     warn_of_merge(len(state.topic_word), [len(model.topic_word) for model in state.models.values()])
     fed.each(keep_composed, {p: ComposedModel(state.composed[p]) for p in fed.parties if p in state.composed})
     return _result(config, state)
@@ -148,7 +145,7 @@ def _chains(config: FTMSettings) -> bool:
     return (config.merge or ("union-find" if config.mode == "paper" else "one-to-one")) == "union-find"
 
 
-def _merged(config: FTMSettings, models: dict[PartyId, LocalModel]) -> Merged:
+def _merge(config: FTMSettings, models: dict[PartyId, LocalModel]) -> Merged:
     """The global model: topics one to one, or by Algorithm 3."""
     local = [(model.topic_word, int(model.documents)) for model in models.values()]
     if _chains(config):
@@ -156,7 +153,7 @@ def _merged(config: FTMSettings, models: dict[PartyId, LocalModel]) -> Merged:
     return align(local, config.min_similarity, config.top_words)
 
 
-def _composed(config: FTMSettings, merged: Merged, models: dict[PartyId, LocalModel]) -> dict[PartyId, Array]:
+def _compose(config: FTMSettings, merged: Merged, models: dict[PartyId, LocalModel]) -> dict[PartyId, Array]:
     """Each party's next start: the global topics that its own went into, or those of Algorithm 4."""
     M, _, part_of = merged
     if _chains(config):
@@ -170,21 +167,20 @@ def plan(config: FTMSettings) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
     charge, pushed = planned_reports(config)
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
-    sizes = [replace(pushed, what=SIZES)] if _tells_sizes(config) else []
+    sizes = [replace(pushed, what=SIZES)] if _sends_sizes(config) else []
     models = [Planned(train_local, "each", mechanism, config.rounds) for mechanism in (pushed, DOCUMENTS, *sizes)]
-    scores = [Planned(score, "sum", SCORE, config.rounds)] if config.evaluates else []
-    return [*plan_vocabulary(config.vocabulary), *reports, *models, *scores]
+    return [*plan_vocabulary(config.vocabulary), *reports, *models, *plan_evaluation(config)]
 
 
-def _task(config: FTMSettings, state: State, party: PartyId) -> Task:
-    return Task(state.words, config.part(Training), state.composed.get(party), _tells_sizes(config))
+def _task(config: FTMSettings, state: FTMState, party: PartyId) -> LocalTask:
+    return LocalTask(state.words, config.part(Training), state.composed.get(party), _sends_sizes(config))
 
 
 def _literal(config: FTMSettings) -> bool:
     return config.mode == "paper" if config.paper.literal_compose is None else config.paper.literal_compose
 
 
-def _tells_sizes(config: FTMSettings) -> bool:
+def _sends_sizes(config: FTMSettings) -> bool:
     """The papers hide row totals, and nothing else: in their mode nobody learns them, and topics have no weights."""
     return config.mode != "paper"
 
@@ -195,22 +191,12 @@ def _sizes(models: dict[PartyId, LocalModel], part_of: Array) -> F64 | None:
     return np.bincount(part_of, np.concatenate(sizes)).astype(np.float64) if sizes else None
 
 
-def _alpha(config: FTMSettings, topics: int) -> F64:
-    return np.full(topics, config.alpha / topics)
-
-
-def _check_topics(topics: int, words: int) -> None:
-    if topics > words:
-        raise ConfigError(f"topics = {topics}, but the agreed vocabulary has only {words} words: ask for fewer topics")
-
-
-def _result(config: FTMSettings, state: State) -> Trained:
-    assert state.topic_word is not None
+def _result(config: FTMSettings, state: FTMState) -> Trained:
     vocabulary = Vocabulary(state.words)
 
     def topics(topic_word: Array, sizes: Array | None) -> Topics:
-        known = None if sizes is None or not sizes.any() else sizes  # reports may tell of no token at all
-        return Topics(topic_word, vocabulary, _alpha(config, len(topic_word)), config.beta, known)
+        known = None if sizes is None or not sizes.any() else sizes  # reports may hold no token at all
+        return Topics(topic_word, vocabulary, symmetric(config.alpha, len(topic_word)), config.beta, known)
 
     own_sizes = {party: getattr(model, "sizes", None) for party, model in state.models.items()}
     local = {party: topics(model, own_sizes[party]) for party, model in state.composed.items()}

@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from tertulia.methods.baselines.settings import AloneSettings
-from tertulia.methods.common.settings import PARTY, Positive, PrivateSettings, Settings, SweepsAlone
+from tertulia.methods.common.lda_settings import PrivateSettings
+from tertulia.methods.common.settings import PARTY, Positive, Settings, SweepsAlone
 
 
 class FTMPaper(Settings):
@@ -36,7 +37,7 @@ class FTMSettings(PrivateSettings):
         le=1,
         description="topics merge that are at least so similar (xi); None: found from the parties' topics, with "
         "`union-find` 0.3",
-        json_schema_extra=PARTY,
+        json_schema_extra={"party": "its own xi: it takes over only topics at least so similar to its own (`ftm`)"},
     )
     top_words: Positive = Field(
         50, description="words of a topic that count for its similarity (L)", json_schema_extra=PARTY

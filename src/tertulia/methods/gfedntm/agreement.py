@@ -9,8 +9,7 @@ import numpy as np
 from tertulia._arrays import Array
 from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Party, message, step
-from tertulia.methods.common.vocabulary import agree
-from tertulia.methods.gfedntm.disclosures import DOCUMENTS
+from tertulia.methods.common.vocabulary import DOCUMENTS, agree
 from tertulia.methods.gfedntm.messages import Agreement, NeuralState, agreement_of, network_for
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models.neural.optimiser import Moments
@@ -21,7 +20,7 @@ class DocumentCounts:
     """How many documents a party has, and how wide their embeddings are (0: it has none)."""
 
     documents: Array  # to train on, and to validate by
-    width: Array  # itself, its square, and 1: sums tell whether all are the same
+    width: Array  # itself, its square, and 1: by sums one sees whether all are the same
 
 
 @step

@@ -17,8 +17,10 @@ import numpy as np
 
 from tertulia._arrays import Array
 from tertulia.federation.types import Federation, Party, message, step
-from tertulia.methods.gfedntm.disclosures import DOCUMENTS, LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS
-from tertulia.methods.gfedntm.limits import check_finite
+from tertulia.methods.common.rounds import Metrics
+from tertulia.methods.common.vocabulary import DOCUMENTS
+from tertulia.methods.gfedntm.disclosures import LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS
+from tertulia.methods.gfedntm.limits import add_loss, check_finite
 from tertulia.methods.gfedntm.messages import NeuralState, NeuralTask, task_of
 from tertulia.methods.gfedntm.optimisers import fedadam
 from tertulia.methods.gfedntm.results import OwnModel
@@ -88,8 +90,8 @@ def _train_from(ask: NeuralTask, bags: Bags) -> Progress:
     return train(ask.network, _start_of(ask), bags, _schedule(ask, bags), turns, how.learning_rate, how.betas)
 
 
-def averaging_round(fed: Federation, config: GFedNTMSettings, state: NeuralState) -> tuple[NeuralState, float]:
-    """Let parties take local steps, and move the weights by the mean of their changes; also the mean loss."""
+def averaging_round(fed: Federation, config: GFedNTMSettings, state: NeuralState) -> tuple[NeuralState, Metrics]:
+    """Let parties take local steps, and move the weights by the mean of their changes."""
     update = fed.mean(train_locally, task_of(config, state))
     dtype, outer = state.weights.dtype, state.outer
     if config.averaging == "fedavg":
@@ -103,4 +105,5 @@ def averaging_round(fed: Federation, config: GFedNTMSettings, state: NeuralState
         state, step=state.step + config.local_steps, weights=weights.astype(dtype), moments=moments, outer=outer,
         statistics=update.statistics.astype(dtype),
     )  # fmt: skip
-    return moved, float(update.loss)
+    loss = float(update.loss)
+    return add_loss(config, moved, loss), {"loss": loss}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tertulia.privacy.mechanisms import Clear, Public
+from tertulia.privacy.mechanisms import Clear
 
 GRADIENT = Clear("gradient of a mini-batch")
 STATISTICS = Clear("statistics of a mini-batch")
@@ -12,4 +12,3 @@ SIZES = Clear("topic sizes")
 LOSS = Clear("training loss", metric=True)
 VALIDATION = Clear("validation loss", metric=True)
 VALIDATION_STATISTICS = Clear("statistics of validation documents")
-DOCUMENTS = Public("number of documents")

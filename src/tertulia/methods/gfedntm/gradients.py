@@ -14,8 +14,9 @@ import numpy as np
 from tertulia._arrays import Array
 from tertulia.errors import Missed
 from tertulia.federation.types import Party, message, step
+from tertulia.methods.common.vocabulary import DOCUMENTS
 from tertulia.methods.gfedntm.compression import block_norms, clear_blocks, select_blocks, to_half_precision
-from tertulia.methods.gfedntm.disclosures import DOCUMENTS, GRADIENT, LOSS, STATISTICS
+from tertulia.methods.gfedntm.disclosures import GRADIENT, LOSS, STATISTICS
 from tertulia.methods.gfedntm.limits import check_finite
 from tertulia.methods.gfedntm.messages import (
     GradientUpdate,

@@ -23,12 +23,13 @@ import numpy as np
 from tertulia._arrays import Array
 from tertulia.federation.types import Federation, Planned, Step
 from tertulia.methods.common.result import Trained
-from tertulia.methods.common.vocabulary import plan_vocabulary, propose_words
+from tertulia.methods.common.rounds import Metrics, run_until
+from tertulia.methods.common.vocabulary import DOCUMENTS, plan_vocabulary, propose_words
 from tertulia.methods.gfedntm.agreement import begin, count_documents
 from tertulia.methods.gfedntm.attempts import Attempt, with_one_set
 from tertulia.methods.gfedntm.averaging import averaging_round, train_alone, train_locally
 from tertulia.methods.gfedntm.compression import largest_blocks, place_blocks
-from tertulia.methods.gfedntm.disclosures import DOCUMENTS, GRADIENT, LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS
+from tertulia.methods.gfedntm.disclosures import GRADIENT, LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS
 from tertulia.methods.gfedntm.gradients import (
     ChosenBlocks,
     send_blocks,
@@ -38,13 +39,13 @@ from tertulia.methods.gfedntm.gradients import (
     sum_slopes,
     unknown_norms,
 )
-from tertulia.methods.gfedntm.limits import add_loss, check_finite, ends_epoch, is_finished
+from tertulia.methods.gfedntm.limits import add_loss, check_finite, is_finished
 from tertulia.methods.gfedntm.messages import NeuralState, NeuralTask, SharedNorms, task_of
 from tertulia.methods.gfedntm.optimisers import descend
 from tertulia.methods.gfedntm.results import own_models, shared_model
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
-from tertulia.methods.gfedntm.stopping import add_validation, plan_validation, sum_validation, validate
-from tertulia.methods.gfedntm.topic_sizes import add_sizes, sum_sizes
+from tertulia.methods.gfedntm.stopping import plan_validation, sum_validation, validate, validate_epoch
+from tertulia.methods.gfedntm.topic_sizes import measure_topics, sum_sizes
 from tertulia.models.neural.convergence import MOST_EPOCHS
 from tertulia.models.neural.optimiser import Moments
 from tertulia.models.neural.synchronised import statistics_of
@@ -63,16 +64,16 @@ def train(fed: Federation, config: GFedNTMSettings, state: NeuralState | None = 
     if config.scenario == "alone":
         return own_models(config, state, fed.each(train_alone, task_of(config, state)))
     take_round = synchronous_round if config.averaging == "syncopt" else averaging_round
-    while not is_finished(config, state):  # stage 2
-        state, loss = take_round(fed, config, state)
-        state = end_round(fed, config, state, loss)
+    callbacks = [partial(validate_epoch, config), partial(measure_topics, config)]
+    finished, one_round = partial(is_finished, config), partial(take_round, fed, config)
+    state = run_until(fed, finished, state, one_round, callbacks, durable=config.checkpoint_every)  # stage 2
     return shared_model(config, state)
 
 
-def synchronous_round(fed: Federation, config: GFedNTMSettings, state: NeuralState) -> tuple[NeuralState, float]:
-    """SyncOpt: one step along the mean gradient of all parties' mini-batches; also the mean loss."""
+def synchronous_round(fed: Federation, config: GFedNTMSettings, state: NeuralState) -> tuple[NeuralState, Metrics]:
+    """SyncOpt: one step along the mean gradient of all parties' mini-batches."""
     mean, attempt = with_one_set(fed, state.attempt, partial(mean_gradient, config, state))
-    return apply_gradient(config, state, mean, attempt), mean.loss
+    return add_loss(config, apply_gradient(config, state, mean, attempt), mean.loss), {"loss": mean.loss}
 
 
 class MeanGradient(NamedTuple):
@@ -124,16 +125,6 @@ def apply_gradient(config: GFedNTMSettings, state: NeuralState, mean: MeanGradie
         calm=state.calm + 1 if change < config.tolerance else 0,
         attempt=attempt, given_up=(*state.given_up, *range(state.attempt + 1, attempt)),
     )  # fmt: skip
-
-
-def end_round(fed: Federation, config: GFedNTMSettings, state: NeuralState, loss: float) -> NeuralState:
-    """Note the round's loss, validate where an epoch ended, measure topics where training did, and commit."""
-    state, metrics = add_loss(config, state, loss), {"loss": loss}
-    if config.validation and ends_epoch(config, state):
-        state, metrics["validation"] = add_validation(fed, config, state)
-    if is_finished(config, state):
-        state = add_sizes(fed, config, state)
-    return fed.commit(state, durable=config.checkpoint_every, **metrics)
 
 
 def plan(config: GFedNTMSettings) -> list[Planned]:

@@ -67,6 +67,11 @@ class NeuralSettings(OverWords, NeuralTraining, TopicCount):
     dropout: float = Field(0.2, ge=0, lt=1, description="share of the last hidden layer, and of theta, that is dropped")
     alpha: float = Field(1.0, gt=0, description="theta's Dirichlet prior, of each topic")
     learn_prior: bool = Field(True, description="whether the Gaussian that stands for this prior is learned on")
+    normalisation: Literal["auto", "batch", "sync", "layer"] = Field(
+        "auto",
+        description="`sync`: BatchNorm with everybody's statistics. `batch`: with each party's own. `layer`: "
+        "LayerNorm. `auto`: `sync` for `syncopt`, `layer` for local steps",
+    )
     precision: Precision = Field("float32", description="of weights and arithmetic")
     vocabulary: NeuralVocabulary = Field(NeuralVocabulary())
     paper: NeuralPaper = Field(NeuralPaper(), description="details of papers that only a reproduction needs")
@@ -121,11 +126,6 @@ class GFedNTMSettings(Seeded, PartyTraining, NeuralSettings, MethodSettings):
     )
     averaging: Literal["syncopt", "fedavg", "fedadam"] = Field(
         "syncopt", description="`syncopt`: gradients of one mini-batch, in every round; else weights after local steps"
-    )
-    normalisation: Literal["auto", "batch", "sync", "layer"] = Field(
-        "auto",
-        description="`sync`: BatchNorm with everybody's statistics. `batch`: with each party's own. `layer`: "
-        "LayerNorm. `auto`: `sync` for `syncopt`, `layer` for local steps",
     )
     rounds: Positive | None = Field(None, description="the most rounds, whatever the epochs; None: no limit")
     optimiser: Literal["sgd", "adam"] = Field("adam", description="of the server, with `syncopt`; `sgd` is the paper's")

@@ -13,7 +13,10 @@ import numpy as np
 
 from tertulia._arrays import Array
 from tertulia.federation.types import Federation, Party, Planned, message, step
-from tertulia.methods.gfedntm.disclosures import DOCUMENTS, VALIDATION, VALIDATION_STATISTICS
+from tertulia.methods.common.rounds import Metrics
+from tertulia.methods.common.vocabulary import DOCUMENTS
+from tertulia.methods.gfedntm.disclosures import VALIDATION, VALIDATION_STATISTICS
+from tertulia.methods.gfedntm.limits import ends_epoch
 from tertulia.methods.gfedntm.messages import BestModel, MomentSums, NeuralState, NeuralTask, task_of
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models.neural.synchronised import statistics_of
@@ -60,8 +63,10 @@ def validate(party: Party, state: Any, ask: ValidationTask) -> tuple[Any, Valida
     return state, ValidationLoss(party.release(np.array(loss), VALIDATION), party.release(np.array(weight), DOCUMENTS))
 
 
-def add_validation(fed: Federation, config: GFedNTMSettings, state: NeuralState) -> tuple[NeuralState, float]:
-    """Ask for the validation loss, note it, and remember the weights if it is the least so far."""
+def validate_epoch(config: GFedNTMSettings, fed: Federation, state: NeuralState) -> tuple[NeuralState, Metrics]:
+    """After each epoch, ask for the validation loss, note it, and remember the weights if it is the least so far."""
+    if not (config.validation and ends_epoch(config, state)):
+        return state, {}
     task, known = task_of(config, state), tuple[Array, ...]()
     if config.norm == "sync":
         for _ in task.network.features:
@@ -71,7 +76,7 @@ def add_validation(fed: Federation, config: GFedNTMSettings, state: NeuralState)
     best = state.best
     if best is None or loss < best.loss:
         best = BestModel(loss, state.weights, state.statistics)
-    return dataclasses.replace(state, best=best, losses=(*state.losses, loss)), loss
+    return dataclasses.replace(state, best=best, losses=(*state.losses, loss)), {"validation": loss}
 
 
 def plan_validation(config: GFedNTMSettings, times: int) -> list[Planned]:

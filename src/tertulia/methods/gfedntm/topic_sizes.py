@@ -7,7 +7,9 @@ from typing import Any
 
 from tertulia._arrays import Array
 from tertulia.federation.types import Federation, Party, message, step
+from tertulia.methods.common.rounds import Metrics
 from tertulia.methods.gfedntm.disclosures import SIZES
+from tertulia.methods.gfedntm.limits import is_finished
 from tertulia.methods.gfedntm.messages import NeuralState, NeuralTask, task_of
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 
@@ -26,10 +28,12 @@ def sum_sizes(party: Party, state: Any, ask: NeuralTask) -> tuple[Any, TopicSize
     return state, TopicSizes(party.release(ask.network.tokens_by_topic(ask.weights, ask.statistics, bags), SIZES))
 
 
-def add_sizes(fed: Federation, config: GFedNTMSettings, state: NeuralState) -> NeuralState:
-    """Ask for the sizes of the topics that will be the result."""
+def measure_topics(config: GFedNTMSettings, fed: Federation, state: NeuralState) -> tuple[NeuralState, Metrics]:
+    """When training has ended, ask for the sizes of the topics that will be the result."""
+    if not is_finished(config, state):
+        return state, {}
     chosen = state.best or state
     task = dataclasses.replace(
         task_of(config, state), weights=chosen.weights, statistics=chosen.statistics, moments=None
     )
-    return dataclasses.replace(state, sizes=fed.sum(sum_sizes, task).tokens)
+    return dataclasses.replace(state, sizes=fed.sum(sum_sizes, task).tokens), {}

@@ -20,7 +20,7 @@ def known_relations(config: PCTDSettings, words: tuple[str, ...]) -> Relations |
     return None if config.relations is None else read_relations(config.relations, words)
 
 
-def consistent(phi: F64, known: Relations | None, tau: float) -> F64:
+def make_consistent(phi: F64, known: Relations | None, tau: float) -> F64:
     """Move topics [K, V] towards words that have relatives in them.
 
     The paper normalises over all words. Here the words with relations keep their total, so that a word of which nothing

@@ -13,7 +13,7 @@ noise on the words that a unit holds, and on no others; that guarantees nothing,
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from tertulia.errors import ConfigError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
 from tertulia.kernels.pctd import em, unit_noise
 from tertulia.kernels.pctd.normals import normals
-from tertulia.methods.common.evaluation import SCORE, perplexity, score
+from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
+from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
+from tertulia.methods.common.rounds import Metrics, run_rounds
 from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
-from tertulia.methods.pctd.consistency import consistent, known_relations
-from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, Units
+from tertulia.methods.pctd.consistency import known_relations, make_consistent
+from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, UnitSettings
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 from tertulia.privacy.mechanisms.gaussian import sigma_for
@@ -40,11 +42,11 @@ SIGMA = 0.25  # the paper's
 
 
 @message
-class Task:
+class UnitTask:
     """What all parties get in a round."""
 
     words: tuple[str, ...]
-    units: Units
+    units: UnitSettings
     noise: UnitNoise | None
     topic_word: Array  # [K, V] p(w|z)
 
@@ -64,7 +66,7 @@ class Shares:
 
 
 @message
-class State:
+class PCTDState:
     """What the server keeps."""
 
     round: int
@@ -74,15 +76,15 @@ class State:
 
 
 class Expected(NamedTuple):
-    """An E-step's results, and the way out for the statistic."""
+    """An E-step's results, and how the statistic leaves."""
 
     r: F64  # [S, K]
     statistic: F64  # [V, K]
-    way_out: Mechanism
+    mechanism: Mechanism
 
 
 @step
-def expect(party: Party, state: Shares | None, ask: Task) -> tuple[Shares, Statistics]:
+def expect(party: Party, state: Shares | None, ask: UnitTask) -> tuple[Shares, Statistics]:
     """Algorithm 1, lines 5-10: responsibilities, the documents' own shares, and the statistic to push."""
     corpus = party.documents(Vocabulary(ask.words))
     K, V = ask.topic_word.shape
@@ -96,7 +98,7 @@ def expect(party: Party, state: Shares | None, ask: Task) -> tuple[Shares, Stati
     else:
         expected = _under_noise(party, corpus, found, log_phi, theta, ask.noise)
     theta = em.shares(found, expected.r)  # (7)
-    return Shares(theta), Statistics(party.release(np.ascontiguousarray(expected.statistic.T), expected.way_out))
+    return Shares(theta), Statistics(party.release(np.ascontiguousarray(expected.statistic.T), expected.mechanism))
 
 
 def _under_noise(
@@ -143,23 +145,23 @@ def keep_shares(party: Party, state: Shares | None, ask: Nothing) -> tuple[Share
 STEPS = (propose_words, expect, keep_shares, score)
 
 
-def train(fed: Federation, config: PCTDSettings, state: State | None = None) -> Trained:
+def train(fed: Federation, config: PCTDSettings, state: PCTDState | None = None) -> Trained:
     """Algorithm 1."""
     if state is None:
         words = agree(fed, config.vocabulary).words
         phi = _start(config.topics, len(words), config.seed or 0)
-        state = fed.commit(State(0, words, phi, np.ones(config.topics)))
+        state = fed.commit(PCTDState(0, words, phi, np.ones(config.topics)))
     known = known_relations(config, state.words)
-    while state.round < config.rounds:
+
+    def iterate(state: PCTDState) -> tuple[PCTDState, Metrics]:
         M = fed.sum(expect, _task(config, state)).counts
         phi, weights = maximise(M, config.beta)
-        phi = consistent(phi, known, config.tau)
-        scores: dict[str, Any] = {"topics": len(phi)}
-        if config.evaluates:
-            scores["perplexity"] = perplexity(fed, state.words, phi, _alpha(config))
-        state = fed.commit(State(state.round + 1, state.words, phi, weights), **scores)
+        return PCTDState(state.round + 1, state.words, make_consistent(phi, known, config.tau), weights), {}
+
+    state = run_rounds(fed, config, state, iterate, [Evaluation[PCTDState](config, lambda state: state.topic_word)])
     fed.each(keep_shares, Nothing())
-    topics = Topics(state.topic_word, Vocabulary(state.words), _alpha(config), config.beta, state.weights)
+    alpha = symmetric(config.alpha, config.topics)
+    topics = Topics(state.topic_word, Vocabulary(state.words), alpha, config.beta, state.weights)
     return Trained(topics, {})
 
 
@@ -179,24 +181,19 @@ def plan(config: PCTDSettings) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
     noise = _noise(config)
     charges = [] if noise is None else [Planned(expect, "reports", _charge(noise, None), config.rounds)]
-    way_out = Clear(STATISTICS) if noise is None else Derived(STATISTICS, parents=("reports",))
-    scores = [Planned(score, "sum", SCORE, config.rounds)] if config.evaluates else []
-    pushed = Planned(expect, "sum", way_out, config.rounds)
-    return [*plan_vocabulary(config.vocabulary), *charges, pushed, *scores]
+    mechanism = Clear(STATISTICS) if noise is None else Derived(STATISTICS, parents=("reports",))
+    pushed = Planned(expect, "sum", mechanism, config.rounds)
+    return [*plan_vocabulary(config.vocabulary), *charges, pushed, *plan_evaluation(config)]
 
 
 def _noise(config: PCTDSettings) -> UnitNoise | None:
     return None if config.mode == "clear" else config.part(UnitNoise)
 
 
-def _task(config: PCTDSettings, state: State) -> Task:
-    return Task(state.words, config.part(Units), _noise(config), state.topic_word)
+def _task(config: PCTDSettings, state: PCTDState) -> UnitTask:
+    return UnitTask(state.words, config.part(UnitSettings), _noise(config), state.topic_word)
 
 
 def _start(K: int, V: int, seed: int) -> F64:
     """Topics drawn uniformly from all distributions over words."""
     return np.random.default_rng([seed, K, V]).dirichlet(np.ones(V), K)
-
-
-def _alpha(config: PCTDSettings) -> F64:
-    return np.full(config.topics, config.alpha / config.topics)

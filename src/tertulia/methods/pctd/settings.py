@@ -16,7 +16,6 @@ from tertulia.methods.common.settings import (
     Rounds,
     Seeded,
     Settings,
-    TopicPriors,
 )
 
 
@@ -32,18 +31,23 @@ class PCTDPaper(Settings):
 
 
 @message
-class Units(Settings):
+class UnitSettings(Settings):
     """What has one topic."""
 
-    unit: Literal["ngram", "sentence", "paragraph"] = Field("ngram", description="what has one topic in a document")
+    unit: Literal["ngram", "sentence", "paragraph"] = Field(
+        "ngram", description="what has one topic: n-grams within a sentence, sentences or paragraphs"
+    )
     unit_words: Positive = Field(3, description="words of an n-gram")
 
 
 @message
-class UnitNoise(Privacy, Rounds):
+class UnitNoise(Rounds, Privacy):
     """How noisy the counts of words in units are."""
 
-    mode: Literal["clear", "paper"] = Field("clear", description="`clear`: no noise. `paper`: as published")
+    mode: Literal["clear", "paper"] = Field(
+        "clear",
+        description="`clear`: no noise. `paper`: Gaussian noise on the word counts of units. There is no `sound`",
+    )
     rounds: Positive = Field(35, description="iterations of EM (T)")
     sigma: float | None = Field(
         None, gt=0, description="standard deviation of the noise, for mode `paper`; None: 0.25, unless epsilon is given"
@@ -76,15 +80,23 @@ class UnitNoise(Privacy, Rounds):
         return self
 
 
-class PCTDSettings(OverWords, Seeded, UnitNoise, Evaluated, Units, TopicPriors, MethodSettings):
+class PCTDSettings(OverWords, Seeded, UnitNoise, Evaluated, UnitSettings, MethodSettings):
     """Private and consistent topic discovery."""
 
     name: Literal["pctd"] = "pctd"
-    vectors: str | None = Field(None, description="a file of word vectors, by which words are related")
-    relations: str | None = Field(None, description="or a file of pairs of related words")
+    vectors: str | None = Field(
+        None,
+        description="a file of word vectors, by which words are related: GloVe or word2vec text, `.bin` (word2vec), "
+        "`.npz` (`words`, `vectors`), also `.gz`",
+    )
+    relations: str | None = Field(None, description="instead: a file of related words, `word<TAB>word<TAB>strength`")
     neighbours: Positive = Field(10, description="nearest words that a word is related to, with `vectors`")
     min_cosine: float = Field(0.5, ge=0, le=1, description="if they are at least so similar")
-    tau: float = Field(0.3, ge=0, description="how hard related words pull each other up; 0: not at all")
+    tau: float = Field(
+        0.3,
+        ge=0,
+        description="how hard related words pull each other up; without `vectors` or `relations` nothing does",
+    )
 
     @model_validator(mode="after")
     def _one_source_of_relations(self) -> PCTDSettings:

@@ -67,7 +67,7 @@ class Bags:
         )  # fmt: skip
 
     def split_validation(self, share: float, seed: int) -> tuple[Bags, Bags]:
-        """Part training from validation documents, a share of all, by a hash of their id."""
+        """Training and validation documents, these a share of all by a hash of their id."""
         return _split(self, share, seed) if share else (self, self.only(np.zeros(0, np.int64)))
 
     def only(self, chosen: I64) -> Bags:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from tertulia.errors import InputError
 from tertulia.models.neural.prodlda import Inputs, Weights, body
 from tertulia.models.neural.sizes import Sizes
 from tertulia.models.neural.sparse import SlopesByName
@@ -29,7 +28,7 @@ def shapes(sizes: Sizes) -> dict[str, tuple[int, ...]]:
 
 def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
     """Read a bag of words and an embedding."""
-    words, embeddings = inputs.bow.times(weights["words"]), _embeddings(inputs)
+    words, embeddings = inputs.bow.times(weights["words"]), inputs.sentences
     if "folded" in weights:
         return words + (GAIN * embeddings) @ weights["folded"]
     return words + (embeddings @ weights["adapter"] + weights["adapter_bias"]) @ weights["adapted"]
@@ -37,7 +36,7 @@ def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
 
 def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> SlopesByName:
     """The gradient by its weights, from that by its output."""
-    words, embeddings = inputs.bow.times_slopes(slopes), _embeddings(inputs)
+    words, embeddings = inputs.bow.times_slopes(slopes), inputs.sentences
     if "folded" in weights:
         return {"words": words, "folded": ((GAIN * embeddings).T @ slopes).numpy()}
     adapted = embeddings @ weights["adapter"] + weights["adapter_bias"]
@@ -46,9 +45,3 @@ def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> SlopesByNa
         "adapter": embeddings.T @ by_adapted, "adapter_bias": by_adapted.sum(dim=0), "adapted": adapted.T @ slopes
     }  # fmt: skip
     return {"words": words, **{name: slope.numpy() for name, slope in dense.items()}}
-
-
-def _embeddings(inputs: Inputs) -> Tensor:
-    if inputs.embeddings is None:
-        raise InputError("CombinedTM reads sentence embeddings: give a corpus that keeps its texts, or with_embeddings")
-    return inputs.embeddings

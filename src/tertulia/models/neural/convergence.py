@@ -1,8 +1,7 @@
 """When training has converged: one rule, for one machine and for a server that hears nothing but losses.
 
-The loss of an epoch varies from one to the next, the more the smaller the corpus is. So means over as many epochs as
-the rule is told are compared, and a gain below a thousandth counts as none: what ProdLDA learns later hardly changes
-its topics.
+The loss of an epoch varies from one to the next, the more the smaller the corpus is. So means over a window of epochs
+are compared, and a gain below a thousandth counts as none: what ProdLDA learns later hardly changes its topics.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ def embed(texts: Sequence[str], model: str | None = None, cache: Path | None = N
     path = model_path(model)
     name = _digest(path)
     keys = [hashlib.blake2b(f"{name}\x1f{text}".encode(), digest_size=16).digest() for text in texts]
-    with _opened(cache or _folder()) as database:
-        found = _known(database, keys)
+    with _open_cache(cache or _folder()) as database:
+        found = _look_up(database, keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         if missing:
             vectors = _encoder(path).encode(list(missing.values()), show_progress_bar=False, convert_to_numpy=True)
@@ -99,14 +99,14 @@ def _folder() -> Path:
 
 
 @contextmanager
-def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
+def _open_cache(folder: Path) -> Iterator[sqlite3.Connection]:
     folder.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(folder / "embeddings.sqlite", timeout=60)) as database:
         database.execute("CREATE TABLE IF NOT EXISTS embeddings (key BLOB PRIMARY KEY, vector BLOB)")
         yield database
 
 
-def _known(database: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, F32]:
+def _look_up(database: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, F32]:
     found: dict[bytes, F32] = {}
     for start in range(0, len(keys), _BLOCK):
         block = keys[start : start + _BLOCK]

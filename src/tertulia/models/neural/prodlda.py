@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from tertulia._arrays import F64
+from tertulia.errors import InputError
 from tertulia.models.neural.bags import Batch, Noise
 from tertulia.models.neural.sizes import Sizes
 from tertulia.models.neural.sparse import Bow, SlopesByName
@@ -39,6 +40,13 @@ class Inputs(NamedTuple):
     normal: Tensor  # [B, K]
     keep_hidden: Tensor | None  # [B, H]; None: no dropout
     keep_theta: Tensor | None  # [B, K]
+
+    @property
+    def sentences(self) -> Tensor:
+        """The embeddings, where the model reads them."""
+        if self.embeddings is None:
+            raise InputError("this model reads sentence embeddings: give a corpus that has texts, or with_embeddings")
+        return self.embeddings
 
     @classmethod
     def of(cls, batch: Batch, sizes: Sizes, noise: Noise | None, dtype: torch.dtype) -> Inputs:

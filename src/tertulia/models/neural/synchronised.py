@@ -49,7 +49,7 @@ def sum_moments(network: Network, flat: Array, batch: Batch, noise: Noise, stati
         return np.stack((raw.sum(axis=0), (raw**2).sum(axis=0)))
     forward = _Forward(network, flat, batch, noise, statistics[0], 0.0)
     theta, beta = torch.from_numpy(forward.theta).double(), forward.beta.double()
-    squares = ((theta.T @ theta) @ beta).mul_(beta).sum(dim=0)  # of theta beta: K x K numbers tell all about theta
+    squares = ((theta.T @ theta) @ beta).mul_(beta).sum(dim=0)  # of theta beta, by K x K numbers
     return torch.stack((theta.sum(dim=0) @ beta, squares)).numpy()
 
 

@@ -2,8 +2,8 @@
 
 Validation documents are scored as training documents are: with the noise of training, which is a document's own and the
 same in every epoch, and with norms by the statistics of these very documents. As a finished model sees them (nothing
-drawn, running statistics) the decoder that has learned nothing would win: it finds all words alike, and for short texts
-that is cheaper than to tell what they are about. Noise that the norm blows up leaves it no such way out.
+drawn, running statistics) a decoder that has learned nothing would win: it finds all words alike, and for short texts
+that costs less than to say what they are about. Noise that the norm amplifies leaves it no such way out.
 """
 
 from __future__ import annotations

@@ -20,11 +20,9 @@ def shapes(sizes: Sizes) -> dict[str, tuple[int, ...]]:
 
 def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
     """Read an embedding."""
-    assert inputs.embeddings is not None
-    return inputs.embeddings @ weights["sentence"]
+    return inputs.sentences @ weights["sentence"]
 
 
 def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> SlopesByName:
     """The gradient by its weights, from that by its output."""
-    assert inputs.embeddings is not None
-    return {"sentence": (inputs.embeddings.T @ slopes).numpy()}
+    return {"sentence": (inputs.sentences.T @ slopes).numpy()}

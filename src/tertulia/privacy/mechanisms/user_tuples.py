@@ -44,7 +44,7 @@ class UserTuples(Randomiser):
 
     def charge(self) -> EventData:
         """One round of one user."""
-        return pure(self.how.epsilon) if self.how.kind == "hm" else {"type": "NonPrivateDpEvent"}
+        return pure_event(self.how.epsilon) if self.how.kind == "hm" else {"type": "NonPrivateDpEvent"}
 
     def params(self) -> dict[str, Any]:
         """The mechanism, what it really does with the model at hand, and the question."""
@@ -55,6 +55,6 @@ class UserTuples(Randomiser):
         return {"mechanism": how.kind, "epsilon": how.epsilon, **own, **words, **found, "question": self.question}
 
 
-def pure(epsilon: float) -> EventData:
+def pure_event(epsilon: float) -> EventData:
     """An event of which only its epsilon is known: none of that epsilon is worse than randomised response of two."""
     return {"type": "RandomizedResponseDpEvent", "noise_parameter": 2 / (math.exp(epsilon) + 1), "num_buckets": 2}

@@ -23,7 +23,7 @@ def tokens():
 @pytest.fixture
 def sown(tokens, monkeypatch):
     monkeypatch.setattr(masses, "_CELLS", COMMON * padded(K))
-    return masses.sown(tokens, K, derive(7))
+    return masses.initial_mass(tokens, K, derive(7))
 
 
 def full(mass):
@@ -43,7 +43,7 @@ def some_batch(documents=30, length=12, seed=2):
     return words, offsets, batch_at(places, 0)
 
 
-def test_sowing_keeps_every_token(sown, tokens):
+def test_the_initial_mass_keeps_every_token(sown, tokens):
     mass, sums = sown
     assert len(mass.cells) == COMMON
     assert np.allclose(full(mass).sum(axis=1), tokens, rtol=1e-5)

@@ -32,7 +32,7 @@ def same(a, b):
 
 def test_the_block_function_is_that_of_rfc_8439():
     out = np.empty(256, dtype=np.uint32)
-    chacha.many_tokens(chacha.keyed(KEY), 1, 0x4A000000_09000000, out)
+    chacha.many_tokens(chacha.initial_state(KEY), 1, 0x4A000000_09000000, out)
     assert out[::16].astype("<u4").tobytes().hex() == RFC_8439_2_3_2
 
 
@@ -42,9 +42,9 @@ def test_every_lane_is_the_keystream_of_the_library(token):
     stream = Cipher(algorithms.ChaCha20(KEY, (3).to_bytes(4, "little") + nonce), mode=None).encryptor()
     expected = np.frombuffer(stream.update(bytes(1024)), dtype="<u4").reshape(16, 16)
     out = np.empty(256, dtype=np.uint32)
-    chacha.one_token(chacha.keyed(KEY), 3, token, out)
+    chacha.one_token(chacha.initial_state(KEY), 3, token, out)
     assert np.array_equal(out.reshape(16, 16).T, expected)
-    chacha.many_tokens(chacha.keyed(KEY), 3, token, out)
+    chacha.many_tokens(chacha.initial_state(KEY), 3, token, out)
     assert np.array_equal(out[::16], expected[0])
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertulia.methods.ftm.alignment import MergeWarning, align, distinct, warn_of_merge
+from tertulia.methods.ftm.alignment import MergeWarning, align, similarities_within, warn_of_merge
 from tertulia.methods.ftm.merging import integrate
 from tertulia.metrics.similarity import top_words_sparse
 
@@ -51,8 +51,8 @@ def test_topics_do_not_chain():
 
 def test_similarities_within_a_party_are_of_different_topics():
     M = np.array([[0.5, 0.5, 0.0, 0.0], [0.5, 0.4, 0.1, 0.0], [0.0, 0.0, 0.5, 0.5]])
-    assert distinct(top_words_sparse(M, 4)).max() < 1
-    assert len(distinct(top_words_sparse(M[:1], 4))) == 0  # a party of one topic tells nothing
+    assert similarities_within(top_words_sparse(M, 4)).max() < 1
+    assert len(similarities_within(top_words_sparse(M[:1], 4))) == 0  # a party of one topic tells nothing
 
 
 def test_topics_of_alike_parties_merge_at_similarities_that_keep_those_of_others_apart():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from helpers.marks import slow
-from tertulia.methods.ftm.merging import accepted, compose, integrate, merge_sets, union_find
+from tertulia.methods.ftm.merging import accept, compose, integrate, merge_sets, union_find
 
 
 def literal_rho(a, b, top):
@@ -157,7 +157,7 @@ def test_a_stricter_party_keeps_what_is_not_similar_enough():
     own = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
     offered = np.array([[0.6, 0.3, 0.1], [0.7, 0.2, 0.1]])
     assert literal_rho(own[0], offered[0], 3) > 0.6 > literal_rho(own[1], offered[1], 3)
-    assert np.array_equal(accepted(offered, own, 0.6, 3), [offered[0], own[1]])
+    assert np.array_equal(accept(offered, own, 0.6, 3), [offered[0], own[1]])
 
 
 def test_no_models_is_an_error():

@@ -10,7 +10,7 @@ from scipy import sparse
 from tertulia.corpus.relations import Relations, read_relations, similarities
 from tertulia.corpus.word_vectors import WordVectors, read_vectors
 from tertulia.errors import InputError
-from tertulia.methods.pctd.consistency import consistent
+from tertulia.methods.pctd.consistency import make_consistent
 
 VECTORS = {"sun": [1.0, 0.0], "rain": [0.8, 0.6], "bank": [0.0, -1.0], "wind": [0.6, 0.8]}
 WORDS = ("rain", "unknown", "sun", "wind")
@@ -136,28 +136,28 @@ def test_fixed_points_of_the_consistency_step():
         (np.array([[0.1, 0.4, 0.2, 0.3]]), relations(np.kron(np.eye(2), np.ones((2, 2)))), 0.3),  # two equal families
     ]
     for phi, known, tau in every:
-        assert np.allclose(consistent(phi, known, tau), phi, atol=1e-12)
+        assert np.allclose(make_consistent(phi, known, tau), phi, atol=1e-12)
 
 
 def test_one_step_is_equation_13():
     R = np.array([[1, 0.6, 0, 0], [0.6, 1, 0, 0.2], [0, 0, 1, 0], [0, 0.2, 0, 1.0]])
-    for p, found in zip(PHI, consistent(PHI, relations(R), 0.3), strict=True):
+    for p, found in zip(PHI, make_consistent(PHI, relations(R), 0.3), strict=True):
         moved = np.array([p[w] + 0.3 * p[w] * sum(R[i, w] * p[i] for i in range(4)) / (p @ R @ p) for w in range(4)])
         assert np.allclose(found, moved / moved.sum())
 
 
 def test_words_without_a_vector_keep_their_probability_to_the_bit():
     R = np.array([[1, 0.9], [0.9, 1]])
-    found = consistent(PHI, relations(R, [0, 2]), 0.5)
+    found = make_consistent(PHI, relations(R, [0, 2]), 0.5)
     assert np.array_equal(found[:, [1, 3]], PHI[:, [1, 3]])
     assert not np.allclose(found[:, [0, 2]], PHI[:, [0, 2]])
     assert np.allclose(found.sum(axis=1), 1)
     none = np.array([[0.0, 0.5, 0.0, 0.5]])
-    assert np.array_equal(consistent(none, relations(R, [0, 2]), 0.5), none)
+    assert np.array_equal(make_consistent(none, relations(R, [0, 2]), 0.5), none)
 
 
 def test_relatives_pull_each_other_up():
     R = np.eye(4)
     R[0, 1] = R[1, 0] = 0.9
-    found = consistent(np.full((1, 4), 0.25), relations(R), 0.3)[0]
+    found = make_consistent(np.full((1, 4), 0.25), relations(R), 0.3)[0]
     assert found[0] == found[1] > 0.25 > found[2] == found[3]

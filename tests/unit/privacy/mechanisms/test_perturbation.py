@@ -8,7 +8,7 @@ import pytest
 from helpers.fedlda_laws import delta_at, law, smallest_epsilon
 from tertulia.errors import ConfigError, Unreleased
 from tertulia.kernels.reports.channel import Channel
-from tertulia.privacy.accounting import spent
+from tertulia.privacy.accounting import cost
 from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.mechanisms.perturbation import (
     HYBRID_GRID,
@@ -20,7 +20,7 @@ from tertulia.privacy.mechanisms.perturbation import (
     redraw_probability,
 )
 from tertulia.privacy.mechanisms.token_reports import UserReports
-from tertulia.privacy.mechanisms.user_tuples import UserTuples, pure
+from tertulia.privacy.mechanisms.user_tuples import UserTuples, pure_event
 from tertulia.privacy.releases import Release
 
 PHI = np.array([[0.5, 0.25, 0.12, 0.07, 0.04, 0.02], [0.12, 0.25, 0.5, 0.07, 0.04, 0.02]])
@@ -32,7 +32,7 @@ def guaranteed(mechanism, times=1, delta=0.0):
     facts = {"party": "north", "round": 1, "step": "m:s", "verb": "sum", "message_hash": "", "x": np.zeros(1, int)}
     releases = [Release.of(mechanism, id=str(i), **facts) for i in range(times)]
     assert Release.from_json(releases[0].to_json()) == releases[0]
-    return spent(releases, Unit.USER, SUBSTITUTE, delta)
+    return cost(releases, Unit.USER, SUBSTITUTE, delta)
 
 
 @pytest.mark.parametrize(("epsilon", "claimed_delta", "true"), [(7.5, 0.2, 0.951), (5.0, 0.2, 0.622)])
@@ -130,7 +130,7 @@ def test_what_the_ledger_makes_of_reports():
 def test_an_event_of_a_given_epsilon():
     from tertulia.privacy.events import pure_epsilon
 
-    assert pure_epsilon(pure(3.0), SUBSTITUTE) == pytest.approx(3.0)
+    assert pure_epsilon(pure_event(3.0), SUBSTITUTE) == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize(

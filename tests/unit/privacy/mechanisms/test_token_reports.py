@@ -1,4 +1,4 @@
-"""What reports cost: numbers computed by hand, and subset selection by enumeration."""
+"""What reports cost: known values, and subset selection by enumeration."""
 
 import itertools
 import math
@@ -8,7 +8,7 @@ import pytest
 
 from tertulia.errors import ConfigError
 from tertulia.kernels.reports import Channel
-from tertulia.privacy.accounting import guarantee_of, spent
+from tertulia.privacy.accounting import cost, guarantee_of
 from tertulia.privacy.adjacency import Bounds
 from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.mechanisms.token_reports import TokenReports, ftm_claim
@@ -34,12 +34,12 @@ def release(mechanism):
         (Channel("laplace", 11.0, 2949), NULL_REPLACE, 11.0, 1273),
     ],
 )
-def test_the_ledger_prints_what_privacy_measured(channel, adjacency, token, document):
+def test_reports_cost_the_known_values(channel, adjacency, token, document):
     record = release(TokenReports("counts", channel=channel, adjacency=adjacency, claimed=ftm_claim(channel)))
     assert Release.from_json(record.to_json()) == record
-    assert spent([record], Unit.TOKEN, adjacency, 0.0).epsilon == pytest.approx(token)
+    assert cost([record], Unit.TOKEN, adjacency, 0.0).epsilon == pytest.approx(token)
     bounds = Bounds(tokens_per_document=120)
-    whole = spent([record], Unit.DOCUMENT, adjacency, 1e-6, bounds)
+    whole = cost([record], Unit.DOCUMENT, adjacency, 1e-6, bounds)
     assert whole.epsilon == pytest.approx(document, rel=3e-3)
     assert "a document holds at most 120 tokens" in whole.assumptions
     assert guarantee(channel, adjacency, 1e-6, 120).epsilon == pytest.approx(whole.epsilon)
@@ -76,8 +76,8 @@ def test_subset_selection_costs_its_own_loss_distribution(channel, adjacency):
 
 def test_substitution_says_nothing_of_the_null():
     record = release(TokenReports("counts", channel=Channel("krr", 8.0, 100)))
-    assert spent([record], Unit.TOKEN, NULL_REPLACE, 0.0).epsilon == math.inf
-    assert spent([record], Unit.DOCUMENT, SUBSTITUTE, 1e-6).epsilon == math.inf  # no limit of tokens is declared
+    assert cost([record], Unit.TOKEN, NULL_REPLACE, 0.0).epsilon == math.inf
+    assert cost([record], Unit.DOCUMENT, SUBSTITUTE, 1e-6).epsilon == math.inf  # no limit of tokens is declared
 
 
 def test_what_reports_cannot_promise_is_refused():

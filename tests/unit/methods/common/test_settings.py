@@ -1,0 +1,179 @@
+"""A setting is declared once: found in the sources, so that no class escapes by not being imported."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import Field
+
+import tertulia as tt
+from tertulia.errors import ConfigError
+from tertulia.methods import METHODS, SETTINGS, CustomSettings, entry_of
+from tertulia.methods.common.describe import describe
+from tertulia.methods.common.lda_settings import Training
+from tertulia.methods.common.settings import MethodSettings, Settings, TopicCount, own_choices
+from tertulia.runs.config import PartySettings, RunSettings
+
+PACKAGE = Path(tt.__file__).parent
+MEANINGS = {  # names that stand for more than one thing, and for which
+    "alpha": "sum of theta's prior (LDA); of each topic (neural)",
+    "channel": "of reports of tokens (FTM, Consensus; with Laplace); of users' reports (FedLDA)",
+    "delta": "of a guarantee (PC-TD); a topic's deserted tail (FedLDA, the paper's symbol)",
+    "max_words": "of a vocabulary; of a user (FedLDA)",
+    "mode": "of privacy; of a vocabulary",
+    "model": "what has a topic (LDA); which network (gFedNTM)",
+    "paper": "each method's own details of its paper",
+    "parties": "of a run; names of those that data are cut into",
+    "rounds": "so many (LDA and PC-TD); at most so many (gFedNTM); of an offer to train alone",
+    "sampler": "of LDA; of FedLDA's users",
+    "seed": "of a run; of a server's draws",
+    "tau": "threshold of Laplace reports; how hard related words pull (PC-TD)",
+    "text": "the column of texts; how texts are cut",
+    "validation": "share of documents that choose a model (a run); that stop training (neural)",
+    "words": "a public word list; the words that were agreed on, in messages",
+}
+
+
+def classes():
+    """Every class of the package: its bases, and the fields that it declares with their types."""
+    found = {}
+    for file in sorted(file for room in ("methods", "runs", "api") for file in (PACKAGE / room).rglob("*.py")):
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
+                fields = {
+                    item.target.id: ast.unparse(item.annotation)
+                    for item in node.body
+                    if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+                }
+                is_message = any(isinstance(d, ast.Name) and d.id == "message" for d in node.decorator_list)
+                found[node.name, file] = (bases, fields, is_message)
+    return found
+
+
+def ancestors(name, bases_of):
+    return {name} | {a for base in bases_of.get(name, ()) for a in ancestors(base, bases_of)}
+
+
+def declarations():
+    """For each setting, the classes that declare it and inherit it from no other; arrays are no settings."""
+    found = classes()
+    bases_of = {name: bases for (name, _), (bases, _, _) in found.items()}
+    settings, messages = defaultdict(set), defaultdict(set)
+    for (name, _), (_, fields, is_message) in found.items():
+        for field, kind in fields.items():
+            if "Settings" in ancestors(name, bases_of) and not kind.startswith("ClassVar"):
+                settings[field].add(name)
+            elif is_message and "Array" not in kind:
+                messages[field].add(name)
+    roots = {}
+    for field, where in settings.items():
+        inherited = {name for name in where if where & (ancestors(name, bases_of) - {name})}
+        roots[field] = (where - inherited) | messages[field]
+    return roots
+
+
+def test_each_setting_is_declared_once():
+    """Only names that stand for several things have several declarations; a subclass may narrow what it inherits."""
+    several = {name: sorted(where) for name, where in declarations().items() if len(where) > 1}
+    assert {name: where for name, where in several.items() if name not in MEANINGS} == {}
+    assert set(MEANINGS) - set(several) == set(), "the list of meanings names settings that have only one"
+
+
+@pytest.mark.parametrize(
+    "kind", [*SETTINGS, RunSettings, PartySettings, tt.LDA, tt.ProdLDA], ids=lambda kind: kind.__name__
+)
+def test_every_setting_says_what_it_means(kind):
+    assert [key for key, _, _, meaning in describe(kind) if not meaning] == []
+
+
+@pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: kind.__name__)
+def test_what_is_declared_anew_is_narrower(kind):
+    """An override may change the default, the choices and the words, not the type."""
+    for name, field in kind.model_fields.items():
+        for base in kind.__mro__[1:]:
+            before = base.model_fields.get(name) if issubclass(base, Settings) else None
+            if before is not None and field.annotation != before.annotation:
+                now, then = (str(f.annotation).partition("[")[0] for f in (field, before))
+                nested = isinstance(field.annotation, type) and issubclass(field.annotation, before.annotation)
+                assert nested or now == then == "typing.Literal" or (name == "name"), (kind, name)
+
+
+def test_a_part_of_the_settings_has_no_others():
+    training = tt.FTM(topics=7, mode="paper", epsilon=2.0).part(Training, sweeps=3)
+    assert type(training) is Training
+    assert (training.topics, training.sweeps, training.epsilon) == (7, 3, 2.0)
+    assert "vocabulary" not in Training.model_fields
+    with pytest.raises(ValueError, match="these need one"):
+        training.replace(epsilon=None)
+
+
+def test_parties_may_choose_what_is_marked_within_its_bounds():
+    assert set(own_choices(Training)) == {"topics", "alpha", "beta", "sweeps", "model", "epsilon", "tau"}
+    chosen = {"topics": 3, "model": "sentence", "top_words": 9, "threads": 2}
+    assert PartySettings(**chosen).choices() == chosen
+    with pytest.raises(ConfigError, match=r"parties\.north\.tau = 1: input should be less than 1"):
+        RunSettings(parties={"north": {"tau": 1}})
+    with pytest.raises(ConfigError, match=r"unknown key 'parties\.north\.rounds'"):
+        RunSettings(parties={"north": {"rounds": 3}})
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (
+            lambda: tt.FTM(literal_compose=True),
+            "unknown key 'literal_compose': it belongs to 'paper', so write 'paper.l",
+        ),
+        (lambda: tt.FedLDA(gamma=2), "so write 'paper.gamma'"),
+        (lambda: tt.FTM(max_words=9), "so write 'vocabulary.max_words'"),
+        (lambda: RunSettings(method={"name": "pctd", "noise_on": "held"}), "so write 'method.paper.noise_on'"),
+        (lambda: RunSettings(quorum=1), "unknown key 'quorum': it belongs to 'federation'"),
+        (lambda: tt.FTM(nonsense=1), "unknown key 'nonsense': remove it"),
+    ],
+)
+def test_a_key_in_the_wrong_place_is_told_its_place(make, says):
+    with pytest.raises(ConfigError, match=says):
+        make()
+
+
+def test_bases_that_would_widen_a_setting_are_refused():
+    class Few(TopicCount):
+        topics: Literal[2, 3] = 2
+
+    class Other(TopicCount):
+        pass
+
+    with pytest.raises(TypeError, match="Few, which narrows 'topics', must come first"):
+        type("Both", (Other, Few), {})
+    assert type("Both", (Few, Other), {}).model_fields["topics"].description == "number of topics (K)"
+
+
+def test_the_registry_knows_every_method():
+    assert {kind.model_fields["name"].default for kind in SETTINGS} <= {*METHODS, "custom"}
+    for name, method in METHODS.items():
+        assert entry_of(method.settings(name=name)).module == method.module
+        assert type(RunSettings(method={"name": name}).method) is method.settings
+    custom = CustomSettings(module="mine", train="learn", config={"rounds": 2})
+    assert entry_of(custom) == ("mine", "learn", {"rounds": 2})
+    with pytest.raises(ConfigError, match=r"lsa.*consensus"):
+        RunSettings(method={"name": "lsa"})
+
+
+def test_help_shows_every_setting():
+    for trainer in (tt.FTM, tt.Consensus, tt.PCTD, tt.FedLDA, tt.GFedNTM, tt.LDA, tt.ProdLDA):
+        for key, kind, default, _ in describe(trainer):
+            assert kind == default or f"    {key} ({kind.split()[0]}" in trainer.__doc__
+    assert "    topics (int >= 1; default 20): number of topics (K)\n" in tt.LDA.__doc__
+
+
+def test_settings_describe_their_bounds():
+    class Pace(MethodSettings):
+        rates: tuple[float, ...] = Field((), description="rates")
+        kind: Literal["slow", "fast"] | None = None
+
+    assert [row[1:3] for row in describe(Pace)] == [
+        ("str", "required"), ("list of float", "[]"), ('"slow", "fast" or None', "None"),
+    ]  # fmt: skip
