@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.common import data, finish, parser, say
 from benchmarks.gfedntm.corpora import Setting, synthetic
 from tertulia import LDA, ProdLDA, Topics
-from tertulia.api.federated import chosen_words
+from tertulia.api.federated import choose_words
 from tertulia.corpus import Corpus, read
 from tertulia.metrics import npmi, topic_diversity
 from tertulia.models.neural.bags import Bags, Schedule
@@ -57,7 +57,7 @@ def score(model: Topics, corpus: Corpus) -> Scores:
 def stopping(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[str, Scores]:
     """Models of one training, as `tt.ProdLDA(validation=0.25)` runs it and at least for 50 epochs."""
     settings = ProdLDA(topics=topics)
-    corpus = corpus.encode(chosen_words(corpus, settings.vocabulary))
+    corpus = corpus.encode(choose_words(corpus, settings.vocabulary))
     bags, held = Bags.of(corpus).split_validation(0.25, seed)
     network = Network("prodlda", Sizes(len(corpus.vocabulary), topics), "batch")
     schedule = Schedule.over(bags.n_documents, settings.batch_size, seed)

@@ -1,4 +1,4 @@
-"""Tertulia: federated topic modelling. One topic model from documents that never leave the house.
+"""Tertulia: federated topic modelling. One topic model from documents that never leave their owners.
 
 >>> import tertulia as tt
 >>> model = tt.FTM(topics=50, rounds=5).fit({"north": texts, "south": more_texts})  # doctest: +SKIP

@@ -201,6 +201,8 @@ def test_the_ledger_says_that_gradients_are_not_private(parties, tmp_path):
     [
         ({"topics": 1}, "at least 2 topics"),
         ({"compression": "fp16", "averaging": "fedavg"}, "they go with averaging = 'syncopt'"),
+        ({"compression": "fp16", "paper": {"keep": 0.5}}, "give one of them"),
+        ({"keep": 0.5}, "so write 'paper.keep'"),
         ({"dropout": 1.0}, "dropout = 1.0"),
         ({"normalisation": "sync", "averaging": "fedavg"}, "with local steps take 'layer'"),
     ],

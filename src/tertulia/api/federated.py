@@ -126,7 +126,7 @@ def federate(
         return rehearse(whole, corpora, durable=directory is not None, observe=observe)
 
 
-def chosen_words(corpus: Corpus, terms: VocabularySettings) -> Vocabulary:
+def choose_words(corpus: Corpus, terms: VocabularySettings) -> Vocabulary:
     """The words to model, in the corpus's own order: without any to prune, its arrays stay as they are."""
     if terms.mode == "public":
         return Vocabulary(terms.words)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tertulia._arrays import F64
-from tertulia.api.federated import chosen_words
+from tertulia.api.federated import choose_words
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import ConfigError, InputError
@@ -43,24 +43,22 @@ class LDA(Explained, OverWords, Threads, Sampling):
         documents and the new, each in proportion to its tokens.
         """
         if start is not None:
-            return self._continued(documents, start, seed, text)
+            return self._go_on(documents, start, seed, text)
         corpus = as_corpus(None, documents, text)
-        corpus = corpus.encode(chosen_words(corpus, self.vocabulary))
-        return self._trained(corpus, "warm", symmetric(self.alpha, self.topics), self.beta, seed)
+        corpus = corpus.encode(choose_words(corpus, self.vocabulary))
+        return self._train(corpus, "warm", symmetric(self.alpha, self.topics), self.beta, seed)
 
-    def _continued(self, documents: Documents, start: Topics, seed: int, text: TextOptions | None) -> Topics:
+    def _go_on(self, documents: Documents, start: Topics, seed: int, text: TextOptions | None) -> Topics:
         if "topics" in self.model_fields_set and self.topics != start.n_topics:
             raise ConfigError(f"topics = {self.topics}: the model to continue has {start.n_topics}; leave `topics` out")
         corpus = as_corpus(None, documents, start.options)
         if {corpus.options, text or start.options} != {start.options}:
             raise ConfigError("the texts are cut in another way than the model's were: use the model's `options`")
-        start = extended(start, chosen_words(corpus, self.vocabulary))
-        new = self._trained(
-            corpus.encode(start.vocabulary), start.topic_word, start.alpha, start.beta or self.beta, seed
-        )
-        return joined(start, new)
+        start = extend(start, choose_words(corpus, self.vocabulary))
+        new = self._train(corpus.encode(start.vocabulary), start.topic_word, start.alpha, start.beta or self.beta, seed)
+        return join(start, new)
 
-    def _trained(self, corpus: Corpus, start: Any, alpha: F64, beta: float, seed: int) -> Topics:
+    def _train(self, corpus: Corpus, start: Any, alpha: F64, beta: float, seed: int) -> Topics:
         from tertulia.kernels import lda
         from tertulia.kernels.lda.options import Learning
 
@@ -82,11 +80,11 @@ class LDA(Explained, OverWords, Threads, Sampling):
         )
 
 
-def extended(model: Topics, vocabulary: Vocabulary) -> Topics:
+def extend(model: Topics, vocabulary: Vocabulary) -> Topics:
     """Add the words that a model lacks. A topic gives each what it gives to words it has never seen, its least entry.
 
     >>> model = Topics(np.array([[0.75, 0.25]]), Vocabulary(("sun", "rain")))
-    >>> extended(model, Vocabulary(("rain", "wind"))).topic_word
+    >>> extend(model, Vocabulary(("rain", "wind"))).topic_word
     array([[0.6, 0.2, 0.2]])
     """
     new = tuple(word for word in vocabulary.words if word not in model.vocabulary.index)
@@ -96,7 +94,7 @@ def extended(model: Topics, vocabulary: Vocabulary) -> Topics:
     return replace(model, topic_word=topic_word, vocabulary=Vocabulary(model.vocabulary.words + new))
 
 
-def joined(old: Topics, new: Topics) -> Topics:
+def join(old: Topics, new: Topics) -> Topics:
     """One model from the counts of two with the same topics and words; each weighs as much as it has seen tokens.
 
     A model that does not say how many (`provenance["tokens"]`), and in which topics, was only a start, and weighs

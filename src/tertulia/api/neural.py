@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from tertulia.api.federated import chosen_words
+from tertulia.api.federated import choose_words
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import InputError
@@ -34,14 +34,14 @@ class NeuralTrainer(Explained, Threads, NeuralSettings):
     def fit(self, documents: Documents, *, seed: int = 0, text: TextOptions | None = None) -> Topics:
         """Train on a list of texts, a data frame with a column `text`, or a corpus.
 
-        With `validation` that share of the documents takes no part in training and tells when to stop. A corpus for
+        With `validation` that share of the documents takes no part in training and says when to stop. A corpus for
         models that read sentences must have its texts (`keep_text=True`) or vectors (`corpus.with_embeddings`).
         """
         sentences = self.kind != "prodlda"
         corpus = as_corpus(None, documents, text, keep_text=sentences)
-        return self._trained(corpus.encode(chosen_words(corpus, self.vocabulary)), seed)
+        return self._train(corpus.encode(choose_words(corpus, self.vocabulary)), seed)
 
-    def _trained(self, corpus: Corpus, seed: int) -> Topics:
+    def _train(self, corpus: Corpus, seed: int) -> Topics:
         from tertulia.models.neural.bags import Bags, Schedule
         from tertulia.models.neural.embeddings import embeddings_of
         from tertulia.models.neural.encoder import Encoder, architecture_of

@@ -27,15 +27,15 @@ ROUNDS, SWEEPS = 4, 40
 SIMILAR = 0.3  # to say who holds a topic
 MEANS = (
     "What it means: the shared model serves everybody's documents, which no party's own does (first column). On a "
-    "party's own documents it may be better or worse than what the party has alone; `best_for` tells at the party, on "
+    "party's own documents it may be better or worse than what the party has alone; `best_for` finds, on "
     "validation documents, what to use there. `pooled` would need everybody's documents in one place."
 )
 
 
 def run_demo(directory: Path, as_json: bool) -> None:
-    """Harvest, train, compare, and say what left each house."""
+    """Collect documents, train, compare, and say what left each party."""
     started = time.monotonic()
-    console.tell("harvesting the docstrings of Python, NumPy and SciPy ...")
+    console.tell("collecting the docstrings of Python, NumPy and SciPy ...")
     parties = demo_parties()
     shutil.rmtree(directory, ignore_errors=True)  # a demo may be repeated
     with console.RoundProgress(ROUNDS + 1, "federation") as progress:

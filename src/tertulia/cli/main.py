@@ -15,7 +15,7 @@ from tertulia.errors import TertuliaError
 from tertulia.view import console
 
 app = typer.Typer(
-    help="Federated topic modelling: one topic model from documents that never leave the house.",
+    help="Federated topic modelling: one topic model from documents that never leave their owners.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -91,7 +91,7 @@ def scenarios(
 @app.command()
 def topics(
     model: ModelDirectory,
-    words: Annotated[int, typer.Option("--words", "-n", help="Words a topic.")] = 10,
+    words: Annotated[int, typer.Option("--words", "-n", help="Words per topic.")] = 10,
     as_json: AsJson = False,
 ) -> None:
     """Show a model's topics."""

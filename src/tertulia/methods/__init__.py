@@ -48,7 +48,7 @@ SETTINGS: tuple[type[MethodSettings], ...] = (
 
 if TYPE_CHECKING:
     Method = MethodSettings
-else:  # the settings of any method, told apart by their name
+else:  # the settings of any method, distinguished by their name
     Method = Annotated[Union[SETTINGS], Field(discriminator="name")]  # noqa: UP007
 
 

@@ -19,19 +19,22 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, create_model, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, create_model, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
 from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.engines.base import check_engine
 from tertulia.methods import METHODS, SETTINGS, Method
+from tertulia.methods.common.describe import section_of
 from tertulia.methods.common.settings import (
+    PATH,
     Explained,
     Positive,
     Settings,
     Share,
     Threads,
+    has_mark,
     own_choices,
 )
 from tertulia.methods.ftm.settings import FTMSettings
@@ -46,6 +49,7 @@ class SourceSettings(Settings):
         None,
         description="a file (`.jsonl`, `.csv`, `.tsv`, `.parquet`, `.txt`, also compressed), a folder of `.txt`, a "
         "pattern, or a list of these",
+        json_schema_extra=PATH | {"paths": ""},
     )
     text: str | list[str] = Field("text", description="the column of texts; several columns are joined")
     id: str | None = Field(None, description="the column of ids; None: a row is known by a hash of its text")
@@ -57,6 +61,7 @@ class SourceSettings(Settings):
         description="a file of sentence embeddings for `combinedtm` and `zeroshottm`: `.npy`, or `.npz` or "
         "`.safetensors` with an array `embeddings`, one row of floats for each row of `path`, empty ones included; "
         "texts are then not kept",
+        json_schema_extra=PATH,
     )
 
     def source(self) -> dict[str, Any]:
@@ -67,11 +72,14 @@ class SourceSettings(Settings):
 class PartyBase(SourceSettings):
     """What every method's party has: its documents, its policy, its time of membership."""
 
-    policy: str | None = Field(None, description="its rules: a TOML file like `policy.example.toml`")
+    policy: str | None = Field(
+        None, description="its rules: a TOML file like `policy.example.toml`", json_schema_extra=PATH
+    )
     home: str | None = Field(
         None,
         description="a directory where its ledger and noise key live from run to run; None: in the run, so that "
         "another run on the same documents costs as much again. A policy with a `[[budget]]` needs one",
+        json_schema_extra=PATH,
     )
     joins: int = Field(0, ge=0, description="the round in which it joins (simulation)")
     leaves: int | None = Field(None, ge=1, description="the round in which it leaves (simulation); None: it stays")
@@ -144,7 +152,9 @@ class RunSettings(Explained):
     """A whole run."""
 
     seed: int = Field(0, description="everything but the parties' noise is a function of it")
-    directory: str = Field("runs/run", description="where the run lives; it must not hold one yet")
+    directory: str = Field(
+        "runs/run", description="where the run lives; it must not hold one yet", json_schema_extra=PATH
+    )
     engine: Annotated[str, AfterValidator(check_engine)] = Field(
         "local", description="parties in one process, or each in a process of its own"
     )
@@ -223,30 +233,31 @@ def load(path: str | Path) -> RunSettings:
         raise ConfigError(f"there is no config file {path}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
-    _anchor(raw, path.parent)
+    _anchor_all(raw, path.parent)
     try:
         return RunSettings(**raw)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _anchor(raw: dict[str, Any], base: Path) -> None:
+def _anchor_all(raw: dict[str, Any], base: Path) -> None:
     """Make the paths in a config relative to the config's own place."""
+    method, parties = raw.get("method"), raw.get("parties")
+    registered = METHODS.get(str(method.get("name", "ftm"))) if isinstance(method, dict) else None
+    _anchor(raw, RunSettings, base)
+    _anchor(raw.get("data"), DataSettings, base)
+    _anchor(method, registered.settings if registered else Settings, base)
+    for party in parties.values() if isinstance(parties, dict) else ():
+        _anchor(party, PartySettings, base)
 
-    def anchored(value: Any) -> Any:
-        if isinstance(value, list):
-            return [anchored(v) for v in value]
-        return os.path.normpath(base / value) if isinstance(value, str) else value
 
-    sections = [s for s in raw.get("parties", {}).values() if isinstance(s, dict)]
-    for section, keys in [(s, ("path", "policy", "home", "embeddings")) for s in sections] + [
-        (raw.get("data"), ("path", "embeddings")),
-        (raw.get("method", {}).get("vocabulary"), ("words",)),
-        (raw.get("method"), ("vectors", "relations")),
-        (raw, ("directory",)),
-    ]:
-        for key in keys:
-            if isinstance(section, dict) and isinstance(section.get(key), str | list):
-                if key == "words" and isinstance(section[key], list):
-                    continue
-                section[key] = anchored(section[key])
+def _anchor(section: Any, kind: type[BaseModel], base: Path) -> None:
+    """The paths of one section and of those within it; what is no table is left for the check that follows."""
+    for name, field in kind.model_fields.items() if isinstance(section, dict) else ():
+        value, inner = section.get(name), section_of(field)
+        if inner is not None:
+            _anchor(value, inner, base)
+        elif has_mark(field, "path") and isinstance(value, str):
+            section[name] = os.path.normpath(base / value)
+        elif has_mark(field, "paths") and isinstance(value, list):
+            section[name] = [os.path.normpath(base / one) if isinstance(one, str) else one for one in value]

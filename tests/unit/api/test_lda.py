@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tertulia.api.lda import LDA, extended, joined
+from tertulia.api.lda import LDA, extend, join
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.errors import ConfigError, InputError
 from tertulia.kernels import lda
@@ -97,7 +97,7 @@ def test_continuing_learns_new_words_and_keeps_the_old(model):
     assert continued.vocabulary.words[: len(model.vocabulary)] == model.vocabulary.words
     assert len(continued.vocabulary) > len(model.vocabulary)
     unseen = texts(50, 8, first=30)
-    assert perplexity(continued, unseen) < 0.5 * perplexity(extended(model, continued.vocabulary), unseen)
+    assert perplexity(continued, unseen) < 0.5 * perplexity(extend(model, continued.vocabulary), unseen)
     assert perplexity(continued, texts(50, 9)) < 2.0 * perplexity(model, texts(50, 9))
 
 
@@ -108,7 +108,7 @@ def test_one_new_document_is_enough_to_continue(model):
 
 def test_new_words_get_the_mass_of_words_never_seen():
     model = Topics(np.array([[0.75, 0.25], [0.5, 0.5]]), Vocabulary(("sun", "rain")))
-    longer = extended(model, Vocabulary(("rain", "wind")))
+    longer = extend(model, Vocabulary(("rain", "wind")))
     assert longer.vocabulary.words == ("sun", "rain", "wind")
     np.testing.assert_allclose(longer.topic_word, [[0.6, 0.2, 0.2], [1 / 3, 1 / 3, 1 / 3]])
 
@@ -117,13 +117,13 @@ def test_joined_models_weigh_as_much_as_they_have_seen():
     words = Vocabulary(("sun", "rain"))
     old = Topics(np.array([[1.0, 0.0], [0.5, 0.5]]), words, weights=np.array([0.5, 0.5]), provenance={"tokens": 300})
     new = Topics(np.array([[0.0, 1.0], [0.5, 0.5]]), words, weights=np.array([0.5, 0.5]), provenance={"tokens": 100})
-    both = joined(old, new)
+    both = join(old, new)
     np.testing.assert_allclose(both.topic_word, [[0.75, 0.25], [0.5, 0.5]])
     assert both.provenance["tokens"] == 400
     assert both.provenance["continues"] == {"tokens": 300}
     unsaid = Topics(old.topic_word, words, provenance={"tokens": 300})  # nobody knows how many in which topic
-    np.testing.assert_allclose(joined(unsaid, new).topic_word, new.topic_word)
-    assert joined(unsaid, new).provenance["tokens"] == 100
+    np.testing.assert_allclose(join(unsaid, new).topic_word, new.topic_word)
+    assert join(unsaid, new).provenance["tokens"] == 100
 
 
 def test_wrong_settings_are_explained(model):

@@ -1,4 +1,4 @@
-"""The ground of all settings: how they are checked, how a part of them travels, and the ones that methods share.
+"""The ground of all settings: how they are checked, how a part of them travels, and those that methods share.
 
 A setting is declared once, as `name: type = Field(default, ..., description="...")`; `help()`, the reference page and
 errors are made from that. Methods that share a setting inherit it, and may narrow its choices or change its default.
@@ -22,6 +22,7 @@ Positive = Annotated[int, Field(ge=1)]
 PARTY: dict[str, Any] = {
     "party": ""
 }  # marks what a party may choose for itself; the text says what else it means there
+PATH: dict[str, Any] = {"path": ""}  # marks a path, which in a file is relative to that file
 _S = TypeVar("_S", bound="Settings")
 
 
@@ -65,13 +66,14 @@ class Settings(BaseModel):
         return values
 
 
+def has_mark(field: FieldInfo, mark: str) -> bool:
+    """Whether a field is marked, as one that a party may choose, say."""
+    return isinstance(field.json_schema_extra, dict) and mark in field.json_schema_extra
+
+
 def own_choices(kind: type[Settings]) -> dict[str, FieldInfo]:
     """The fields of a class that a party may choose for itself."""
-
-    def marked(field: FieldInfo) -> bool:
-        return isinstance(field.json_schema_extra, dict) and "party" in field.json_schema_extra
-
-    return {name: field for name, field in kind.model_fields.items() if marked(field)}
+    return {name: field for name, field in kind.model_fields.items() if has_mark(field, "party")}
 
 
 class Explained(Settings):
@@ -167,7 +169,9 @@ class VocabularySettings(Settings):
     max_share: Share = Field(0.5, description="words in a larger share of all documents are left out")
     max_words: Positive | None = Field(None, description="keep so many of the most frequent words; None: all")
     words: tuple[str, ...] = Field(
-        (), description="the word list of mode `public`; in TOML also the path of a file with one word per line"
+        (),
+        description="the word list of mode `public`; in TOML also the path of a file with one word per line",
+        json_schema_extra=PATH,
     )
 
     @model_validator(mode="after")

@@ -35,7 +35,7 @@ class ProposedWords:
 
 @step
 def propose_words(party: Party, state: Any, ask: Nothing) -> tuple[Any, ProposedWords]:
-    """Tell the server which words this party's training documents use."""
+    """Propose the words of this party's training documents."""
     proposal = propose(party.documents())
     if alone := int((np.asarray(proposal.counts) == 1).sum()):
         party.notice(
@@ -52,7 +52,7 @@ def propose_words(party: Party, state: Any, ask: Nothing) -> tuple[Any, Proposed
 
 
 def words_of_one_document(corpus: Corpus) -> int:
-    """How many words only one of a party's documents has: each tells the server something of that document alone."""
+    """How many words only one of a party's documents has: each shows the server something of that document alone."""
     return int((corpus.document_frequency() == 1).sum())
 
 

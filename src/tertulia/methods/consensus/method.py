@@ -34,7 +34,7 @@ from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.consensus.settings import ConsensusSettings
-from tertulia.methods.ftm.local import planned_reports, report_tokens
+from tertulia.methods.ftm.local import plan_reports, report_tokens
 from tertulia.methods.ftm.merging import cluster
 from tertulia.methods.ftm.method import LocalTask, train_local
 from tertulia.models import Topics
@@ -195,7 +195,7 @@ def _smooth(counts: Array, beta: float) -> F64:
 
 def plan(config: ConsensusSettings) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
-    charge, pushed = planned_reports(config)
+    charge, pushed = plan_reports(config)
     counts = Derived(COUNTS, parents=("reports",)) if charge else Clear(COUNTS)
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
     models = [Planned(train_local, "each", mechanism, 1) for mechanism in (pushed, DOCUMENTS)]

@@ -8,7 +8,7 @@ next start is simply the global topics that its own went into.
 
 Nobody knows a good xi beforehand: it depends on the model, the number of topics and the words. Unless xi is given, it
 is calibrated. How similar different topics are is known: those of one party are different. How
-much that is to be trusted depends on whether the parties draw on the same subjects, which their mean topics tell: by
+much that is to be trusted depends on whether the parties draw on the same subjects, which their mean topics show: by
 the distance that `ALIKE` bounds, random parts of a collection (20 Newsgroups, BBC; 180 documents and more; LDA and
 SentenceLDA; 10 to 40 topics) are 0.01 to 0.08 apart, parts by subject 0.12 to 0.41.
 """
@@ -52,7 +52,7 @@ def align(models: Sequence[tuple[Array, int]], xi: float | None, top: int) -> Me
             M = merge_sets(rows[:known], weights[party_of[:known]], part_of, np.arange(T))
             rho = weighted_jaccard(scale.tops[p], top_words_sparse(M, top))  # [K_p, T]
             members = [tuple(party_of[:known][part_of == z].tolist()) for z in range(T)]
-            needed = {who: xi or scale.calibrated(p, who) for who in set(members)}
+            needed = {who: xi or scale.threshold(p, who) for who in set(members)}
             rho[rho < np.array([needed[who] for who in members])] = 0.0
             k, z = linear_sum_assignment(rho, maximize=True)
             place[k] = np.where(rho[k, z] > 0, z, -1)
@@ -72,7 +72,7 @@ class _Scale:
         self.within = [similarities_within(own) for own in tops]
         self.means = np.array([M_p.mean(axis=0, dtype=np.float64) for M_p, _ in models])
 
-    def calibrated(self, p: int, members: tuple[int, ...]) -> float:
+    def threshold(self, p: int, members: tuple[int, ...]) -> float:
         """The xi of party p's topics and a global topic that some parties' topics went into.
 
         Topics of alike parties are one unless they are less similar than any two neighbours within a party. Topics of

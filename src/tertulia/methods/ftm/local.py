@@ -56,7 +56,7 @@ def in_clear(config: LDASettings, sweeps: int) -> Training:
     return config.part(Training, sweeps=sweeps, mode="clear", epsilon=None)
 
 
-def planned_reports(config: PrivateSettings) -> tuple[Mechanism | None, Mechanism]:
+def plan_reports(config: PrivateSettings) -> tuple[Mechanism | None, Mechanism]:
     """What private training will charge for reports, if it makes any, and how results computed by it leave."""
     if config.mode == "clear" or config.epsilon is None:
         return None, Clear(WHAT)
@@ -98,7 +98,7 @@ def own_training(party: Party, training: Training) -> Training:
 
 
 def train_exactly(party: Party, corpus: Corpus, start: Array | None, training: Training) -> LocalResult:
-    """Train on just these terms."""
+    """Train as these settings say, whatever the party would choose."""
     alpha = symmetric(training.alpha, training.topics)
     chain = _Chain(corpus, start, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
     if training.mode == "clear":
@@ -130,9 +130,10 @@ def _channel(training: Training, epsilon: float, V: int) -> Channel:
 
     Another word moves two entries of the one-hot vector, each under noise of its own, so Laplace gets half for each.
     """
-    kind = "laplace" if training.mode == "paper" else training.channel
-    halved = kind == "laplace" and training.mode != "paper"
-    return Channel(kind, epsilon / 2 if halved else epsilon, V, training.tau)
+    if training.mode == "paper":
+        return Channel("laplace", epsilon, V, training.tau)
+    kind = training.channel
+    return Channel(kind, epsilon / 2 if kind == "laplace" else epsilon, V, training.tau)
 
 
 def _plain_lda(chain: _Chain) -> lda.LDAState:

@@ -40,7 +40,7 @@ def integrate(models: Sequence[tuple[Rows, int]], xi: float, top: int) -> Merged
     """
     if not models:
         raise ValueError("integrate needs at least one model")
-    rows = _stacked([M_p for M_p, _ in models])
+    rows = _stack([M_p for M_p, _ in models])
     weights = np.repeat([float(documents) for _, documents in models], [M_p.shape[0] for M_p, _ in models])
     bounds = np.cumsum([0, *(M_p.shape[0] for M_p, _ in models)])
     leader = np.arange(rows.shape[0])  # the first topic of the set that each topic belongs to
@@ -83,7 +83,7 @@ def _totals(leader: Array, weights: F64, sets: Array) -> F64:
     return np.bincount(leader, weights)[sets].astype(np.float64)
 
 
-def _stacked(models: list[Rows]) -> Rows:
+def _stack(models: list[Rows]) -> Rows:
     if any(sparse.issparse(M_p) for M_p in models):
         return sparse.csr_array(sparse.vstack([sparse.csr_array(M_p) for M_p in models]))
     return np.concatenate(models)

@@ -24,7 +24,7 @@ from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.ftm.alignment import XI, align, warn_of_merge
-from tertulia.methods.ftm.local import SIZES, planned_reports
+from tertulia.methods.ftm.local import SIZES, plan_reports
 from tertulia.methods.ftm.local import train as train_party
 from tertulia.methods.ftm.merging import Merged, accept, compose, integrate
 from tertulia.methods.ftm.settings import FTMSettings
@@ -165,7 +165,7 @@ def _compose(config: FTMSettings, merged: Merged, models: dict[PartyId, LocalMod
 
 def plan(config: FTMSettings) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
-    charge, pushed = planned_reports(config)
+    charge, pushed = plan_reports(config)
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
     sizes = [replace(pushed, what=SIZES)] if _sends_sizes(config) else []
     models = [Planned(train_local, "each", mechanism, config.rounds) for mechanism in (pushed, DOCUMENTS, *sizes)]

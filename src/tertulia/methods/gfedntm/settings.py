@@ -121,6 +121,7 @@ class GFedNTMSettings(Seeded, PartyTraining, NeuralSettings, MethodSettings):
     """Federated neural topic models."""
 
     name: Literal["gfedntm"] = "gfedntm"
+    seed: int | None = Field(None, description="of weights, batches, dropout and draws; None: the run's")
     scenario: Literal["federated", "centralised", "alone"] = Field(
         "federated", description="the paper's three: all parties together, all documents in one place, each by itself"
     )

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from tertulia.federation.types import message
 from tertulia.methods.common.settings import (
+    PATH,
     Evaluated,
     MethodSettings,
     OverWords,
@@ -65,7 +66,7 @@ class UnitNoise(Rounds, Privacy):
             raise ValueError(
                 "there is no sound mode: the noise is drawn in floating point, and drowns all topics long before "
                 "epsilon is small; use 'consensus' or 'ftm' with mode 'sound', or mode 'paper', whose real epsilon "
-                "`tertulia privacy` tells"
+                "`tertulia privacy` shows"
             )
         return value
 
@@ -88,8 +89,13 @@ class PCTDSettings(OverWords, Seeded, UnitNoise, Evaluated, UnitSettings, Method
         None,
         description="a file of word vectors, by which words are related: GloVe or word2vec text, `.bin` (word2vec), "
         "`.npz` (`words`, `vectors`), also `.gz`",
+        json_schema_extra=PATH,
     )
-    relations: str | None = Field(None, description="instead: a file of related words, `word<TAB>word<TAB>strength`")
+    relations: str | None = Field(
+        None,
+        description="instead: a file of related words, `word<TAB>word<TAB>strength`",
+        json_schema_extra=PATH,
+    )
     neighbours: Positive = Field(10, description="nearest words that a word is related to, with `vectors`")
     min_cosine: float = Field(0.5, ge=0, le=1, description="if they are at least so similar")
     tau: float = Field(

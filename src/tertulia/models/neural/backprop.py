@@ -1,6 +1,6 @@
 """Loss and gradient of a batch: the one implementation of all three models, with all three norms.
 
-`prodlda` says what is computed. The gradient is written out by hand, for autograd takes 1.6 to 2.4 times as long on one
+`prodlda` says what is computed. The gradient is written out by hand, for autograd takes 1.5 to 3.2 times as long on one
 core (`python -m benchmarks.neural.paths`): between the wide layers lie forty small tensors, and to keep a graph of them
 takes longer than to compute them. Tests compare every gradient with autograd's.
 """

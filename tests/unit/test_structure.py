@@ -1,0 +1,183 @@
+"""The shape of the package: sizes of files and functions, and words that its sources do not use.
+
+A *kernel* is a function compiled by `@kernel` or `@loose_kernel`, or an intrinsic. A *launcher* is a function of
+`tertulia.kernels` whose body names a kernel, or names a launcher of its own family (`kernels.lda`, say): it checks
+plain arrays and hands them on, one argument for each. Every other function has at most 8 parameters.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import tertulia
+
+PACKAGE = Path(tertulia.__file__).parent
+FILES = sorted(path for pattern in ("*.py", "*.pyi") for path in PACKAGE.rglob(pattern))
+MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 300, 50, 8
+COMPILED = {"kernel", "loose_kernel", "intrinsic", "overload"}
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+DOCUMENTS = r"\b(SPEC|PRIVACY|DESIGN|THREATS|ISSUES?)\b|\b[Ii]ssue \d|\bas of step\b|\b[Ss]tep \d+\b"
+GLOSSARY = {
+    r"\bHouse(Rules)?\b": "PartyHost, PartyConfig",
+    r"\bVisit\b": "StepContext",
+    r"\bCarrier\b": "Transport",
+    r"\b_?clapped\b": "thresholded",
+    r'(?<!")\b_?(re)?told\b(?! apart)|\btelling\b': "report(s)",  # but ids of charges hold a key "told"
+    r"\bhonest[ _]epsilon\b": "real epsilon",
+}
+
+
+class Found(NamedTuple):
+    """A function of the package."""
+
+    path: Path
+    node: Function
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(PACKAGE)}:{self.node.lineno} {self.node.name}"
+
+    @property
+    def parameters(self) -> list[str]:
+        """All but `self` and `cls`."""
+        given = self.node.args
+        every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+        names = [argument.arg for argument in every if argument is not None]
+        return names[1:] if names[:1] in (["self"], ["cls"]) else names
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is machine code, or makes some."""
+        decorators = {ast.unparse(decorator).split("(")[0] for decorator in self.node.decorator_list}
+        return bool(decorators & COMPILED)
+
+
+def functions(folder: Path = PACKAGE) -> Iterator[Found]:
+    for path in FILES:
+        if path.is_relative_to(folder):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, Function):
+                    yield Found(path, node)
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports(path: Path) -> dict[str, str]:
+    """What a file's imports call things -> what they are: a module, or a module's name."""
+    found = {}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def named(function: Found) -> set[str]:
+    """The full names of what a body names: things of its own module, things imported, things of modules imported."""
+    known, own, names = imports(function.path), module_of(function.path), set()
+    for node in (node for statement in function.node.body for node in ast.walk(statement)):
+        if isinstance(node, ast.Name):
+            names.add(known.get(node.id, f"{own}.{node.id}"))
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in known:
+            names.add(f"{known[node.value.id]}.{node.attr}")
+    return names
+
+
+def launchers() -> set[str]:
+    """The full names of functions of `kernels` that name a kernel, or a launcher of their own family."""
+    inside = list(functions(PACKAGE / "kernels"))
+    kernels = {f"{module_of(f.path)}.{f.node.name}" for f in inside if f.is_kernel}
+    uses = {f"{module_of(f.path)}.{f.node.name}": named(f) for f in inside if not f.is_kernel}
+    found = {name for name, used in uses.items() if used & kernels}
+    while more := {
+        name
+        for name, used in uses.items()
+        if name not in found and any(family(name) == family(other) for other in used & found)
+    }:
+        found |= more
+    return found
+
+
+def family(name: str) -> str:
+    return ".".join(name.split(".")[:3])  # tertulia.kernels.lda
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Comments and strings, docstrings among them, with their lines."""
+    source = path.read_text(encoding="utf-8")
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING):
+            yield token.start[0], token.string
+
+
+def test_files_are_short():
+    long = {
+        str(path.relative_to(PACKAGE)): n for path in FILES if (n := len(path.read_text().splitlines())) > MOST_LINES
+    }
+    assert not long
+
+
+def test_functions_are_short():
+    long = {str(found): n for found in functions() if (n := lines(found.node)) > MOST_FUNCTION_LINES}
+    assert not long
+
+
+def lines(node: Function) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def test_functions_have_few_parameters_but_for_kernels_and_their_launchers():
+    free = launchers()
+    many = {
+        str(found): n
+        for found in functions()
+        if (n := len(found.parameters)) > MOST_PARAMETERS
+        and not found.is_kernel
+        and f"{module_of(found.path)}.{found.node.name}" not in free
+    }
+    assert not many
+
+
+def test_launchers_are_those_functions_of_kernels_that_lead_to_a_kernel():
+    free = launchers()
+    lda = "tertulia.kernels.lda"
+    assert {f"{lda}.run", f"{lda}.dense.sweep", f"{lda}.dense.run_beside", f"{lda}.phi.draw_phi"} <= free
+    assert not {"tertulia.kernels.core.checks.checked_documents", f"{lda}.priors.learn_beta", f"{lda}.choose"} & free
+
+
+def test_nothing_outside_the_repository_is_cited():
+    cited = [
+        f"{path.relative_to(PACKAGE)}:{line}: {match[0]}"
+        for path in FILES
+        for line, text in prose(path)
+        for match in re.finditer(DOCUMENTS, text)
+    ]
+    assert not cited
+
+
+@pytest.mark.parametrize("pattern", GLOSSARY)
+def test_words_that_mean_something_else_are_not_used(pattern):
+    used = [
+        f"{path.relative_to(PACKAGE)}:{n}: {line.strip()}"
+        for path in FILES
+        for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if re.search(pattern, line)
+    ]
+    assert not used, f"say {GLOSSARY[pattern]}"
+
+
+@pytest.mark.parametrize("line", ["as PRIVACY says", "see SPEC 1", "issue 13", "dense as of step 1", "DESIGN.md"])
+def test_citations_are_recognised(line):
+    assert re.search(DOCUMENTS, line)
+
+
+@pytest.mark.parametrize("line", ["class House:", "told = reports()", "def _told(", "its honest epsilon", "clapped"])
+def test_words_are_recognised(line):
+    assert any(re.search(pattern, line) for pattern in GLOSSARY)
