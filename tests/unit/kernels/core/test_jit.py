@@ -12,7 +12,11 @@ import pytest
 import tertulia.kernels
 from tertulia.kernels.core import jit
 
-TOPICS = "import numpy as np; from tertulia.kernels.lda import init; print(init.uniform_topics(20, 1000, np.uint64(1)))"
+TOPICS = """
+import numpy as np
+from tertulia.kernels import lda
+print(lda.init(np.zeros(1000, np.int32), [0, 1000], 1, 20, 0.1, 0.1, 1).z)
+"""
 WARM = """
 import numpy as np
 from tertulia.kernels import lda
