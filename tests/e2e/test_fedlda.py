@@ -76,6 +76,7 @@ def test_an_interrupted_run_ends_like_any_other(settings, tmp_path, monkeypatch)
     assert len(privacy_rows(Run.open(tmp_path / "cut"), 1e-6)) == len(privacy_rows(Run.open(tmp_path / "whole"), 1e-6))
 
 
+@pytest.mark.slow  # quick, of the counts alone: test_words_drawn_anew_leave_counts_that_belong_to_no_token
 def test_noise_does_not_drive_counts_apart_in_240_rounds(monkeypatch):
     """The same noise, and no tuple is left out, but words that are drawn anew in every round: errors add up."""
     monkeypatch.setattr("secrets.token_hex", lambda n: "run")
