@@ -5,7 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+settings.register_profile("tertulia", deadline=None)  # how long an example takes says more of the machine
+settings.load_profile("tertulia")
 _HERE = str(Path(__file__).parent)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_HERE, os.environ.get("PYTHONPATH")]))
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's threads wait for each other, and tests share cores

@@ -71,7 +71,6 @@ def test_exact_units():
         corpus.units("ngram", n=0)
 
 
-@settings(deadline=None)
 @given(texts, st.sampled_from(["ngram", "sentence", "paragraph"]), st.integers(1, 4))
 def test_units_cover_every_token_once(given, kind, n):
     corpus = corpus_of(given)
@@ -83,7 +82,6 @@ def test_units_cover_every_token_once(given, kind, n):
         assert set(corpus.sentences.tolist()) <= {0, *units[:, 1].tolist()}
 
 
-@settings(deadline=None)
 @given(texts, st.data())
 def test_select_takes_documents_whole(given, data):
     corpus = corpus_of(given, ids=[str(i) for i in range(len(given))])
@@ -96,7 +94,6 @@ def test_select_takes_documents_whole(given, data):
     assert nested(corpus.select(mask)) == [nested(corpus)[i] for i in sorted(set(which))]
 
 
-@settings(deadline=None)
 @given(texts, st.lists(word, unique=True))
 def test_encode_drops_only_unknown_words(given, known):
     corpus = corpus_of(given)
@@ -107,7 +104,6 @@ def test_encode_drops_only_unknown_words(given, known):
     assert coded.n_documents == corpus.n_documents
 
 
-@settings(deadline=None)
 @given(texts)
 def test_document_frequency_is_its_definition(given):
     corpus = corpus_of(given)
@@ -122,7 +118,6 @@ def test_document_frequency_in_blocks(monkeypatch):
     assert corpus.document_frequency().tolist() == whole.tolist()
 
 
-@settings(deadline=None)
 @given(st.lists(texts, min_size=1, max_size=3))
 def test_concatenate_pools_documents(given):
     corpora = [corpus_of(part) for part in given]
@@ -248,7 +243,7 @@ def test_unfinished_damaged_and_newer_directories_are_refused(tmp_path):
         Corpus.load(tmp_path)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(texts)
 def test_building_on_disk_equals_building_in_memory(tmp_path_factory, given):
     directory = tmp_path_factory.mktemp("corpus")

@@ -1,7 +1,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -30,7 +30,6 @@ def test_random_parties_have_their_sizes():
     assert Counter(map(at_random({"a": 1, "b": 2, "c": 3}, seed=6), rows(6000))) != counts
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(max_size=4), unique=True, max_size=30), st.integers(0, 5), st.randoms())
 def test_a_row_keeps_its_party_whatever_else_there_is(ids, seed, random):
     rules = [at_random({"a": 1, "b": 3}, seed), dirichlet(["a", "b", "c"], 0.5, seed)]

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
@@ -84,7 +84,6 @@ words = st.sampled_from(["a", "b", "c", "d", "é", "ж", "中"])
 party = st.dictionaries(words, st.integers(1, 5), min_size=1).map(lambda d: Proposal(list(d), list(d.values()), 5))
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text("xyz", min_size=1), party, min_size=1, max_size=4), st.randoms(), st.integers(1, 3))
 def test_merge_depends_neither_on_order_nor_on_names(proposals, random, min_parties):
     def merged(given):
@@ -99,7 +98,6 @@ def test_merge_depends_neither_on_order_nor_on_names(proposals, random, min_part
     assert merged(renamed) == merged(proposals)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text("xyz", min_size=1), party, min_size=1, max_size=4), st.integers(1, 3), st.integers(1, 6))
 def test_merge_is_its_definition(proposals, min_parties, min_documents):
     every = {word for proposal in proposals.values() for word in proposal.words}

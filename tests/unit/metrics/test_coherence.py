@@ -71,7 +71,7 @@ def literal_c_v(topic, lists, window):
     return np.mean(cosines)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(documents, topics, st.sampled_from([1, 2, 5, 110, None]))
 def test_each_measure_equals_its_definition(lists, tops, window):
     corpus = corpus_of(lists)
@@ -87,7 +87,7 @@ def test_each_measure_equals_its_definition(lists, tops, window):
         assert found.absent == sum(word not in set().union(*lists) for topic in tops for word in topic)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=20), st.integers(1, 120), st.integers(0, 2**32 - 1))
 def test_counts_are_right_across_blocks(lengths, window, seed):
     rng = np.random.default_rng(seed)

@@ -24,7 +24,7 @@ def literal_jaccard(p, q, L):
     return common / (both - common) if common else 0.0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(matrices(), matrices(), st.integers(1, 8))
 def test_weighted_jaccard_is_the_papers_formula(p, q, L):
     rho = weighted_jaccard(top_words_sparse(p, L), top_words_sparse(q, L))
@@ -33,7 +33,7 @@ def test_weighted_jaccard_is_the_papers_formula(p, q, L):
     assert np.all((rho >= 0) & (rho <= 1))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(matrices(), matrices(), st.integers(1, 8))
 def test_weighted_jaccard_is_symmetric_and_one_on_itself(p, q, L):
     a, b = top_words_sparse(p, L), top_words_sparse(q, L)
@@ -42,7 +42,7 @@ def test_weighted_jaccard_is_symmetric_and_one_on_itself(p, q, L):
     assert np.array_equal(own, (p.max(axis=1) > 0).astype(float))  # exactly 1, but for a topic without mass
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(matrices(), matrices(), st.integers(1, 8), st.sampled_from([0.05, 0.3, 1.0]))
 def test_similar_pairs_are_the_large_entries_of_the_matrix(p, q, L, at_least):
     a, b = top_words_sparse(p, L), top_words_sparse(q, L)
@@ -58,7 +58,7 @@ def test_more_similar_pairs_than_the_first_guess_are_all_found():
     assert len(similar_pairs(tops, tops, 1.0).rows) == 1600
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(matrices(), st.integers(1, 8))
 def test_top_words_are_sorted_by_mass_then_index(p, L):
     tops = top_words_sparse(p, L)
@@ -67,7 +67,7 @@ def test_top_words_are_sorted_by_mass_then_index(p, L):
     np.testing.assert_array_equal(tops.values, np.take_along_axis(p, tops.indices.astype(int), axis=1))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(matrices(), st.integers(1, 8))
 def test_sparse_rows_have_the_same_top_words_without_the_zeros(p, L):
     dense, thin = top_words_sparse(p, L), top_words_sparse(sparse.csc_matrix(p), L)

@@ -17,7 +17,7 @@ def random_models(seed, parties=4, V=12):
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.sampled_from([None, 0.05, 0.3, 0.9]))
 def test_a_global_topic_is_the_weighted_mean_of_at_most_one_topic_of_each_party(seed, xi):
     models = random_models(seed)

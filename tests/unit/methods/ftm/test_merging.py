@@ -48,7 +48,7 @@ def random_models(seed, parties=3, V=12):
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.sampled_from([0.05, 0.2, 0.3, 0.6]), st.sampled_from([3, 6, 12]))
 def test_integrate_is_algorithm_3(seed, xi, top):
     models = random_models(seed)
@@ -63,7 +63,7 @@ def test_integrate_is_algorithm_3(seed, xi, top):
     assert np.allclose(shares @ rows, M)  # each global topic is the mean of those that went into it
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.sampled_from([0.05, 0.2, 0.6]))
 def test_sparse_rows_merge_like_dense_ones(seed, xi):
     models = [(np.where(M < 0.02, 0.0, M), n) for M, n in random_models(seed)]
@@ -95,7 +95,7 @@ def test_many_parties_of_many_topics_merge_within_seconds(n, K, seconds):
     assert np.isclose(weights.sum(), n * K * 100)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 0.3, 0.6]))
 def test_weights_are_conserved_and_rows_stay_distributions(seed, xi):
     models = random_models(seed, parties=5)
@@ -112,7 +112,7 @@ def test_merging_a_model_with_itself_is_the_identity():
     assert np.array_equal(part_of, [0, 1, 2, 3, 0, 1, 2, 3])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.integers(1, 12).flatmap(
         lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))))
@@ -146,7 +146,7 @@ def literal_compose(M, M_p, xi, top, literal):
     return np.array(composed)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 0.3, 0.5]), st.booleans())
 def test_compose_is_algorithm_4(seed, xi, literal):
     (M, _), (M_p, _) = random_models(seed, parties=2)
