@@ -14,7 +14,7 @@ from tertulia._locks import holding
 from tertulia.corpus import Corpus
 from tertulia.federation.messages import LEDGER_DIGEST, Inquiry
 from tertulia.federation.server.handle import Handle, Terms
-from tertulia.federation.server.inquiring import inquire
+from tertulia.federation.server.inquiries import inquire
 from tertulia.federation.server.membership import Dropouts, Membership
 from tertulia.methods import CustomSettings, entry_of
 from tertulia.methods.common import choosing

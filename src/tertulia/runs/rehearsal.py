@@ -22,7 +22,7 @@ from tertulia.errors import ConfigError
 from tertulia.federation.codec import decode
 from tertulia.federation.messages import Inquiry
 from tertulia.federation.party.host import PartyConfig, PartyHost
-from tertulia.federation.server.inquiring import inquire
+from tertulia.federation.server.inquiries import inquire
 from tertulia.methods.common import choosing
 from tertulia.models import Topics
 from tertulia.privacy.policy import Policy

@@ -14,7 +14,7 @@ from tertulia.federation.messages import BEFORE_ALL, DISCLOSURES, LEDGER_DIGEST,
 from tertulia.federation.party.host import NO_SUCH_INQUIRY, NO_SUCH_STEP, PartyConfig, PartyHost
 from tertulia.federation.party.steps import steps_of
 from tertulia.federation.server.handle import Handle, Terms
-from tertulia.federation.server.inquiring import inquire
+from tertulia.federation.server.inquiries import inquire
 from tertulia.federation.types import Nothing, step_name
 from tertulia.methods import METHODS
 from tertulia.methods.ftm import method as ftm
