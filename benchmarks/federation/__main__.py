@@ -40,11 +40,11 @@ def gains(judge: Judge, ftm: FederatedTopics, consensus: FederatedTopics, pooled
         twice = side_by_side(choice.alone, consensus.choices[party].alone)  # Consensus had them train alone again
         scores = {
             "own_gain": judge.own(ftm.best_for(party), party),
-            "own_twice": judge.adapted(twice, party),
-            "global": judge.adapted(ftm, party),
-            "composed": judge.adapted(ftm.local[party], party),
+            "own_twice": judge.adapt(twice, party),
+            "global": judge.adapt(ftm, party),
+            "composed": judge.adapt(ftm.local[party], party),
             "consensus_best_for": judge.own(consensus.best_for(party), party),
-            "pooled": judge.adapted(pooled, party),
+            "pooled": judge.adapt(pooled, party),
         }
         for name, score in scores.items():
             found.setdefault(name, {})[party] = alone / score

@@ -31,9 +31,9 @@ class Judge:
         """Perplexity on one party's held-out documents, with the prior that the model has."""
         return self._score(model, self.heldout[party]).perplexity
 
-    def adapted(self, model: Topics, party: str) -> float:
+    def adapt(self, model: Topics, party: str) -> float:
         """The same, with a prior that is fitted to the party's training documents."""
-        return self.own(model.adapted(self.train[party]), party)
+        return self.own(model.adapt(self.train[party]), party)
 
     @staticmethod
     def _score(model: Topics, corpus: Corpus) -> Completion:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tertulia._arrays import I32, I64, U8, Array
 from tertulia.errors import FormatError
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.fedlda.sampling import I16
 
 _EACH, _NONE, _SOME = 0, 1, 2  # every tuple has a k1, none has, each says so
@@ -30,7 +30,7 @@ def ranks(phi: Array) -> tuple[I16, I16]:
 
 def pack(word: Array, origin: Array, target: Array, rank: I16, sampled: int) -> bytes:
     """One user's message: `sampled` tuples at most, over the words and topics of `rank` [V, K]; origin -1 is none."""
-    tuples = (frozen(word, np.int32), frozen(origin, np.int16), frozen(target, np.int16))
+    tuples = (freeze(word, np.int32), freeze(origin, np.int16), freeze(target, np.int16))
     buffer = np.zeros(_room(len(word), rank), dtype=np.uint8)
     order = np.empty(len(word), dtype=np.int64)
     bits = _pack(*tuples, 0, len(word), rank, sampled, order, buffer)
@@ -52,7 +52,7 @@ def unpack(data: bytes, topic_at: I16, sampled: int) -> tuple[I32, I16, I16]:
 
 def packed_bytes(user: Array, word: Array, origin: Array, target: Array, rank: I16, sampled: int, users: int) -> int:
     """The bytes of all messages together, of `users` who answer: those without a tuple send a header too."""
-    tuples = (frozen(user, np.int32), frozen(word, np.int32), frozen(origin, np.int16), frozen(target, np.int16))
+    tuples = (freeze(user, np.int32), freeze(word, np.int32), freeze(origin, np.int16), freeze(target, np.int16))
     sent, speaking = _pack_all(*tuples, rank, sampled, _room(sampled, rank))
     silent = (_bit_length(sampled) + 2 + 2 * _WIDTH + 7) // 8
     return int(sent + (users - speaking) * silent)

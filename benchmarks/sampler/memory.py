@@ -21,7 +21,7 @@ from benchmarks.sampler.trainers import ALPHA, BETA
 from tertulia._arrays import F32
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda
-from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import warp
 from tertulia.kernels.lda.by_word import columns
@@ -73,7 +73,7 @@ def passes(corpus: Corpus, K: int, gb_s: float, rounds: int = 3) -> dict[str, di
         return warp.word_pass(by_word, packed, start.ck, BETA, derive(key), 1)
 
     def documents(key: int) -> Any:
-        offsets = frozen(corpus.documents, np.int64)
+        offsets = freeze(corpus.documents, np.int64)
         return warp.document_pass(offsets, by_word, packed, start.ck, alpha, BETA, derive(key), 1)
 
     kinds: dict[str, tuple[Callable[[Any], Any], int, float]] = {

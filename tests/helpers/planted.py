@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.lda import fold_in
 
 
@@ -41,7 +41,7 @@ def uneven(V, K):
     documents = np.concatenate([[0], np.cumsum(generator.integers(0, 40, size=300))])
     words = ((V - 1) * generator.random(documents[-1]) ** 3).astype(np.int32)
     z = generator.integers(0, K, size=len(words)).astype(np.int32)
-    return frozen(words, np.int32), frozen(documents, np.int64), z
+    return freeze(words, np.int32), freeze(documents, np.int64), z
 
 
 def counts_of(words, z, V, K):

@@ -149,7 +149,7 @@ def test_launchers_are_those_functions_of_kernels_that_lead_to_a_kernel():
     free = launchers()
     lda = "tertulia.kernels.lda"
     assert {f"{lda}.run", f"{lda}.dense.sweep", f"{lda}.dense.run_beside", f"{lda}.phi.draw_phi"} <= free
-    assert not {"tertulia.kernels.core.checks.checked_documents", f"{lda}.priors.learn_beta", f"{lda}.choose"} & free
+    assert not {"tertulia.kernels.core.checks.check_documents", f"{lda}.priors.learn_beta", f"{lda}.choose"} & free
 
 
 def test_nothing_outside_the_repository_is_cited():

@@ -35,14 +35,14 @@ MEANS = (
 def run_demo(directory: Path, as_json: bool) -> None:
     """Collect documents, train, compare, and say what left each party."""
     started = time.monotonic()
-    console.tell("collecting the docstrings of Python, NumPy and SciPy ...")
+    console.say("collecting the docstrings of Python, NumPy and SciPy ...")
     parties = demo_parties()
     shutil.rmtree(directory, ignore_errors=True)  # a demo may be repeated
     with console.RoundProgress(ROUNDS + 1, "federation") as progress:
         federated = FTM(rounds=ROUNDS, sweeps=SWEEPS, **METHOD).fit(
             parties, workers=2, heldout=HELDOUT, validation=VALIDATION, directory=directory, observe=progress
         )
-    console.tell("for comparison: all documents in one place ...")
+    console.say("for comparison: all documents in one place ...")
     rivals = _rivals(parties, federated)
     chosen = {party: choice.best.provenance["chosen"] for party, choice in federated.choices.items()}
     facts = {

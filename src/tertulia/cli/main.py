@@ -81,7 +81,7 @@ def scenarios(
     settings = configuration.load(config)
     if directory is not None:
         settings = settings.replace(directory=str(directory))
-    rows = compare(settings, console.tell)
+    rows = compare(settings, console.say)
     if as_json:
         _print_json({"scenarios": rows})
     else:
@@ -124,11 +124,11 @@ def transform(
     loaded = _model(model)
     keep_text = loaded.reads_sentences
     corpus = read(files, text=text, id=id_column, options=loaded.options, keep_text=keep_text, every_row=True)
-    console.tell(corpus.report.summary())
+    console.say(corpus.report.summary())
     found = theta_table(loaded, corpus)
     if output is not None:
         write_table(found, output)
-        console.tell(f"{found.height} documents written to {output}")
+        console.say(f"{found.height} documents written to {output}")
     elif as_json:
         _print_json({"documents": found.to_dicts()})
     else:
@@ -144,7 +144,7 @@ def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_
 
     loaded = _model(model)
     corpus = read(files, text=text, options=loaded.options)
-    console.tell(corpus.report.summary())
+    console.say(corpus.report.summary())
     scores = evaluation(loaded, corpus)
     if as_json:
         _print_json(scores)
@@ -237,12 +237,12 @@ def _print_json(facts: Mapping[str, Any]) -> None:
 
 def main() -> None:
     """Run the command line; an error is one line and exit code 1, never a traceback."""
-    warnings.showwarning = lambda text, *_: console.tell(f"warning: {text}")
+    warnings.showwarning = lambda text, *_: console.say(f"warning: {text}")
     try:
         app()
     except TertuliaError as error:
-        console.tell(f"error: {error}")
+        console.say(f"error: {error}")
         sys.exit(1)
     except KeyboardInterrupt:
-        console.tell("interrupted: `tertulia resume RUN` goes on from the last round")
+        console.say("interrupted: `tertulia resume RUN` goes on from the last round")
         sys.exit(130)

@@ -20,7 +20,7 @@ import numpy as np
 from tertulia._arrays import F64, I32, I64, Array, Bool
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, InputError
-from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.jit import freeze
 from tertulia.metrics import _windows
 from tertulia.metrics._tops import TopicsLike, top_words
 
@@ -123,11 +123,11 @@ def _count(topics: TopicsLike, corpus: Corpus, top: int, window: int | None) -> 
     i, j = _ranks(words.shape[1])
     pairs = np.stack((slots[:, i], slots[:, j]), axis=-1).reshape(-1, 2)  # [K P, 2]
     total, single, joint = _windows.count(
-        frozen(corpus.words, np.int32),
-        frozen(corpus.documents, np.int64),
-        frozen(slot_of, np.uint32),
+        freeze(corpus.words, np.int32),
+        freeze(corpus.documents, np.int64),
+        freeze(slot_of, np.uint32),
         len(chosen),
-        frozen(pairs, np.int32),
+        freeze(pairs, np.int32),
         window or max(corpus.n_tokens, 1),  # no document is longer
     )
     return _Counts(total, single[slots], joint.reshape(len(words), -1), (i, j), real)

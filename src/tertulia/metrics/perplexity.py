@@ -14,8 +14,8 @@ import numpy as np
 from tertulia._arrays import F64, I32, I64, Array
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, InputError
-from tertulia.kernels.core.checks import checked_topics
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.checks import check_topics
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.lda import fold_in
 
 
@@ -125,7 +125,7 @@ def unigram(corpus: Corpus, *, pseudo_count: float = 1.0) -> F64:
 
 def _topics(topic_word: Array, corpus: Corpus, smoothing: float) -> F64:
     """Normalise and smooth a topic-word matrix of any origin."""
-    phi = checked_topics(topic_word).astype(np.float64)
+    phi = check_topics(topic_word).astype(np.float64)
     V = phi.shape[1]
     if len(corpus.vocabulary) != V:
         raise InputError(
@@ -150,9 +150,9 @@ def _head(words: I32, documents: I64, middle: I64) -> I32:
 
 def _log_likelihood(words: I32, starts: I64, ends: I64, phi: F64, theta: F64) -> F64:
     """The score of each document [D]."""
-    by_word = frozen(phi.T, np.float64)  # [V, K]
+    by_word = freeze(phi.T, np.float64)  # [V, K]
     return np.asarray(
-        _score(frozen(words, np.int32), frozen(starts, np.int64), frozen(ends, np.int64), by_word, frozen(theta, float))
+        _score(freeze(words, np.int32), freeze(starts, np.int64), freeze(ends, np.int64), by_word, freeze(theta, float))
     )
 
 

@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 
 from tertulia._arrays import F64, I32, Array
 from tertulia.errors import InputError
-from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.jit import freeze
 from tertulia.metrics import _jaccard
 
 
@@ -51,11 +51,11 @@ def top_words_sparse(topic_word: Array | Any, L: int) -> Tops:
         rows = sparse.csr_matrix(topic_word, copy=True)
         rows.sum_duplicates()  # sorts the columns too, which the rule for ties needs
         _check(rows.data)
-        indptr, columns = frozen(rows.indptr, np.int64), frozen(rows.indices, np.int32)
-        _jaccard.top_sparse(indptr, columns, frozen(rows.data, rows.dtype), *tops)
+        indptr, columns = freeze(rows.indptr, np.int64), freeze(rows.indices, np.int32)
+        _jaccard.top_sparse(indptr, columns, freeze(rows.data, rows.dtype), *tops)
     else:
         _check(topic_word)
-        _jaccard.top_dense(frozen(topic_word, topic_word.dtype), *tops)
+        _jaccard.top_dense(freeze(topic_word, topic_word.dtype), *tops)
     return tops
 
 
@@ -102,7 +102,7 @@ def match(true: Array, found: Array) -> float:
 
 
 def _left(tops: Tops) -> tuple[Array, Array]:
-    return frozen(tops.indices, np.int32), frozen(tops.values, np.float64)
+    return freeze(tops.indices, np.int32), freeze(tops.values, np.float64)
 
 
 def _right(tops: Tops) -> tuple[Array, Array, Array, Array]:
@@ -113,10 +113,10 @@ def _right(tops: Tops) -> tuple[Array, Array, Array, Array]:
     starts = np.concatenate(([0], np.cumsum(np.bincount(word))))
     sums = np.cumsum(tops.values, axis=1)[:, -1]  # added in the kernel's order: a topic is exactly 1 like itself
     return (
-        frozen(sums, np.float64),
-        frozen(starts, np.int64),
-        frozen(topic[order], np.int32),
-        frozen(mass[order], np.float64),
+        freeze(sums, np.float64),
+        freeze(starts, np.int64),
+        freeze(topic[order], np.int32),
+        freeze(mass[order], np.float64),
     )
 
 

@@ -106,7 +106,7 @@ class Topics:
             return self.encoder.theta(corpus)
         return fold_in.theta(corpus.words, corpus.documents, self.topic_word, self.alpha, iterations, threads)
 
-    def adapted(self, documents: Documents, *, rounds: int = 3, threads: int = 1) -> Self:
+    def adapt(self, documents: Documents, *, rounds: int = 3, threads: int = 1) -> Self:
         """Return the same topics with a prior fitted to one's own documents; it needs no one else.
 
         A shared model holds topics that a party has no use for. Alpha keeps its sum, and each topic gets the share that
@@ -117,7 +117,7 @@ class Topics:
         if self.encoder is not None:
             raise InputError(
                 "a neural model infers by its encoder, which reads no prior that could be adapted: use the model as it "
-                "is, or adapt its topics alone, Topics(model.topic_word, model.vocabulary, model.alpha).adapted(...)"
+                "is, or adapt its topics alone, Topics(model.topic_word, model.vocabulary, model.alpha).adapt(...)"
             )
         corpus = self.encode(documents)
         total, alpha = self.alpha.sum(), self.alpha

@@ -14,7 +14,7 @@ errors = Console(stderr=True)
 output = Console()
 
 
-def tell(text: str) -> None:
+def say(text: str) -> None:
     """Print a line on stderr, however long: terminals wrap, and logs can be searched."""
     errors.print(text, highlight=False, markup=False, soft_wrap=True)
 
@@ -79,7 +79,7 @@ class RoundProgress:
     def __call__(self, kind: str, facts: Mapping[str, Any]) -> None:
         """Take note of a round or of a warning."""
         if kind == "warning":
-            tell(f"warning: {facts['text']}")
+            say(f"warning: {facts['text']}")
             return
         self._bar.update(self._task, completed=facts["round"], facts=describe(facts))
 

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from helpers.exact import total_variation
 from tertulia.kernels import ftm_paper, lda
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import bits, derive
 from tertulia.kernels.ftm_paper import gibbs, mh, sentence
 from tertulia.kernels.ftm_paper import log_phi as private_phi
@@ -30,8 +30,8 @@ CORPORA = pytest.mark.parametrize("corpus", [ONE_WORD, SENTENCES], ids=["lda", "
 
 
 def units_of(words, tokens, documents):
-    tokens = frozen(tokens, np.int64)
-    return Units(frozen(words, np.int32), tokens, frozen(np.searchsorted(tokens, documents), np.int64))
+    tokens = freeze(tokens, np.int64)
+    return Units(freeze(words, np.int32), tokens, freeze(np.searchsorted(tokens, documents), np.int64))
 
 
 def entries_of(words, noisy):
@@ -44,8 +44,8 @@ def entries_of(words, noisy):
     ]
     value = [np.append(1 + 0.2 * generator.normal() * noisy, generator.exponential(0.3, size=n)) for n in spurious]
     indptr = np.concatenate([[0], np.cumsum(1 + spurious)])
-    flat = frozen(np.concatenate(idx), np.int32), frozen(np.concatenate(value), np.float32)
-    return Entries(frozen(indptr, np.int64), *flat, 0)
+    flat = freeze(np.concatenate(idx), np.int32), freeze(np.concatenate(value), np.float32)
+    return Entries(freeze(indptr, np.int64), *flat, 0)
 
 
 def posterior(units, entries, fixed):

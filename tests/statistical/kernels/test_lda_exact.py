@@ -9,13 +9,13 @@ import pytest
 
 from helpers.exact import topics_posterior, total_variation
 from tertulia.kernels import lda
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
-from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda import dense, gibbs, phi
 
 BAR = 0.02
-WORDS, DOCUMENTS = frozen([0, 1, 1, 2, 0, 2, 2], np.int32), frozen([0, 3, 7], np.int64)
+WORDS, DOCUMENTS = freeze([0, 1, 1, 2, 0, 2, 2], np.int32), freeze([0, 3, 7], np.int64)
 V, K, ALPHA, BETA = 3, 2, np.array([0.3, 0.7]), 0.4
 SWEEPS = 1_000_000
 START = lda.init(WORDS, DOCUMENTS, V, K, ALPHA, BETA, key=1)
@@ -91,9 +91,9 @@ def follow(chain, sweeps, key, draw=True):
     z, cwk, ck = START.z.copy(), START.cwk.copy(), START.ck.copy()
     seen = np.zeros(K ** len(WORDS), dtype=np.int64)
     if chain is dense_chain:
-        lanes = np.zeros(padded(K), dtype=np.float32)
+        lanes = np.zeros(padded_width(K), dtype=np.float32)
         lanes[:K] = ALPHA
-        chain(WORDS, DOCUMENTS, z, cwk, frozen(lanes, np.float32), BETA, derive(key), sweeps, draw, seen)
+        chain(WORDS, DOCUMENTS, z, cwk, freeze(lanes, np.float32), BETA, derive(key), sweeps, draw, seen)
     else:
         chain(WORDS, DOCUMENTS, z, cwk, ck, ALPHA, BETA, derive(key), sweeps, seen)
     return z, seen

@@ -13,7 +13,7 @@ import pytest
 from helpers.exact import total_variation
 from tertulia.kernels import noise_aware
 from tertulia.kernels.core import alias
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import bits, derive
 from tertulia.kernels.core.vectors import LANES
 from tertulia.kernels.lda import gibbs, phi
@@ -23,7 +23,7 @@ from tertulia.kernels.reports import Channel, Reports, reports
 
 BAR = 0.02
 V, K, ALPHA, BETA = 4, 2, np.array([0.3, 0.7]), 0.4
-WORDS, DOCUMENTS = frozen([0, 1, 1, 2], np.int32), frozen([0, 3, 4], np.int64)
+WORDS, DOCUMENTS = freeze([0, 1, 1, 2], np.int32), freeze([0, 3, 4], np.int64)
 OPTIONS = 1 + K * V  # background, or a topic and a word
 SWEEPS = 200_000
 CHANNELS = {
@@ -52,9 +52,9 @@ def posterior(r):
     for state in itertools.product(*choices):
         codes = np.array([c for c, _ in state]) - 1
         signal = codes >= 0
-        offsets = frozen(np.concatenate([[0], np.cumsum(signal)])[DOCUMENTS], np.int64)
+        offsets = freeze(np.concatenate([[0], np.cumsum(signal)])[DOCUMENTS], np.int64)
         words, z = ((codes[signal] % V).astype(np.int32), (codes[signal] // V).astype(np.int32))
-        joint = gibbs.log_joint(frozen(words, np.int32), offsets, frozen(z, np.int32), ALPHA, BETA, V)
+        joint = gibbs.log_joint(freeze(words, np.int32), offsets, freeze(z, np.int32), ALPHA, BETA, V)
         at = sum((c + 1) * OPTIONS**i for i, c in enumerate(codes.tolist()))
         p[at] = math.exp(joint) * math.prod(weight for _, weight in state)
     return p / p.sum()

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from helpers.exact import total_variation
 from helpers.geweke import BAR, draw, reported_words, worst_score
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import bits, derive
 from tertulia.kernels.core.vectors import LANES
 from tertulia.kernels.lda import phi
@@ -22,8 +22,8 @@ from tertulia.kernels.reports import Channel, reports
 
 V, K, ALPHA, BETA = 3, 2, np.array([0.3, 0.7]), 0.4
 WORDS = np.array([0, 1, 2, 2, 0], dtype=np.int32)
-TOKENS, DOCUMENTS = frozen([0, 2, 3, 5], np.int64), frozen([0, 3, 5], np.int64)  # three sentences, two documents
-OF_DOCUMENTS = frozen([0, 2, 3], np.int64)
+TOKENS, DOCUMENTS = freeze([0, 2, 3, 5], np.int64), freeze([0, 3, 5], np.int64)  # three sentences, two documents
+OF_DOCUMENTS = freeze([0, 2, 3], np.int64)
 REPORTS = {
     name: reports(WORDS, channel, bytes(range(32)), "tiny")
     for name, channel in {

@@ -20,7 +20,7 @@ from statistical.kernels.test_noise_aware_exact import (
 )
 from statistical.kernels.test_warp_exact import scales
 from tertulia.kernels import noise_aware
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.ladder import ladder
 from tertulia.kernels.core.rng import bits, derive
 from tertulia.kernels.lda.by_word import columns
@@ -58,7 +58,7 @@ def follow(sweeps, key, r0=R.r0):
     packed, signal = warp.begin(by_word, DOCUMENTS, state.z, ALPHA, derive(key, 0))
     seen = np.zeros(OPTIONS ** len(WORDS), dtype=np.int64)
     chain(
-        DOCUMENTS, R.idx, *by_word, packed, signal, state.ck.copy(), float(R.a[0]), r0, frozen(ALPHA, np.float32),
+        DOCUMENTS, R.idx, *by_word, packed, signal, state.ck.copy(), float(R.a[0]), r0, freeze(ALPHA, np.float32),
         *ladder(ALPHA), np.full(V, BETA), derive(key), sweeps, seen,
     )  # fmt: skip
     heard = signal[by_word.places] == 1

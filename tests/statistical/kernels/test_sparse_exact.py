@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from helpers.exact import total_variation
-from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda import sparse
 from tertulia.kernels.lda.by_word import columns
 from tertulia.kernels.lda.sparse_phi import mean_rows, phi_rows
@@ -42,7 +42,7 @@ def model(K, kind, alpha):
     if kind == "mean":
         return phi, mean_rows(columns(words, V), z, alpha, BETA, threads=1)
     phi[0, ::3] = 0.0  # a draw holds zeros
-    lanes = np.zeros((V, padded(K)), dtype=np.float32)
+    lanes = np.zeros((V, padded_width(K)), dtype=np.float32)
     lanes[:, :K] = phi
     return phi, phi_rows(lanes, alpha, threads=1)
 
@@ -59,7 +59,7 @@ def posterior(document, phi, alpha):
 def sampled(document, rows, K):
     n = len(document)
     copies = TOKENS // n
-    words, documents = frozen(document * copies, np.int32), frozen(np.arange(0, copies * n + 1, n), np.int64)
+    words, documents = freeze(document * copies, np.int32), freeze(np.arange(0, copies * n + 1, n), np.int64)
     z = np.random.default_rng(1).integers(0, K, size=len(words)).astype(np.int32)
     for s in range(SWEEPS):
         sparse.sweep(words, documents, z, rows, derive(5, s), threads=2)

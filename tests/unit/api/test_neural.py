@@ -158,8 +158,8 @@ def test_a_document_without_words_gets_the_prior_mean(texts):
 def test_a_neural_model_refuses_to_be_adapted(texts):
     model = tt.ProdLDA(**SMALL).fit(texts)
     with pytest.raises(tt.TertuliaError, match="infers by its encoder"):
-        model.adapted(texts)
-    own = tt.Topics(model.topic_word, model.vocabulary, model.alpha).adapted(texts)
+        model.adapt(texts)
+    own = tt.Topics(model.topic_word, model.vocabulary, model.alpha).adapt(texts)
     assert own.alpha.sum() == pytest.approx(3.0)
 
 

@@ -65,7 +65,7 @@ def test_a_data_frame_is_its_texts_row_by_row(frame):
     with pytest.warns(UnknownWordsWarning, match="1 of 4 documents"):
         np.testing.assert_array_equal(theta, model().transform(["rain sun", "", "bank", "loan money"]))
     np.testing.assert_allclose(theta[1], [0.25, 0.75], rtol=1e-6)
-    adapted = [model().adapted(documents).alpha for documents in (rows, ["rain sun", "bank", "loan money"])]
+    adapted = [model().adapt(documents).alpha for documents in (rows, ["rain sun", "bank", "loan money"])]
     np.testing.assert_array_equal(*adapted)
     drawn = model().to_pyldavis(rows)
     assert drawn["doc_lengths"].tolist() == [2, 1, 2]
@@ -209,9 +209,9 @@ def test_a_model_holds_no_documents():
 
 def test_adapting_fits_the_prior_to_ones_own_documents():
     model = Topics(np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]), Vocabulary(("rain", "sun", "money")), alpha=0.5)
-    own = model.adapted(["rain rain rain rain", "rain rain", ""])
+    own = model.adapt(["rain rain rain rain", "rain rain", ""])
     assert own.alpha.sum() == pytest.approx(model.alpha.sum())
     assert own.alpha[0] > 0.9 * own.alpha.sum()
     assert own.topic_word is model.topic_word or np.array_equal(own.topic_word, model.topic_word)
     assert np.array_equal(model.alpha, [0.5, 0.5])
-    assert np.allclose(model.adapted(["", "zzz"]).alpha, model.alpha)
+    assert np.allclose(model.adapt(["", "zzz"]).alpha, model.alpha)

@@ -6,10 +6,10 @@ import numpy as np
 
 from tertulia._arrays import F64, I32, I64, Array
 from tertulia.errors import InputError
-from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.jit import freeze
 
 
-def checked_documents(words: Array, documents: Array, V: int) -> tuple[I32, I64]:
+def check_documents(words: Array, documents: Array, V: int) -> tuple[I32, I64]:
     """Tokens [N] within the vocabulary and document offsets [D+1] that cover them, both frozen."""
     words, documents = np.asarray(words), np.asarray(documents)
     if words.ndim != 1 or documents.ndim != 1 or len(documents) == 0:
@@ -17,18 +17,18 @@ def checked_documents(words: Array, documents: Array, V: int) -> tuple[I32, I64]
     if documents[0] != 0 or documents[-1] != len(words) or np.any(documents[1:] < documents[:-1]):
         raise InputError(f"documents must rise from 0 to the number of tokens, {len(words)}, and never fall")
     _within("words", words, V, "encode the documents over the model's vocabulary")
-    return frozen(words, np.int32), frozen(documents, np.int64)
+    return freeze(words, np.int32), freeze(documents, np.int64)
 
 
-def checked_sentences(sentences: Array, documents: Array, n_tokens: int) -> tuple[I64, I64]:
+def check_sentences(sentences: Array, documents: Array, n_tokens: int) -> tuple[I64, I64]:
     """Token offsets of the sentences that have words [S+1], and of documents in these [D+1], both frozen."""
     tokens: I64 = np.unique(np.append(0, np.asarray(sentences, dtype=np.int64)))
     if tokens[0] < 0 or tokens[-1] != n_tokens or not np.all(np.isin(documents, tokens)):
         raise InputError("sentences must rise from 0 to the number of tokens, and documents end where a sentence ends")
-    return frozen(tokens, np.int64), frozen(np.searchsorted(tokens, documents), np.int64)
+    return freeze(tokens, np.int64), freeze(np.searchsorted(tokens, documents), np.int64)
 
 
-def checked_assignment(z: Array, n_tokens: int, K: int) -> I32:
+def check_assignment(z: Array, n_tokens: int, K: int) -> I32:
     """A copy of the topics [N] of tokens, each within 0..K-1."""
     z = np.asarray(z)
     if z.shape != (n_tokens,):
@@ -37,7 +37,7 @@ def checked_assignment(z: Array, n_tokens: int, K: int) -> I32:
     return np.array(z, dtype=np.int32)
 
 
-def checked_alpha(alpha: float | Array, K: int) -> F64:
+def check_alpha(alpha: float | Array, K: int) -> F64:
     """The prior of topics [K], from one number or K of them."""
     alpha = np.asarray(alpha, dtype=np.float64)
     if alpha.shape not in ((), (K,)):
@@ -47,7 +47,7 @@ def checked_alpha(alpha: float | Array, K: int) -> F64:
     return np.array(np.broadcast_to(alpha, (K,)))
 
 
-def checked_beta(beta: float) -> float:
+def check_beta(beta: float) -> float:
     """The prior of words."""
     if not (np.isfinite(beta) and beta > 0):
         raise InputError(f"beta = {beta}: it must be a positive number, such as 0.01")
@@ -62,7 +62,7 @@ def check_size(V: int, K: int) -> None:
         raise InputError(f"V = {V}: the vocabulary is empty, so there is nothing to model")
 
 
-def checked_topics(topic_word: Array) -> Array:
+def check_topics(topic_word: Array) -> Array:
     """A topic-word matrix [K, V] of finite masses, none negative."""
     topic_word = np.asarray(topic_word)
     if topic_word.ndim != 2:

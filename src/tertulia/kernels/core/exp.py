@@ -1,7 +1,8 @@
 """Rows of exponentials as explicit vector code, of float32 or float64.
 
 exp(x) = 2^n e^r with n the whole number next to x / log 2; e^r is its Taylor series, and 2^n an addition to the bits
-of the exponent. Rows must be padded to whole vectors (`vectors.padded`); |x| is held below what has a normal power.
+of the exponent. Rows must be padded to whole vectors (`vectors.padded_width`); |x| is held below what has a normal
+power.
 """
 
 # mypy: disable-error-code="no-untyped-call"

@@ -42,7 +42,7 @@ def loose_kernel(function: _F) -> _F:
     return _compile(function, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
 
 
-def frozen(x: Any, dtype: DTypeLike) -> Array:
+def freeze(x: Any, dtype: DTypeLike) -> Array:
     """A contiguous read-only view of `x`: memory maps and plain arrays then share one compiled version."""
     view = np.ascontiguousarray(np.asarray(x), dtype=dtype).view()
     view.flags.writeable = False

@@ -19,8 +19,18 @@ from numba import types
 from numba.core import cgutils
 
 from tertulia._arrays import F32, F64, Array
-from tertulia.kernels.core.jit import frozen, kernel
-from tertulia.kernels.core.vectors import LANES, array_of, constant, data_of, intrinsic, load, padded, spread, store
+from tertulia.kernels.core.jit import freeze, kernel
+from tertulia.kernels.core.vectors import (
+    LANES,
+    array_of,
+    constant,
+    data_of,
+    intrinsic,
+    load,
+    padded_width,
+    spread,
+    store,
+)
 
 _CHAINS = 4  # sums of `dot` that run side by side: an addition takes four cycles, and two can start in each
 _FLOATS = ir.VectorType(ir.FloatType(), LANES)
@@ -30,11 +40,11 @@ _LINE = 64  # bytes that a prefetch brings at a time
 _READ, _KEPT, _DATA = (ir.Constant(_INDEX, n) for n in (0, 3, 1))
 
 
-def padded_with_zeros(x: Array) -> F32:
+def pad_with_zeros(x: Array) -> F32:
     """Numbers [K] as float32, in whole rows of lanes."""
-    lanes = np.zeros(padded(len(x)), dtype=np.float32)
+    lanes = np.zeros(padded_width(len(x)), dtype=np.float32)
     lanes[: len(x)] = x
-    return frozen(lanes, np.float32)
+    return freeze(lanes, np.float32)
 
 
 @kernel

@@ -15,7 +15,7 @@ intrinsic: Any = extending.intrinsic
 _INDEX = ir.IntType(32)
 
 
-def padded(n: int) -> int:
+def padded_width(n: int) -> int:
     """Round n up to whole rows of lanes."""
     return -(-n // LANES) * LANES
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from tertulia._arrays import F32, F64, I32, I64, Array, Bool
 from tertulia.errors import InputError
 from tertulia.kernels.core import alias, parallel
-from tertulia.kernels.core.checks import checked_documents
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.checks import check_documents
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import derive, uniform, uniform32
-from tertulia.kernels.core.simd import draw, padded_with_zeros
-from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.core.simd import draw, pad_with_zeros
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.noise_aware.mh import build_tables
 
 I16 = NDArray[np.int16]
@@ -34,7 +34,7 @@ def broadcast_phi(counts: Array, beta: float) -> F32:
     """Phi [V, padded K] from counts [K, V], of which noise may have made some negative: those are floored at 0."""
     K, V = counts.shape
     mass = np.maximum(counts, 0) + beta
-    phi = np.zeros((V, padded(K)), dtype=np.float32)
+    phi = np.zeros((V, padded_width(K)), dtype=np.float32)
     phi[:, :K] = (mass / mass.sum(axis=1, keepdims=True)).T
     return phi
 
@@ -52,7 +52,7 @@ def resample(
     threads: int = 1,
 ) -> I16:
     """New topics [N] of all tokens of the users who are asked [D], given phi [V, padded K]; the others keep theirs."""
-    words, documents = checked_documents(words, documents, phi.shape[0])
+    words, documents = check_documents(words, documents, phi.shape[0])
     K = len(alpha)
     if sampler not in SAMPLERS:
         raise InputError(f"sampler = {sampler!r}: choose one of {', '.join(SAMPLERS)}")
@@ -61,17 +61,17 @@ def resample(
     z = np.array(z, dtype=np.int16)
     if z.shape != words.shape or (len(z) and not -1 <= z.min() <= z.max() < K):
         raise InputError(f"z has shape {z.shape}: {len(words)} tokens need a topic of 0..{K - 1} each, or -1 for none")
-    shared: tuple[Any, ...] = (words, documents, frozen(asked, np.bool_), z, phi)
+    shared: tuple[Any, ...] = (words, documents, freeze(asked, np.bool_), z, phi)
     ranges = parallel.cuts(documents, 4 * threads if threads > 1 else 1)
     tables = build_tables(phi, K, threads) if sampler == "mh" else None
     for s in range(sweeps):
         stream = derive(key, s)
         if tables is not None:
-            weights = frozen(alpha, np.float64)
+            weights = freeze(alpha, np.float64)
             jobs = [(*shared, *tables[:2], weights, first, last, stream) for first, last in ranges]
             parallel.run(_metropolis, jobs, threads)
         else:
-            lanes = padded_with_zeros(np.asarray(alpha))
+            lanes = pad_with_zeros(np.asarray(alpha))
             parallel.run(_gibbs, [(*shared, lanes, first, last, stream) for first, last in ranges], threads)
     return z
 

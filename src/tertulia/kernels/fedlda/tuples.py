@@ -13,7 +13,7 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64, U64, Array, Bool
 from tertulia.kernels.core import alias, parallel
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import uniform
 from tertulia.kernels.core.vectors import LANES
 from tertulia.kernels.fedlda.sampling import I16
@@ -39,7 +39,7 @@ def choose(
 ) -> Sent:  # fmt: skip
     """Pad each answering user's tuples to M and choose l = `sampled` of them: the real ones among those."""
     chosen = np.zeros(len(words), dtype=np.bool_)
-    shared = (frozen(documents, np.int64), z, reported, frozen(answering, np.bool_), M, sampled, np.uint64(key), chosen)
+    shared = (freeze(documents, np.int64), z, reported, freeze(answering, np.bool_), M, sampled, np.uint64(key), chosen)
     parallel.run(_choose, [(*shared, *cut) for cut in parallel.cuts(documents, threads)], threads)
     token = np.flatnonzero(chosen)
     user = (np.searchsorted(documents, token, side="right") - 1).astype(np.int32)
@@ -67,7 +67,7 @@ def _choose(
 def add_up(word: Array, origin: I16, target: I16, K: int, V: int) -> I64:
     """What tuples move, in all: [K, V]."""
     total = np.zeros((K, V), dtype=np.int64)
-    _add(frozen(word, np.int32), origin, target, total)
+    _add(freeze(word, np.int32), origin, target, total)
     return total
 
 
@@ -117,7 +117,7 @@ def perturb_rrp(
     _topic_tables(np.ascontiguousarray(phi, dtype=np.float64), keep, other)
     reported = sent.word.copy()
     threshold = np.uint64(min(int(eta * 2.0**64), 2**64 - 1))
-    shared = (frozen(documents, np.int64), z, sent.user, keep, other, head, frozen(alpha, np.float64), threshold)
+    shared = (freeze(documents, np.int64), z, sent.user, keep, other, head, freeze(alpha, np.float64), threshold)
     cuts = parallel.cuts(np.arange(len(reported) + 1), threads)
     jobs = [(initial_state(key), *shared, reported, *cut) for cut in cuts]
     parallel.run(_perturb_rrp, jobs, threads)
@@ -164,7 +164,7 @@ def answer_hybrid(
     """
     total = np.zeros(shape, dtype=np.int64)
     users = np.flatnonzero(answering)
-    arrays = (frozen(words, np.int32), frozen(documents, np.int64), z, reported, users)
+    arrays = (freeze(words, np.int32), freeze(documents, np.int64), z, reported, users)
     _answer_hybrid(initial_state(key), *arrays, coordinates, values, thresholds, total)
     return total
 

@@ -20,8 +20,8 @@ import numpy as np
 from tertulia._arrays import I32, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.checks import checked_alpha, checked_assignment, checked_beta, checked_documents
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.checks import check_alpha, check_assignment, check_beta, check_documents
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.ftm_paper import gibbs, mh
 from tertulia.kernels.ftm_paper.gibbs import Entries, Units
@@ -78,8 +78,8 @@ def run(
     `lda.run`.
     """
     V = state.cwk.shape[0]
-    words, documents = checked_documents(words, documents, V)
-    units = Units(words, frozen(np.arange(len(words) + 1), np.int64), documents)
+    words, documents = check_documents(words, documents, V)
+    units = Units(words, freeze(np.arange(len(words) + 1), np.int64), documents)
     settings = (sampler, proposals, phi, learning)
     return run_units(units, state, sweeps, key, reports, settings, threads)
 
@@ -96,8 +96,8 @@ def run_units(
     if proposals not in get_args(Proposals):
         raise InputError(f"proposals = {proposals!r}: choose 'stale' (the papers') or 'fresh' (exact)")
     V, K = state.cwk.shape
-    z = checked_assignment(state.z, len(units.tokens) - 1, K)
-    state = count_state(units, z, V, LDAState(z, state.cwk, state.ck, checked_alpha(state.alpha, K), state.beta))
+    z = check_assignment(state.z, len(units.tokens) - 1, K)
+    state = count_state(units, z, V, LDAState(z, state.cwk, state.ck, check_alpha(state.alpha, K), state.beta))
     source, changed = _plain(units.words) if reports is None else reports, 0
     for s in range(sweeps):
         changed = _sweep(units, state, source, derive(key, s), sampler, proposals, phi, threads)
@@ -110,7 +110,7 @@ def run_units(
 def count_state(units: Units, z: I32, V: int, state: LDAState) -> LDAState:
     """The state with topics z [U] and what they add up to."""
     cwk = _count(units, z, V, state.alpha.shape[0])
-    return LDAState(z, cwk, cwk.sum(axis=0, dtype=np.int64), state.alpha, checked_beta(state.beta))
+    return LDAState(z, cwk, cwk.sum(axis=0, dtype=np.int64), state.alpha, check_beta(state.beta))
 
 
 def _fit_priors(units: Units, state: LDAState, learning: Learning) -> LDAState:
@@ -156,8 +156,8 @@ def _plain(words: I32) -> Entries:
 def _entries(source: Source, first: int, last: int, V: int) -> Entries:
     """The reports of tokens first..last-1, fit for compiled code."""
     part = source(first, last) if callable(source) else source
-    indptr = frozen(part.indptr if callable(source) else part.indptr[first : last + 1], np.int64)
-    idx, value = frozen(part.idx, np.int32), frozen(part.value, np.float32)
+    indptr = freeze(part.indptr if callable(source) else part.indptr[first : last + 1], np.int64)
+    idx, value = freeze(part.idx, np.int32), freeze(part.value, np.float32)
     if len(indptr) != last - first + 1 or np.any(indptr[1:] < indptr[:-1]) or len(idx) != len(value):
         raise InputError(f"reports of tokens {first}..{last - 1} are incomplete: are they another corpus's?")
     used = idx[indptr[0] : indptr[-1]]

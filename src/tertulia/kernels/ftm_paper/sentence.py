@@ -15,12 +15,12 @@ import numpy as np
 
 from tertulia._arrays import F64, I32, Array
 from tertulia.kernels.core.checks import (
+    check_alpha,
+    check_beta,
+    check_documents,
+    check_sentences,
     check_size,
-    checked_alpha,
-    checked_beta,
-    checked_documents,
-    checked_sentences,
-    checked_topics,
+    check_topics,
 )
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
@@ -41,7 +41,7 @@ def init(
     check_size(V, K)
     units = _units(words, sentences, documents, V)
     z = uniform_topics(len(units.tokens) - 1, K, derive(key, _INIT))
-    return _start(units, z, V, checked_alpha(alpha, K), beta)
+    return _start(units, z, V, check_alpha(alpha, K), beta)
 
 
 def init_from_topics(
@@ -57,11 +57,11 @@ def init_from_topics(
 
     w is one word of the sentence, chosen uniformly. A word without mass in any topic gives a uniform one.
     """
-    topic_word = checked_topics(topic_word)
+    topic_word = check_topics(topic_word)
     K, V = topic_word.shape
     units = _units(words, sentences, documents, V)
     z = _topics_of_words(units, running_sums(topic_word), derive(key, _INIT))
-    return _start(units, z, V, checked_alpha(alpha, K), beta)
+    return _start(units, z, V, check_alpha(alpha, K), beta)
 
 
 def run(
@@ -88,13 +88,13 @@ def run(
 
 def _units(words: Array, sentences: Array, documents: Array, V: int) -> Units:
     """Sentences as units, checked; those without words have no topic."""
-    words, documents = checked_documents(words, documents, V)
-    return Units(words, *checked_sentences(sentences, documents, len(words)))
+    words, documents = check_documents(words, documents, V)
+    return Units(words, *check_sentences(sentences, documents, len(words)))
 
 
 def _start(units: Units, z: I32, V: int, alpha: F64, beta: float) -> LDAState:
     K = len(alpha)
-    empty = LDAState(z, np.zeros((V, K), dtype=np.int32), np.zeros(K, dtype=np.int64), alpha, checked_beta(beta))
+    empty = LDAState(z, np.zeros((V, K), dtype=np.int32), np.zeros(K, dtype=np.int64), alpha, check_beta(beta))
     return count_state(units, z, V, empty)
 
 

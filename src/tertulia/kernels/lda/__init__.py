@@ -22,14 +22,14 @@ from scipy.sparse import csr_array
 from tertulia._arrays import F64, I32, I64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core.checks import (
+    check_alpha,
+    check_assignment,
+    check_beta,
+    check_documents,
     check_size,
-    checked_alpha,
-    checked_assignment,
-    checked_beta,
-    checked_documents,
-    checked_topics,
+    check_topics,
 )
-from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import gibbs, samplers
 from tertulia.kernels.lda import init as starts
@@ -79,8 +79,8 @@ def train(
     """
     check_size(V, K)
     check_options(sampler, SAMPLERS, phi, sweeps, threads, learning)
-    words, documents = checked_documents(words, documents, V)
-    alpha, beta, stream = checked_alpha(alpha, K), checked_beta(beta), derive(key, _INIT)
+    words, documents = check_documents(words, documents, V)
+    alpha, beta, stream = check_alpha(alpha, K), check_beta(beta), derive(key, _INIT)
     if isinstance(start, str):
         if start not in get_args(Start):
             raise InputError(f"start = {start!r}: choose 'warm' or 'random', or give topics [K, V] to continue from")
@@ -89,7 +89,7 @@ def train(
         else:
             z = starts.uniform_topics(len(words), K, stream)
     else:
-        topics = checked_topics(start)
+        topics = check_topics(start)
         if topics.shape != (K, V):
             raise InputError(f"start has shape {topics.shape}, but there are {K} topics and {V} words")
         z = starts.from_topics(words, documents, topics, alpha, stream, threads)
@@ -111,9 +111,9 @@ def choose(K: int, V: int, N: int) -> Sampler:
 def init(words: Array, documents: Array, V: int, K: int, alpha: float | Array, beta: float, key: int) -> LDAState:
     """A state with every topic drawn uniformly."""
     check_size(V, K)
-    words, documents = checked_documents(words, documents, V)
+    words, documents = check_documents(words, documents, V)
     z = starts.uniform_topics(len(words), K, derive(key, _INIT))
-    return _count_state(words, z, V, checked_alpha(alpha, K), checked_beta(beta))
+    return _count_state(words, z, V, check_alpha(alpha, K), check_beta(beta))
 
 
 def init_from_topics(
@@ -123,11 +123,11 @@ def init_from_topics(
 
     A word without mass in any topic gets a uniform one. (`train` has a better start, which looks at the document too.)
     """
-    topic_word = checked_topics(topic_word)
+    topic_word = check_topics(topic_word)
     K, V = topic_word.shape
-    words, documents = checked_documents(words, documents, V)
+    words, documents = check_documents(words, documents, V)
     z = starts.topics_of_words(words, starts.running_sums(topic_word), derive(key, _INIT))
-    return _count_state(words, z, V, checked_alpha(alpha, K), checked_beta(beta))
+    return _count_state(words, z, V, check_alpha(alpha, K), check_beta(beta))
 
 
 def run(
@@ -167,7 +167,7 @@ def topic_word(state: LDAState) -> F64:
 def log_joint(words: Array, documents: Array, state: LDAState) -> float:
     """The collapsed log p(w, z | alpha, beta), theta and phi integrated out: samplers raise it, then hold it."""
     words, documents, z, alpha, beta = _check_input(words, documents, state)
-    return float(gibbs.log_joint(words, documents, frozen(z, np.int32), alpha, beta, state.cwk.shape[0]))
+    return float(gibbs.log_joint(words, documents, freeze(z, np.int32), alpha, beta, state.cwk.shape[0]))
 
 
 def _sweep(
@@ -199,9 +199,9 @@ def _count_cells(words: I32, z: I32, V: int, K: int) -> tuple[I32, I64]:
 def _check_input(words: Array, documents: Array, state: LDAState) -> tuple[I32, I64, I32, F64, float]:
     """Input that compiled code may trust, and topics z that may be changed in place."""
     V, K = state.cwk.shape
-    words, documents = checked_documents(words, documents, V)
-    z = checked_assignment(state.z, len(words), K)
-    return words, documents, z, checked_alpha(state.alpha, K), checked_beta(state.beta)
+    words, documents = check_documents(words, documents, V)
+    z = check_assignment(state.z, len(words), K)
+    return words, documents, z, check_alpha(state.alpha, K), check_beta(state.beta)
 
 
 def _count_state(words: I32, z: I32, V: int, alpha: F64, beta: float, threads: int = 1) -> LDAState:
@@ -210,7 +210,7 @@ def _count_state(words: I32, z: I32, V: int, alpha: F64, beta: float, threads: i
 
 def _count(words: I32, z: I32, V: int, K: int, threads: int = 1) -> tuple[I32 | csr_array, I64]:
     """Tokens of words in topics, sparse where there are many of both, and tokens in topics."""
-    ck = frequency(frozen(z, np.int32), K)
+    ck = frequency(freeze(z, np.int32), K)
     if V * K <= samplers.DENSE_CELLS:
         return counts(words, z, V, K, threads), ck
     starts, topics, tokens = count(columns(words, V, threads), z, K, threads)

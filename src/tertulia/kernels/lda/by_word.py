@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tertulia._arrays import I32, I64
 from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.lda.dense import frequency
 
 U16 = NDArray[np.uint16]
@@ -38,7 +38,7 @@ def columns(words: I32, V: int, threads: int = 1) -> Columns:
     """
     if len(words) >= _MOST_TOKENS:
         raise InputError(f"{len(words)} tokens: the samplers 'sparse' and 'warp' take fewer than {_MOST_TOKENS}")
-    ranges, words = parts(len(words), threads), frozen(words, np.int32)
+    ranges, words = parts(len(words), threads), freeze(words, np.int32)
     tokens = np.array(
         parallel.run(frequency, [(words[first:last], V) for first, last in ranges], threads)
     )  # [parts, V]
@@ -46,7 +46,7 @@ def columns(words: I32, V: int, threads: int = 1) -> Columns:
     free = starts[:-1] + np.cumsum(tokens, axis=0) - tokens  # where each part's tokens of a word begin
     places = np.empty(len(words), dtype=np.uint32)
     parallel.run(_place_block, [(words, *ends, mine, places) for ends, mine in zip(ranges, free, strict=True)], threads)
-    return Columns(frozen(starts, np.int64), frozen(places, np.uint32))
+    return Columns(freeze(starts, np.int64), freeze(places, np.uint32))
 
 
 def sort(places: U32, z: I32, threads: int) -> U16:

@@ -17,9 +17,9 @@ import numpy as np
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.atomics import fetch_add
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import derive, uniform32
-from tertulia.kernels.core.simd import draw, padded_with_zeros
+from tertulia.kernels.core.simd import draw, pad_with_zeros
 from tertulia.kernels.lda.phi import mean_phi
 
 
@@ -30,7 +30,7 @@ def sweep(
 
     Returns how many topics have changed.
     """
-    fixed = (z, phi, padded_with_zeros(alpha), key, cwk.reshape(-1), ck, threads == 1)
+    fixed = (z, phi, pad_with_zeros(alpha), key, cwk.reshape(-1), ck, threads == 1)
     jobs = [(words, documents, *some, *fixed) for some in parallel.shares(documents, threads)]
     return sum(parallel.run(sweep_block, jobs, threads))
 
@@ -54,7 +54,7 @@ def counts(words: I32, z: I32, V: int, K: int, threads: int = 1) -> I32:
 
     Each thread looks at all tokens and counts those of its words: cheaper than to add up counts of its own.
     """
-    words, z = frozen(words, np.int32), frozen(z, np.int32)
+    words, z = freeze(words, np.int32), freeze(z, np.int32)
     cwk = np.zeros((V, K), dtype=np.int32)
     ends = np.concatenate([[0], np.cumsum(frequency(words, V))])
     parallel.run(count_block, [(words, z, *some, cwk) for some in parallel.cuts(ends, threads)], threads)

@@ -10,10 +10,10 @@ import numpy as np
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.checks import checked_alpha, checked_documents, checked_topics
-from tertulia.kernels.core.jit import frozen, kernel
-from tertulia.kernels.core.simd import add, dot, padded_with_zeros, total
-from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.core.checks import check_alpha, check_documents, check_topics
+from tertulia.kernels.core.jit import freeze, kernel
+from tertulia.kernels.core.simd import add, dot, pad_with_zeros, total
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.dense import frequency
 
 _WORDS = 64  # words at a time when phi is turned from topic-major to word-major: their rows fit the cache
@@ -27,10 +27,10 @@ def theta(
 
     `words` [N] are token indices into the columns of `topic_word` [K, V]; `documents` [D+1] are token offsets.
     """
-    topic_word = checked_topics(topic_word)
+    topic_word = check_topics(topic_word)
     K, V = topic_word.shape
-    words, documents = checked_documents(words, documents, V)
-    alpha = padded_with_zeros(checked_alpha(alpha, K))
+    words, documents = check_documents(words, documents, V)
+    alpha = pad_with_zeros(check_alpha(alpha, K))
     if iterations < 1 or threads < 1:
         raise InputError(f"iterations = {iterations}, threads = {threads}: fold-in needs at least 1 of each")
     phi, rows = _phi_by_word(topic_word, words, threads)
@@ -52,8 +52,8 @@ def _phi_by_word(topic_word: Array, words: I32, threads: int) -> tuple[F32, I32]
     used = np.flatnonzero(frequency(words, V))
     row = np.zeros(V, dtype=np.int32)
     row[used] = np.arange(len(used))
-    phi = np.zeros((len(used), padded(K)), dtype=np.float32)
-    source = frozen(topic_word, topic_word.dtype if topic_word.dtype in (np.float32, np.float64) else np.float64)
+    phi = np.zeros((len(used), padded_width(K)), dtype=np.float32)
+    source = freeze(topic_word, topic_word.dtype if topic_word.dtype in (np.float32, np.float64) else np.float64)
     jobs = [(source, used, start, min(start + _WORDS, len(used)), phi) for start in range(0, len(used), _WORDS)]
     parallel.run(_turn_block, jobs, threads)
     return phi, row

@@ -6,10 +6,10 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import bits, derive, uniform, uniform32
-from tertulia.kernels.core.simd import draw, padded_with_zeros
-from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.core.simd import draw, pad_with_zeros
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.dense import frequency
 from tertulia.kernels.lda.online_em import epoch
 from tertulia.kernels.lda.online_em.sparse_counts import FEW, Mass, choose, gather, scratch
@@ -31,10 +31,10 @@ def _warm_few(words: I32, documents: I64, V: int, alpha: F64, beta: float, key: 
     by_rank = np.argsort(-tokens, kind="stable")
     rank = np.empty(V, dtype=np.int32)
     rank[by_rank] = np.arange(V)
-    rank = frozen(rank, np.int32)
+    rank = freeze(rank, np.int32)
     topics = epoch.few_topics(words, documents, rank, tokens[by_rank], alpha, beta, derive(key, 0), threads)
     z = np.empty(len(words), dtype=np.int32)
-    fixed = (rank, *topics, padded_with_zeros(alpha), derive(key, 1), z)
+    fixed = (rank, *topics, pad_with_zeros(alpha), derive(key, 1), z)
     jobs = [(words, documents, first, last, *fixed) for first, last in parallel.shares(documents, threads)]
     parallel.run(seat_few, jobs, threads)
     return z
@@ -43,7 +43,7 @@ def _warm_few(words: I32, documents: I64, V: int, alpha: F64, beta: float, key: 
 def from_topics(words: I32, documents: I64, topic_word: Array, alpha: F64, key: np.uint64, threads: int) -> I32:
     """Topics [N] by `seat` from given topics [K, V]; a word without mass in any of them has a uniform one."""
     K, V = topic_word.shape
-    phi = np.zeros((V, padded(K)), dtype=np.float32)
+    phi = np.zeros((V, padded_width(K)), dtype=np.float32)
     peaks = np.maximum(topic_word.max(axis=0), np.finfo(np.float64).tiny)  # [V] keeps words of tiny mass within float32
     for k in range(K):
         phi[:, k] = topic_word[k] / peaks
@@ -57,7 +57,7 @@ def seat(words: I32, documents: I64, phi: F32, alpha: F64, key: np.uint64, threa
     Far nearer to what sampling settles on than draws from the document's theta, which are too diffuse.
     """
     z = np.empty(len(words), dtype=np.int32)
-    prior = padded_with_zeros(alpha)
+    prior = pad_with_zeros(alpha)
     jobs = [
         (words, documents, first, last, phi, prior, len(alpha), key, z)
         for first, last in parallel.shares(documents, threads)

@@ -13,7 +13,7 @@ from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, gamma, log_small_gamma, uniform
-from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.core.vectors import padded_width
 
 _WORDS = 512  # words in a block: fixed, so that the sums over blocks do not depend on the number of threads
 _FAINT = -30.0  # log of a Gamma variate that float32 cannot feel beside those of a topic that holds tokens
@@ -22,7 +22,7 @@ _FAINT = -30.0  # log of a Gamma variate that float32 cannot feel beside those o
 def draw_phi(cwk: I32, ck: I64, beta: float, key: np.uint64, threads: int) -> F32:
     """Phi ~ Dirichlet(C + beta), topic by topic (FTM, equation 7), as normalised Gamma variates."""
     V, K = cwk.shape
-    phi = np.zeros((V, padded(K)), dtype=np.float32)
+    phi = np.zeros((V, padded_width(K)), dtype=np.float32)
     starts = range(0, V, _WORDS)
     sums = np.empty((len(starts), K))
     jobs = [(cwk, beta, key, start, min(start + _WORDS, V), phi, sums[b]) for b, start in enumerate(starts)]
@@ -42,7 +42,7 @@ def mean_phi(cwk: I32, ck: I64, beta: float, threads: int = 1, room: F32 | None 
     fewer sweeps, which suits point estimates.
     """
     V, K = cwk.shape
-    phi = np.zeros((V, padded(K)), dtype=np.float32) if room is None else room
+    phi = np.zeros((V, padded_width(K)), dtype=np.float32) if room is None else room
     inverse = (1.0 / (ck + V * beta)).astype(np.float32)
     jobs = [(cwk, np.float32(beta), inverse, *some, phi) for some in parallel.even(V, threads)]
     parallel.run(mean_block, jobs, threads)

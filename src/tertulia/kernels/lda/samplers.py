@@ -14,7 +14,7 @@ import numpy as np
 from tertulia._arrays import F64, I32, I64
 from tertulia.errors import InputError
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda import dense, gibbs, sparse, warp
 from tertulia.kernels.lda.by_word import columns
 from tertulia.kernels.lda.dense import counts, frequency
@@ -51,7 +51,7 @@ def _gibbs(stretch: Stretch) -> int:
 def _dense(stretch: Stretch) -> int:
     words, documents, V, z, alpha, beta, streams, phi, threads = stretch
     cwk, ck, changed = counts(words, z, V, len(alpha), threads), frequency(z, len(alpha)), 0
-    room = np.zeros((V, padded(len(alpha))), dtype=np.float32)
+    room = np.zeros((V, padded_width(len(alpha))), dtype=np.float32)
     for stream in streams:
         exact, own = phi == "draw", derive(stream, _SWEEP)
         fixed = (

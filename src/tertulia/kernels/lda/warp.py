@@ -31,7 +31,7 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.ladder import climb, ladder
 from tertulia.kernels.core.rng import derive, uniform, uniform32
 from tertulia.kernels.lda.by_word import U32, Columns, check_topic_count, parts
@@ -45,7 +45,7 @@ def pack(places: U32, z: I32, threads: int = 1) -> U32:
     """Topics [N] at their places, each its own proposal: one that changes nothing."""
     packed = np.empty(len(z), dtype=np.uint32)
     parallel.run(
-        _pack_block, [(places, frozen(z, np.int32), packed, *ends) for ends in parts(len(z), threads)], threads
+        _pack_block, [(places, freeze(z, np.int32), packed, *ends) for ends in parts(len(z), threads)], threads
     )
     return packed
 
@@ -93,7 +93,7 @@ def document_pass(
 ) -> tuple[I64, int]:
     """The second half of a sweep."""
     longest = int(np.diff(documents).max(initial=0))
-    prior = (frozen(alpha, np.float32), *ladder(alpha))
+    prior = (freeze(alpha, np.float32), *ladder(alpha))
     arrays = (documents, columns.places, packed, longest, *prior, derive(key, 2), derive(key, 3))
     return half_sweep(document_block, documents, arrays, ck, (len(columns.starts) - 1) * beta, threads)
 

@@ -20,16 +20,16 @@ import numpy as np
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.checks import check_size, checked_alpha, checked_topics
-from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.checks import check_alpha, check_size, check_topics
+from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
 from tertulia.kernels.noise_aware import mh, warp
 from tertulia.kernels.noise_aware.gibbs import sweep_collapsed, sweep_given_phi
 from tertulia.kernels.noise_aware.state import (
     AwareState,
-    checked_prior,
+    check_prior,
     count_state,
     current_phi,
     empty_state,
@@ -53,20 +53,20 @@ def init(
 ) -> AwareState:
     """A state with every topic uniform and every word as likely as its report makes it."""
     check_size(V, K)
-    uniform = np.zeros((V, padded(K)), dtype=np.float32)
+    uniform = np.zeros((V, padded_width(K)), dtype=np.float32)
     uniform[:, :K] = 1 / V
-    flat, prior = np.full(K, FLAT), checked_alpha(alpha, K)
-    return _draw_state(source, documents, uniform, flat, prior, checked_prior(beta, V), key)
+    flat, prior = np.full(K, FLAT), check_alpha(alpha, K)
+    return _draw_state(source, documents, uniform, flat, prior, check_prior(beta, V), key)
 
 
 def init_from_topics(
     source: Source, documents: Array, topic_word: Array, alpha: float | Array, beta: float | Array, key: int
 ) -> AwareState:
     """A state drawn from given topics [K, V], token after token (after FTM, algorithm 1, lines 9-10)."""
-    topic_word = checked_topics(topic_word)
+    topic_word = check_topics(topic_word)
     K, V = topic_word.shape
-    alpha = checked_alpha(alpha, K)
-    return _draw_state(source, documents, spread(topic_word), alpha, alpha, checked_prior(beta, V), key)
+    alpha = check_alpha(alpha, K)
+    return _draw_state(source, documents, spread(topic_word), alpha, alpha, check_prior(beta, V), key)
 
 
 def run(
@@ -93,8 +93,8 @@ def run(
     check_options(sampler, SAMPLERS, phi, sweeps, threads, learning)
     if refresh < 1:
         raise InputError(f"refresh = {refresh}: it must be at least 1")
-    documents = checked_documents(source, documents)
-    state = count_state(*_checked_assignment(state, int(documents[-1])), state)
+    documents = check_offsets(source, documents)
+    state = count_state(*_check_assignment(state, int(documents[-1])), state)
     if sampler == "warp":
         return _run_by_words(_whole(source, documents), documents, state, sweeps, key, learning, threads)
     changed, tables, whole = 0, None, _whole(source, documents) if sampler == "mh" else None
@@ -121,7 +121,7 @@ def topic_word(state: AwareState) -> F64:
 def _draw_state(
     source: Source, documents: Array, phi: F32, alpha: F64, prior: F64, beta: float | F64, key: int
 ) -> AwareState:
-    documents = checked_documents(source, documents)
+    documents = check_offsets(source, documents)
     nothing = np.full(int(documents[-1]), -1, dtype=np.int32)
     empty = empty_state(nothing, nothing.copy(), phi.shape[0], alpha, beta)
     state, _ = _sweep(source, documents, empty, phi, None, derive(key, INIT), 1)
@@ -212,17 +212,17 @@ def _fit_to_signals(documents: I64, state: AwareState, learning: Learning) -> Aw
     return fit_priors(np.concatenate([[0], np.cumsum(signal)])[documents], state.z[signal], state, learning)
 
 
-def checked_documents(source: Source, documents: Array) -> I64:
+def check_offsets(source: Source, documents: Array) -> I64:
     """Document offsets [D+1], frozen; they must fit the reports."""
     documents = np.asarray(documents)
     if documents.ndim != 1 or len(documents) == 0 or documents[0] != 0 or np.any(documents[1:] < documents[:-1]):
         raise InputError("documents must rise from 0 to the number of tokens, and never fall")
     if isinstance(source, Reports) and len(source.indptr) != documents[-1] + 1:
         raise InputError(f"{len(source.indptr) - 1} reports for {documents[-1]} tokens: are they another corpus's?")
-    return frozen(documents, np.int64)
+    return freeze(documents, np.int64)
 
 
-def _checked_assignment(state: AwareState, n: int) -> tuple[I32, I32]:
+def _check_assignment(state: AwareState, n: int) -> tuple[I32, I32]:
     """Copies of topics and words."""
     V, K = state.cwk.shape
     for name, x, stop in (("z", state.z, K), ("word", state.word, V)):

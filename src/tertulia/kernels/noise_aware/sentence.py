@@ -18,20 +18,20 @@ import numpy as np
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core.checks import (
+    check_alpha,
+    check_assignment,
+    check_sentences,
     check_size,
-    checked_alpha,
-    checked_assignment,
-    checked_sentences,
-    checked_topics,
+    check_topics,
 )
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
-from tertulia.kernels.noise_aware import FLAT, INIT, PHI, SWEEP, Source, checked_documents, sweep_blocks, topic_word
+from tertulia.kernels.noise_aware import FLAT, INIT, PHI, SWEEP, Source, check_offsets, sweep_blocks, topic_word
 from tertulia.kernels.noise_aware.gibbs import add_evidence, which
 from tertulia.kernels.noise_aware.state import (
     AwareState,
-    checked_prior,
+    check_prior,
     count_state,
     current_phi,
     empty_state,
@@ -50,15 +50,15 @@ def init(
     """A state with every topic uniform and every word as likely as its report makes it; z [S] is that of sentences."""
     check_size(V, K)
     topics, flat = np.full((K, V), 1 / V), np.full(K, FLAT)
-    return _draw_state(source, sentences, documents, topics, flat, checked_alpha(alpha, K), beta, key)
+    return _draw_state(source, sentences, documents, topics, flat, check_alpha(alpha, K), beta, key)
 
 
 def init_from_topics(
     source: Source, sentences: Array, documents: Array, topic_word: Array, alpha: float | Array, beta: float, key: int
 ) -> AwareState:
     """A state drawn from given topics [K, V], sentence after sentence (after algorithm 2, lines 9-10)."""
-    topic_word = checked_topics(topic_word)
-    alpha = checked_alpha(alpha, len(topic_word))
+    topic_word = check_topics(topic_word)
+    alpha = check_alpha(alpha, len(topic_word))
     return _draw_state(source, sentences, documents, topic_word, alpha, alpha, beta, key)
 
 
@@ -75,9 +75,9 @@ def run(
 ) -> tuple[AwareState, SweepInfo]:
     """Sweep over all sentences `sweeps` times and return the new state; exact with `phi="draw"`."""
     check_options("dense", ("dense",), phi, sweeps, threads, learning)
-    documents = checked_documents(source, documents)
-    tokens, of_documents = checked_sentences(sentences, documents, int(documents[-1]))
-    z = checked_assignment(state.z, len(tokens) - 1, state.cwk.shape[1])
+    documents = check_offsets(source, documents)
+    tokens, of_documents = check_sentences(sentences, documents, int(documents[-1]))
+    z = check_assignment(state.z, len(tokens) - 1, state.cwk.shape[1])
     state = _count_state(z, np.array(state.word, dtype=np.int32), tokens, state)
     changed = 0
     for s in range(sweeps):
@@ -92,12 +92,12 @@ def run(
 def _draw_state(
     source: Source, sentences: Array, documents: Array, topics: Array, alpha: F64, prior: F64, beta: float, key: int
 ) -> AwareState:
-    documents = checked_documents(source, documents)
-    tokens, of_documents = checked_sentences(sentences, documents, int(documents[-1]))
+    documents = check_offsets(source, documents)
+    tokens, of_documents = check_sentences(sentences, documents, int(documents[-1]))
     V = topics.shape[1]
     word = np.full(int(documents[-1]), -1, dtype=np.int32)
     z = np.full(len(tokens) - 1, -1, dtype=np.int32)
-    empty = empty_state(z, word, V, alpha, checked_prior(beta, V))
+    empty = empty_state(z, word, V, alpha, check_prior(beta, V))
     state, _ = _sweep(source, documents, tokens, of_documents, empty, spread(topics), derive(key, INIT), 1)
     return state._replace(alpha=prior)
 

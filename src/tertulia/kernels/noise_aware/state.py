@@ -8,10 +8,10 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.errors import InputError
-from tertulia.kernels.core.checks import checked_alpha, checked_beta
+from tertulia.kernels.core.checks import check_alpha, check_beta
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, gamma
-from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.options import Learning, Phi
 from tertulia.kernels.lda.phi import draw_phi, mean_phi
 
@@ -39,13 +39,13 @@ def count_state(z: I32, word: I32, state: AwareState) -> AwareState:
     cells = word[z >= 0].astype(np.int64) * K + z[z >= 0]
     cwk = np.bincount(cells, minlength=V * K).reshape(V, K).astype(np.int32)
     ck = cwk.sum(axis=0, dtype=np.int64)
-    return AwareState(z, word, cwk, ck, checked_alpha(state.alpha, K), checked_prior(state.beta, V))
+    return AwareState(z, word, cwk, ck, check_alpha(state.alpha, K), check_prior(state.beta, V))
 
 
 def spread(topic_word: Array) -> F32:
     """Topics [K, V] as samplers want them, [V, padded K], every topic of mass 1."""
     K, V = topic_word.shape
-    phi = np.zeros((V, padded(K)), dtype=np.float32)
+    phi = np.zeros((V, padded_width(K)), dtype=np.float32)
     phi[:, :K] = (topic_word / np.maximum(topic_word.sum(axis=1, keepdims=True), np.finfo(float).tiny)).T
     return phi
 
@@ -58,7 +58,7 @@ def current_phi(state: AwareState, others: I32 | None, how: Phi, key: np.uint64,
         ck = cwk.sum(axis=0, dtype=np.int64)
     if isinstance(beta, float):
         return draw_phi(cwk, ck, beta, key, threads) if how == "draw" else mean_phi(cwk, ck, beta)
-    phi = np.zeros((cwk.shape[0], padded(cwk.shape[1])), dtype=np.float32)
+    phi = np.zeros((cwk.shape[0], padded_width(cwk.shape[1])), dtype=np.float32)
     if how == "draw":
         _draw_rows(cwk, beta, key, phi)
     else:
@@ -76,10 +76,10 @@ def fit_priors(documents: I64, z: I32, state: AwareState, learning: Learning) ->
     return state._replace(alpha=alpha, beta=beta)
 
 
-def checked_prior(beta: float | Array, V: int) -> float | F64:
+def check_prior(beta: float | Array, V: int) -> float | F64:
     """The prior of words, one number or [V]; of the latter the sum must be 1 at least, or draws could all be 0."""
     if np.ndim(beta) == 0:
-        return checked_beta(float(beta))
+        return check_beta(float(beta))
     prior = np.array(beta, dtype=np.float64)
     if prior.shape != (V,) or not (np.all(np.isfinite(prior)) and np.all(prior > 0) and prior.sum() >= 1):
         raise InputError(f"beta has shape {prior.shape}: give a positive number for each of the {V} words, 1 in sum")

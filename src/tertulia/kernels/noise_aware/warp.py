@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import alias
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.ladder import climb, ladder
 from tertulia.kernels.core.rng import derive, uniform, uniform32
 from tertulia.kernels.lda import warp
@@ -78,7 +78,7 @@ def document_pass(
 ) -> tuple[I64, int]:
     """The second half of a sweep."""
     longest = int(np.diff(documents).max(initial=0))
-    prior = (frozen(alpha, np.float32), *ladder(alpha))
+    prior = (freeze(alpha, np.float32), *ladder(alpha))
     keys = tuple(derive(key, label) for label in range(3, 5))
     arrays = (documents, by_word.places, packed, longest, *prior, *keys)
     return warp.half_sweep(document_block, documents, arrays, ck, smoothing, threads)

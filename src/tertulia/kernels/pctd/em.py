@@ -13,8 +13,8 @@ import numpy as np
 from tertulia._arrays import F64, I32, I64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.checks import check_size, checked_documents
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.checks import check_documents, check_size
+from tertulia.kernels.core.jit import freeze, kernel
 
 _FAINTEST = 1e-30  # a smaller share of a topic cannot matter; squares of much smaller ones would cost a hundred others
 _FAR = np.log(_FAINTEST)
@@ -38,7 +38,7 @@ def semantic_units(words: Array, documents: Array, bounds: Array, V: int) -> Sem
 
     A unit may be empty; none may cross the end of its document.
     """
-    words, documents = checked_documents(words, documents, V)
+    words, documents = check_documents(words, documents, V)
     bounds = np.asarray(bounds, dtype=np.int64).reshape(-1, 2)
     starts, ends = bounds[:, 0], bounds[:, 1]
     first = np.searchsorted(starts, documents[:-1])
@@ -46,7 +46,7 @@ def semantic_units(words: Array, documents: Array, bounds: Array, V: int) -> Sem
     home_end = np.repeat(documents[1:], np.diff(offsets)) if len(bounds) and first[0] == 0 else ends - 1
     if np.any(ends < starts) or np.any(starts[1:] < ends[:-1]) or np.any(ends > home_end):
         raise InputError("units must follow one another, each within one document: use `corpus.units(kind, n)`")
-    return SemanticUnits(words, frozen(bounds, np.int64), frozen(offsets, np.int64))
+    return SemanticUnits(words, freeze(bounds, np.int64), freeze(offsets, np.int64))
 
 
 def responsibilities(found: SemanticUnits, log_phi: Array, theta: Array, threads: int = 1) -> tuple[F64, F64]:
@@ -57,8 +57,8 @@ def responsibilities(found: SemanticUnits, log_phi: Array, theta: Array, threads
     S, K = found.shape[1], log_phi.shape[1]
     check_size(len(log_phi), K)
     r, log_likelihood = np.empty((S, K)), np.empty(S)
-    log_theta, none = log_shares(found, theta, K), frozen(np.zeros((0, K)), np.float64)
-    log_phi = frozen(log_phi, np.float64)
+    log_theta, none = log_shares(found, theta, K), freeze(np.zeros((0, K)), np.float64)
+    log_phi = freeze(log_phi, np.float64)
     jobs = [
         (*found, first, last, log_phi, log_theta, none, r, log_likelihood)
         for first, last in parallel.cuts(found.documents, threads)
@@ -72,7 +72,7 @@ def log_shares(found: SemanticUnits, theta: Array, K: int) -> F64:
     D = found.shape[0]
     if theta.shape != (D, K):
         raise InputError(f"theta has shape {theta.shape}: {D} documents and {K} topics are needed")
-    return frozen(np.log(np.maximum(theta, _FAINTEST)), np.float64)
+    return freeze(np.log(np.maximum(theta, _FAINTEST)), np.float64)
 
 
 def shares(found: SemanticUnits, r: F64) -> F64:
@@ -88,7 +88,7 @@ def shares(found: SemanticUnits, r: F64) -> F64:
 
 def statistics(found: SemanticUnits, r: F64, V: int) -> F64:
     """The expected counts [V, K] of words in topics, over all documents."""
-    return np.asarray(_sum_documents(found.words, found.bounds, found.documents, frozen(r, np.float64), V))
+    return np.asarray(_sum_documents(found.words, found.bounds, found.documents, freeze(r, np.float64), V))
 
 
 @kernel

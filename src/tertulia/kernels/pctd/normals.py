@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tertulia._arrays import F64, I64, U64
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 
 _LAYERS = 256
 _TAIL = 3.6541528853610088  # where the tail begins
@@ -28,13 +28,13 @@ def normals(uniform: Callable[[int], U64], n: int) -> F64:
     """The next n standard normal numbers from a source of uniform words."""
     out = np.empty(n)
     open_ = np.empty(n, dtype=np.int64)
-    words = frozen(uniform(n), np.uint64)
+    words = freeze(uniform(n), np.uint64)
     left = open_[: _core(words, _EDGES, out, open_)]
-    chosen = frozen(words[left], np.uint64)
+    chosen = freeze(words[left], np.uint64)
     while len(left):
-        spare = frozen(uniform(_SPARE * len(left)), np.uint64).reshape(-1, _SPARE)
-        left = left[_settle(chosen, spare, frozen(left, np.int64), _EDGES, out)]
-        chosen = frozen(uniform(len(left)), np.uint64)  # these have used up everything: they begin anew
+        spare = freeze(uniform(_SPARE * len(left)), np.uint64).reshape(-1, _SPARE)
+        left = left[_settle(chosen, spare, freeze(left, np.int64), _EDGES, out)]
+        chosen = freeze(uniform(len(left)), np.uint64)  # these have used up everything: they begin anew
     return out
 
 
@@ -43,7 +43,7 @@ def _edges() -> F64:
     x = [_AREA / math.exp(-0.5 * _TAIL**2), _TAIL]
     for _ in range(2, _LAYERS):
         x.append(math.sqrt(-2.0 * math.log(math.exp(-0.5 * x[-1] ** 2) + _AREA / x[-1])))
-    return frozen([*x, 0.0], np.float64)
+    return freeze([*x, 0.0], np.float64)
 
 
 _EDGES = _edges()

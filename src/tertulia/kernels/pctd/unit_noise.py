@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 
 from tertulia._arrays import F64
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.pctd.em import SemanticUnits, log_shares, share_block, statistics
 
 _CELLS = 1 << 24  # entries of Omega that the dense draw holds at a time, about
@@ -41,14 +41,14 @@ class Noisy(NamedTuple):
 def on_all_words(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> Noisy:
     """Responsibilities and statistic of counts under noise; `normal(n)` gives the next n standard normal numbers."""
     S, (W, K) = len(found.bounds), log_phi.shape
-    L, log_theta = frozen(log_phi, np.float64), log_shares(found, theta, K)
+    L, log_theta = freeze(log_phi, np.float64), log_shares(found, theta, K)
     Q, R = orthonormal(L)
     J = len(R)  # K, unless there are fewer words
     r, within, gram = np.empty((S, K)), np.zeros((J, K)), np.zeros((K, K))
     for first, last in parallel.cuts(found.documents, -(-S // _ROWS)):
         mine = slice(found.documents[first], found.documents[last])
         h = sigma * normal((mine.stop - mine.start) * J).reshape(-1, J)
-        share_block(*found, first, last, L, log_theta, frozen(h @ R, np.float64), r, np.empty(S))
+        share_block(*found, first, last, L, log_theta, freeze(h @ R, np.float64), r, np.empty(S))
         within += h.T @ r[mine]
         gram += r[mine].T @ r[mine]
     variance, axes = np.linalg.eigh(gram)
@@ -66,14 +66,14 @@ def on_all_words(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, n
 def on_held_words(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> Noisy:
     """As `on_all_words`, but with noise only on the counts of words that a unit holds, one number for each of these."""
     (D, S), (W, K) = found.shape, log_phi.shape
-    L, log_theta = frozen(log_phi, np.float64), log_shares(found, theta, K)
+    L, log_theta = freeze(log_phi, np.float64), log_shares(found, theta, K)
     starts, lengths = found.bounds[:, 0], np.diff(found.bounds, axis=1)[:, 0]
     unit = np.repeat(np.arange(S), lengths)
     token = np.arange(lengths.sum()) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
     cells = np.unique(unit * W + found.words[token])  # a word may come twice in a unit: that is one count
     Omega = csr_array((sigma * normal(len(cells)), (cells // W, cells % W)), (S, W))
     r = np.empty((S, K))
-    share_block(*found, 0, D, L, log_theta, frozen(Omega @ L, np.float64), r, np.empty(S))
+    share_block(*found, 0, D, L, log_theta, freeze(Omega @ L, np.float64), r, np.empty(S))
     return Noisy(r, statistics(found, r, W) + Omega.T @ r)
 
 
@@ -100,12 +100,12 @@ def orthonormal(L: F64) -> tuple[F64, F64]:
 def dense(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> Noisy:
     """The same by definition, one number for each word of each unit: slow, to check `on_all_words` against."""
     S, (W, K) = len(found.bounds), log_phi.shape
-    L, log_theta = frozen(log_phi, np.float64), log_shares(found, theta, K)
+    L, log_theta = freeze(log_phi, np.float64), log_shares(found, theta, K)
     r, M = np.empty((S, K)), np.zeros((W, K))
     for first, last in parallel.cuts(found.documents, -(-S * W // _CELLS)):
         mine = slice(found.documents[first], found.documents[last])
         Omega = normal((mine.stop - mine.start) * W).reshape(-1, W)
         Omega *= sigma
-        share_block(*found, first, last, L, log_theta, frozen(Omega @ L, np.float64), r, np.empty(S))
+        share_block(*found, first, last, L, log_theta, freeze(Omega @ L, np.float64), r, np.empty(S))
         M += Omega.T @ r[mine]
     return Noisy(r, M + statistics(found, r, W))

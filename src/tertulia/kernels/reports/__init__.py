@@ -25,7 +25,7 @@ from numba import types
 from tertulia._arrays import F32, I32, I64, U64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.vectors import LANES, intrinsic
 from tertulia.kernels.reports.chacha import U32, initial_state, many_tokens, one_token
 from tertulia.kernels.reports.channel import Channel, Noise, constants
@@ -66,7 +66,7 @@ def reports(
         raise InputError(f"a noise key has {_KEY_BYTES} bytes, not {len(key)}")
     if not 0 <= first <= last <= len(words):
         raise InputError(f"tokens {first}..{last}: the corpus has {len(words)}")
-    part = frozen(words[first:last], np.int32)
+    part = freeze(words[first:last], np.int32)
     if len(part) and not 0 <= part.min() <= part.max() < channel.V:
         raise InputError(f"words run from {part.min()} to {part.max()}, outside the channel's 0..{channel.V - 1}")
     state, noise = initial_state(_derive_key(key, corpus_id, channel)), constants(channel)

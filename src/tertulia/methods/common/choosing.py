@@ -85,7 +85,7 @@ def _candidates(own: Array, ask: Offer, terms: Training, train: Corpus) -> dict[
 
     def topics(topic_word: Array) -> Topics:
         alpha = symmetric(terms.alpha, len(topic_word))
-        return Topics(topic_word, Vocabulary(ask.words), alpha, terms.beta).adapted(train)
+        return Topics(topic_word, Vocabulary(ask.words), alpha, terms.beta).adapt(train)
 
     alone, shared = topics(own), topics(ask.shared)
     both = np.concatenate([own, ask.shared])

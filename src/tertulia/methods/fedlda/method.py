@@ -107,16 +107,16 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
     )  # lines 5-6
     model = np.ascontiguousarray(phi[:, : len(alpha)].T, dtype=np.float64)
     answers = Answers(settings, shard, dataclasses.replace(users, z=z), answering, sent, model, alpha)
-    way_out: Mechanism
+    mechanism: Mechanism
     if settings.perturbation().kind == "none":
-        reported, way_out = report_truth(answers), Clear(TUPLES, unit=Unit.USER)
+        reported, mechanism = report_truth(answers), Clear(TUPLES, unit=Unit.USER)
     else:
         charge = charge_of(answers, ask.round, _shares(ask.counts, settings.beta))
         randomness = party.randomise(corpus, charge)
         reported = report_perturbed(answers, randomness.key, threads)  # lines 7-8
-        way_out = Derived(MOVES, parents=(randomness.release_id,))
+        mechanism = Derived(MOVES, parents=(randomness.release_id,))
     return users_after(answers, reported.word), Moves(
-        party.release(reported.moved, way_out), party.release(np.array(answering.sum()), DOCUMENTS)
+        party.release(reported.moved, mechanism), party.release(np.array(answering.sum()), DOCUMENTS)
     )
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tertulia._arrays import Array
-from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.neural import experts, experts_by_document
 from tertulia.models.neural.norms import EPS, SharedStatistics
 from tertulia.models.neural.sparse import Bow
@@ -27,7 +27,7 @@ class BatchNormDecoder:
 
     def __init__(self, theta: Array, beta: Tensor, bow: Bow, known: SharedStatistics | None = None) -> None:
         self.beta, self.bow, self.documents = beta, bow, len(theta)
-        self.theta = torch.from_numpy(experts.centre(theta, padded(len(theta) + 1)))
+        self.theta = torch.from_numpy(experts.centre(theta, padded_width(len(theta) + 1)))
         self.product = beta.T @ self.theta  # [V, B], and the mean
         given, n = (_NONE[theta.dtype.type], len(theta)) if known is None else (known.statistics, known.documents)
         found = experts.normalise(self.product.numpy(), self.documents, given, float(n), EPS)

@@ -11,7 +11,7 @@ import pytest
 from tertulia.kernels import lda
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.atomics import fetch_add, gate, meet
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import dense
 from tertulia.kernels.lda.phi import mean_phi
@@ -153,8 +153,8 @@ def test_no_addition_is_lost(dtype):
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_a_sweep_of_threads_keeps_counts_up_to_date(threads):
     generator = np.random.default_rng(3)
-    words = frozen(generator.integers(0, 40, size=20_000), np.int32)
-    documents = frozen(np.arange(0, 20_001, 50), np.int64)
+    words = freeze(generator.integers(0, 40, size=20_000), np.int32)
+    documents = freeze(np.arange(0, 20_001, 50), np.int64)
     state = lda.init(words, documents, 40, 7, 0.1, 0.01, 1)
     z, cwk, ck = state.z.copy(), state.cwk.copy(), state.ck.copy()
     phi, alpha = mean_phi(cwk, ck, 0.01), np.full(7, 0.1)

@@ -7,9 +7,9 @@ import pytest
 
 from tertulia.errors import InputError
 from tertulia.kernels import lda
-from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.core.simd import add, dot, padded_with_zeros, total
+from tertulia.kernels.core.simd import add, dot, pad_with_zeros, total
 from tertulia.kernels.lda.online_em import dense_step, epoch, sparse_counts
 from tertulia.kernels.lda.online_em.batch import batches
 from tertulia.kernels.lda.options import Learning
@@ -87,7 +87,7 @@ def test_a_start_from_topics_draws_words_that_they_lack_uniformly():
 
 def test_an_epoch_equals_its_formula(corpus):
     """Against a literal version in float64, batch by batch."""
-    words, documents = (frozen(x, t) for x, t in zip(corpus, (np.int32, np.int64), strict=True))
+    words, documents = (freeze(x, t) for x, t in zip(corpus, (np.int32, np.int64), strict=True))
     alpha, beta, key = np.linspace(0.05, 0.3, K), 0.02, derive(9)
     phi = epoch.all_topics(words, documents, V, alpha, beta, key)
     s = dense_step.random_stats(np.bincount(words, minlength=V), K, key, 1)[0][:, :K].astype(float)
@@ -134,7 +134,7 @@ def test_vector_sums():
 
     for n in (1, 16, 17, 64, 100, 1000):
         generator = np.random.default_rng(n)
-        x, rows = padded_with_zeros(generator.random(n)), np.stack([padded_with_zeros(generator.random(n))] * 3)
+        x, rows = pad_with_zeros(generator.random(n)), np.stack([pad_with_zeros(generator.random(n))] * 3)
         rows[1] *= 2
         product, whole, y = sums(x, rows, 1, np.float32(0.5))
         assert product == pytest.approx(x @ rows[1], rel=1e-5)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from helpers.planted import counts_of, uneven
 from tertulia.errors import InputError
-from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.ladder import climb, ladder
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda import sparse
 from tertulia.kernels.lda.by_word import check_topic_count, columns
 from tertulia.kernels.lda.sparse_phi import SHORT, count, mean_rows, phi_rows
@@ -91,7 +91,7 @@ def test_a_sweep_gives_the_same_bits_at_any_number_of_threads(corpus):
 
 
 def test_a_topic_without_mass_is_never_drawn(corpus):
-    phi = np.zeros((V, padded(K)), dtype=np.float32)
+    phi = np.zeros((V, padded_width(K)), dtype=np.float32)
     phi[:, 5:9] = 0.1
     phi[0, 5] = 0.0
     topics, _ = swept(corpus, phi_rows(phi, ALPHA, threads=1), threads=1)
@@ -100,7 +100,7 @@ def test_a_topic_without_mass_is_never_drawn(corpus):
 
 
 def test_tokens_of_a_word_without_any_mass_stay_where_they_are(corpus):
-    phi = np.full((V, padded(K)), 0.01, dtype=np.float32)
+    phi = np.full((V, padded_width(K)), 0.01, dtype=np.float32)
     phi[3] = 0.0
     topics, changed = swept(corpus, phi_rows(phi, ALPHA, threads=1), threads=1)
     assert np.array_equal(topics[corpus[0] == 3], corpus[2][corpus[0] == 3])
@@ -114,15 +114,15 @@ def test_words_that_the_model_has_never_seen_are_drawn_from_what_all_words_share
 
 
 def test_no_tokens_no_harm():
-    nothing = frozen([], np.int32), frozen([0, 0], np.int64), np.empty(0, dtype=np.int32)
+    nothing = freeze([], np.int32), freeze([0, 0], np.int64), np.empty(0, dtype=np.int32)
     rows = mean_rows(columns(nothing[0], V), nothing[2], ALPHA, BETA, threads=2)
     assert swept(nothing, rows, threads=2)[1] == 0
 
 
 def test_ten_thousand_topics_and_a_million_words_need_no_matrix():
     generator = np.random.default_rng(1)
-    words = frozen(generator.integers(0, 1_000_000, size=20_000), np.int32)
-    many = words, frozen(np.arange(0, 20_001, 50), np.int64), generator.integers(0, 10_000, 20_000).astype(np.int32)
+    words = freeze(generator.integers(0, 1_000_000, size=20_000), np.int32)
+    many = words, freeze(np.arange(0, 20_001, 50), np.int64), generator.integers(0, 10_000, 20_000).astype(np.int32)
     tracemalloc.start()
     rows = mean_rows(columns(words, 1_000_000), many[2], np.full(10_000, 1e-3), BETA, threads=1)
     _, changed = swept(many, rows, threads=1)

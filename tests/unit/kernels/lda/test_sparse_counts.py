@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.core.simd import inverse_counts, padded_with_zeros
-from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.core.simd import inverse_counts, pad_with_zeros
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.online_em import sparse_counts as masses
 from tertulia.kernels.lda.online_em import sparse_step
 from tertulia.kernels.lda.online_em.batch import batch_at, collect, course, room
@@ -22,7 +22,7 @@ def tokens():
 
 @pytest.fixture
 def sown(tokens, monkeypatch):
-    monkeypatch.setattr(masses, "_CELLS", COMMON * padded(K))
+    monkeypatch.setattr(masses, "_CELLS", COMMON * padded_width(K))
     return masses.initial_mass(tokens, K, derive(7))
 
 
@@ -36,10 +36,10 @@ def full(mass):
 
 def some_batch(documents=30, length=12, seed=2):
     generator = np.random.default_rng(seed)
-    words = frozen(generator.integers(0, V, size=documents * length), np.int32)
-    offsets = frozen(np.arange(0, documents * length + 1, length), np.int64)
+    words = freeze(generator.integers(0, V, size=documents * length), np.int32)
+    offsets = freeze(np.arange(0, documents * length + 1, length), np.int64)
     places = room(offsets, course(offsets), V, 1)
-    collect(words, offsets, 0, documents, frozen(np.arange(V), np.int32), places, 0)
+    collect(words, offsets, 0, documents, freeze(np.arange(V), np.int32), places, 0)
     return words, offsets, batch_at(places, 0)
 
 
@@ -74,20 +74,20 @@ def test_the_topics_of_a_document_are_those_of_most_value(sown):
     inverse = inverse_counts(sums, 1.0, K)
     words, counts = np.array([3, 25, 59], dtype=np.int32), np.array([1, 2, 5], dtype=np.float32)
     mine, value = np.empty(FEW, dtype=np.int32), np.empty(FEW, dtype=np.float32)
-    n = masses.choose(words, counts, 0, 3, mass, inverse, masses.scratch(padded(K)), mine, value)
+    n = masses.choose(words, counts, 0, 3, mass, inverse, masses.scratch(padded_width(K)), mine, value)
     expected = (full(mass)[words] * (counts / mass.whole[words])[:, None]).sum(axis=0) * inverse[:K]
     assert n == FEW
     assert np.allclose(np.sort(value), np.sort(expected)[-FEW:], rtol=1e-5)
     assert np.allclose(value, expected[mine], rtol=1e-5)
     rows = np.empty((3, FEW), dtype=np.float32)
-    masses.gather(words, 0, 3, mass, np.float32(0.5), inverse, masses.scratch(padded(K)), mine, rows, 0)
+    masses.gather(words, 0, 3, mass, np.float32(0.5), inverse, masses.scratch(padded_width(K)), mine, rows, 0)
     assert np.allclose(rows, (full(mass)[words][:, mine] + 0.5) * inverse[mine], rtol=1e-5)
 
 
 def test_a_document_may_have_fewer_topics(sown):
     mass, sums = sown
     mine, value = np.empty(FEW, dtype=np.int32), np.empty(FEW, dtype=np.float32)
-    work, one = masses.scratch(padded(K)), np.ones(1, dtype=np.float32)
+    work, one = masses.scratch(padded_width(K)), np.ones(1, dtype=np.float32)
     inverse = inverse_counts(sums, 1.0, K)
     n = masses.choose(np.array([2], dtype=np.int32), one, 0, 1, mass, inverse, work, mine, value)
     assert (n, set(mine[:8]), set(mine[8:])) == (8, set(mass.listed[2]), {-1})
@@ -100,7 +100,7 @@ def test_a_document_may_have_fewer_topics(sown):
 def test_a_step_keeps_all_sums_and_lists_the_strongest(sown):
     """Slots are taken over on the way; a list holds what is strongest, up to topics that were never a pair's best."""
     mass, sums = sown
-    prior, total = padded_with_zeros(np.full(K, 0.1)), sums.copy()
+    prior, total = pad_with_zeros(np.full(K, 0.1)), sums.copy()
     for seed in range(20):
         before = full(mass)
         _, _, batch = some_batch(seed=seed)
@@ -108,7 +108,7 @@ def test_a_step_keeps_all_sums_and_lists_the_strongest(sown):
         chosen, shares = work = sparse_step.room(30, len(batch.words))
         sparse_step.expect(batch, 0, 30, mass, np.float32(0.1), inverse, prior, work)
         assert np.allclose(shares.sum(axis=1), batch.counts, rtol=1e-4)  # every token goes somewhere
-        gained = np.zeros(padded(K), dtype=np.float32)
+        gained = np.zeros(padded_width(K), dtype=np.float32)
         for first, last in ((0, 5), (5, len(batch.columns) - 1)):
             sparse_step.maximise(batch, first, last, mass, np.float32(0.1), np.float32(2.0), work, gained)
         after = full(mass)

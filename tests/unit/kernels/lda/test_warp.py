@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.planted import uneven
-from tertulia.kernels.core.jit import frozen
+from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import warp
 from tertulia.kernels.lda.by_word import columns
@@ -66,6 +66,6 @@ def test_the_largest_topic_fits_into_two_bytes(corpus):
 
 
 def test_no_tokens_no_harm():
-    nothing = frozen([], np.int32), frozen([0, 0], np.int64), np.empty(0, dtype=np.int32)
+    nothing = freeze([], np.int32), freeze([0, 0], np.int64), np.empty(0, dtype=np.int32)
     z, ck, moves = swept(nothing, 2, threads=2)
     assert (len(z), ck.sum(), moves) == (0, 0, 0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.jit import frozen, kernel
+from tertulia.kernels.core.jit import freeze, kernel
 
 PARTS = 16  # of the words of a batch: fixed, for the order of sums
 _BATCHES = 200  # in an epoch, unless that makes them too small to be worth starting or too large to be held
@@ -72,7 +72,7 @@ def course(documents: I64) -> Course:
     """The batches of an epoch over all documents."""
     N, cuts = int(documents[-1]), batches(documents)
     delay = max(_DELAY, len(cuts) * min(_DELAY_TOKENS / max(N, 1), _DELAY_SHARE))
-    first, last = (frozen([cut[i] for cut in cuts], np.int64) for i in (0, 1))
+    first, last = (freeze([cut[i] for cut in cuts], np.int64) for i in (0, 1))
     rate: F64 = (delay + np.arange(len(cuts), dtype=np.float64)) ** -_DECAY
     return Course(first, last, rate, N / np.maximum(documents[last] - documents[first], 1))
 

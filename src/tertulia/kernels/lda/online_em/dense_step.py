@@ -12,7 +12,7 @@ from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits
 from tertulia.kernels.core.simd import add, dot, total
-from tertulia.kernels.core.vectors import padded
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.online_em.batch import Batch
 
 _ITERATIONS = 4  # of the E-step
@@ -30,7 +30,7 @@ class Work(NamedTuple):
 def random_stats(tokens: I64, K: int, key: np.uint64, threads: int) -> tuple[F32, F64]:
     """Expected counts [V, padded K] that spread the tokens [V] of words over all topics, with noise; their sums."""
     V, starts = len(tokens), range(0, len(tokens), _WORDS)
-    stats, sums = np.zeros((V, padded(K)), dtype=np.float32), np.zeros((len(starts), padded(K)))
+    stats, sums = np.zeros((V, padded_width(K)), dtype=np.float32), np.zeros((len(starts), padded_width(K)))
     share = (tokens / K).astype(np.float32)
     jobs = [(share, K, key, start, min(start + _WORDS, V), stats, sums[b]) for b, start in enumerate(starts)]
     parallel.run(noise_block, jobs, threads)

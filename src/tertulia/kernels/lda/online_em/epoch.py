@@ -25,8 +25,8 @@ from numba import extending, types
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.atomics import fetch_add, gate, meet
-from tertulia.kernels.core.jit import frozen, kernel
-from tertulia.kernels.core.simd import inverse_counts, padded_with_zeros
+from tertulia.kernels.core.jit import freeze, kernel
+from tertulia.kernels.core.simd import inverse_counts, pad_with_zeros
 from tertulia.kernels.lda.dense import frequency
 from tertulia.kernels.lda.online_em import dense_step, sparse_step
 from tertulia.kernels.lda.online_em.batch import PARTS, Course, Room, batch_at, collect, course, room
@@ -39,7 +39,7 @@ _SHARES = 64  # of the documents of a batch, for threads to take
 def all_topics(words: I32, documents: I64, V: int, alpha: F64, beta: float, key: np.uint64, threads: int = 1) -> F32:
     """The topics after one epoch: phi [V, padded K], as `dense` takes it."""
     stats, ck = dense_step.random_stats(frequency(words, V), len(alpha), key, threads)
-    rows, work = frozen(np.arange(V), np.int32), partial(dense_step.room, stats.shape[1])
+    rows, work = freeze(np.arange(V), np.int32), partial(dense_step.room, stats.shape[1])
     scale, ck = _walk(words, documents, rows, stats, ck, work, alpha, beta, threads)
     dense_step.normalise(stats, beta / scale, inverse_counts(ck, V * beta / scale, len(alpha)), threads)
     return stats
@@ -74,7 +74,7 @@ def _walk(
     made = work(places.longest.shape[1], places.words.shape[1])
     sums, taken = np.empty((2, PARTS, len(ck)), dtype=np.float32), np.zeros(2 * len(plan.rate), dtype=np.int64)
     corpus = (threads, gate(), taken, words, documents, rows, plan, places)
-    model = (topics, made, padded_with_zeros(alpha), len(alpha), beta, sums)
+    model = (topics, made, pad_with_zeros(alpha), len(alpha), beta, sums)
     found: list[tuple[float, F64]] = []
 
     def go(thread: int) -> None:

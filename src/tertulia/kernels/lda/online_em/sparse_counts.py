@@ -14,7 +14,7 @@ import numpy as np
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits
-from tertulia.kernels.core.vectors import LANES, padded
+from tertulia.kernels.core.vectors import LANES, padded_width
 
 FEW = LANES  # topics of a document, and of a rare word
 _LISTED = 8  # topics in the list of a common word
@@ -48,7 +48,7 @@ def scratch(K: int) -> Scratch:
 
 def initial_mass(tokens: I64, K: int, key: np.uint64) -> tuple[Mass, F64]:
     """The tokens [V] of words, spread evenly over a few topics each, drawn at random; sums over words [padded K]."""
-    common = min(len(tokens), _CELLS // padded(K))
+    common = min(len(tokens), _CELLS // padded_width(K))
     rare, listed, slots = (
         len(tokens) - common,
         min(_LISTED, -(-K // 2)),
@@ -56,13 +56,13 @@ def initial_mass(tokens: I64, K: int, key: np.uint64) -> tuple[Mass, F64]:
     )  # not all: alike, topics would never separate
     mass = Mass(
         whole=tokens.astype(np.float32),
-        cells=np.zeros((common, padded(K)), dtype=np.float32),
+        cells=np.zeros((common, padded_width(K)), dtype=np.float32),
         listed=np.empty((common, listed), dtype=np.int32),
         least=(tokens[:common] / listed).astype(np.float32),
         topics=np.empty((rare, slots), dtype=np.int32),
         slots=np.repeat((tokens[common:, None] / slots).astype(np.float32), slots, axis=1),
     )
-    sums = np.zeros(padded(K))
+    sums = np.zeros(padded_width(K))
     _sow(K, key, mass, sums)
     return mass, sums
 
