@@ -32,7 +32,6 @@ lint: .venv/.dev
 
 .venv/.core: .venv/bin/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
-	$(BIN)/python -m tertulia.cli.precompile
 	@touch $@
 
 .venv/.dev: .venv/.core

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import product
@@ -24,6 +25,7 @@ from tertulia.metrics import topic_coherence
 def main() -> None:
     """Run each kernel once: the samplers by themselves, all else through federations of two tiny parties."""
     started = time.monotonic()
+    warnings.simplefilter("ignore")  # toy parties have toy topics
     _run_samplers()
     texts = {"north": ["rain falls on rivers", "rivers rise"] * 10, "south": ["rain fills lakes", "lakes rise"] * 10}
     model = FTM(topics=2, rounds=2, sweeps=2, vocabulary={"max_share": 1.0}).fit(texts, heldout=0.3)
