@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tertulia.kernels.core import simd
+from tertulia.kernels.core import simd, vectors
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import uniform32
 
@@ -17,8 +17,8 @@ def histogram(weight, phi, w, n, key):
     return counts
 
 
-def padded_width(x):
-    wide = np.zeros((*x.shape[:-1], simd.padded(x.shape[-1])), dtype=np.float32)
+def widen(x):
+    wide = np.zeros((*x.shape[:-1], vectors.padded_width(x.shape[-1])), dtype=np.float32)
     wide[..., : x.shape[-1]] = x
     return wide
 
@@ -28,7 +28,7 @@ def test_frequencies(K):
     generator = np.random.default_rng(K)
     weight, phi = generator.gamma(1.0, size=K), generator.dirichlet(np.ones(K), size=3)
     n = 400_000
-    counts = histogram(padded_width(weight), padded_width(phi), 1, n, np.uint64(K))
+    counts = histogram(widen(weight), widen(phi), 1, n, np.uint64(K))
     p = weight * phi[1] / (weight @ phi[1])
     assert counts[K:].sum() == 0
     assert np.all(np.abs(counts[:K] - n * p) <= 4.5 * np.sqrt(n * p * (1 - p)) + 1)
@@ -39,8 +39,8 @@ def test_frequencies(K):
 def test_the_only_topic_with_mass_is_drawn_at_any_u(k, u):
     weight = np.zeros(20)
     weight[k] = 0.7
-    phi = padded_width(np.full((1, 20), 0.3))
-    assert simd.draw(padded_width(weight), phi, 0, np.empty(32, np.float32), np.float32(u), -1) == k
+    phi = widen(np.full((1, 20), 0.3))
+    assert simd.draw(widen(weight), phi, 0, np.empty(32, np.float32), np.float32(u), -1) == k
 
 
 def test_without_mass_the_fallback_is_returned():
