@@ -101,19 +101,23 @@ def test_compression_saves_bytes(parties):
     assert up({"compression": "fp16"}) < up({})
 
 
-def test_engines_give_the_same_bits_and_a_run_goes_on_after_an_interruption(parties, tmp_path):
-    from tertulia.runs.driver import finish
-
+@pytest.mark.slow  # a process with torch for each party; quick tests of other methods compare the engines too
+def test_engines_give_the_same_bits(parties, tmp_path):
     parties = {name: parties[name] for name in "ab"}
     local = fit(parties, {"rounds": 8})
     apart = fit(parties, {"rounds": 8}, engine="processes", directory=tmp_path / "apart")
     assert local.topic_word.tobytes() == apart.topic_word.tobytes()
 
+
+def test_a_run_goes_on_after_an_interruption(parties, tmp_path):
+    from tertulia.runs.driver import finish
+
+    parties = {name: parties[name] for name in "ab"}
     settings = {"rounds": 8, "checkpoint_every": 4}
     with pytest.raises(Interrupted):
         fit(parties, settings, directory=tmp_path / "run", observe=interrupt_at(6))
     resumed = finish(Run.open(tmp_path / "run"))
-    assert resumed.topic_word.tobytes() == local.topic_word.tobytes()
+    assert resumed.topic_word.tobytes() == fit(parties, {"rounds": 8}).topic_word.tobytes()
 
 
 def test_a_model_is_saved_with_its_encoder(parties, tmp_path):

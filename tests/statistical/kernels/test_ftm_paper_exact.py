@@ -190,6 +190,7 @@ def counts_off(n, sampler, sweeps):
     return total_variation(seen, p / p.sum())
 
 
+@pytest.mark.slow
 def test_the_stale_tables_of_the_papers_are_an_approximation_that_improves_with_length():
     assert distance(ONE_WORD, STALE, noisy=True, fixed=True) > BAR
     short, long = counts_off(20, STALE, 200_000), counts_off(400, STALE, 20_000)

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from helpers.marks import slow
 from tertulia.corpus import Corpus
 from tertulia.corpus.demo_corpus import docstrings
 
@@ -39,7 +40,7 @@ def write(path, megabytes):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from Linux's /proc")
-@pytest.mark.parametrize(("kind", "small", "large"), [("jsonl", 8, 40), ("csv", 8, 40), ("parquet", 48, 96)])
+@pytest.mark.parametrize(("kind", "small", "large"), [("jsonl", 8, 40), slow("csv", 8, 40), slow("parquet", 48, 96)])
 def test_memory_does_not_grow_with_the_file(tmp_path, kind, small, large):
     files = [write(tmp_path / f"{size}.{kind}", size) for size in (small, large)]
     done = subprocess.run(
