@@ -10,6 +10,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,10 +59,16 @@ class Found(NamedTuple):
         return bool(decorators & COMPILED)
 
 
+@cache
+def tree(path: Path) -> list[ast.AST]:
+    """All nodes of a file."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def functions(folder: Path = PACKAGE) -> Iterator[Found]:
     for path in FILES:
         if path.is_relative_to(folder):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in tree(path):
                 if isinstance(node, Function):
                     yield Found(path, node)
 
@@ -73,7 +80,7 @@ def module_of(path: Path) -> str:
 def imports(path: Path) -> dict[str, str]:
     """What a file's imports call things -> what they are: a module, or a module's name."""
     found = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in tree(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
     return found

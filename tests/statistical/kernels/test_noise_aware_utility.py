@@ -45,6 +45,7 @@ def test_randomised_response_is_seen_through(world, plain, sampler, sweeps):
     assert ours < 1.25 * plain
 
 
+@pytest.mark.slow
 def test_subsets_at_a_small_epsilon_with_a_prior_of_word_frequencies(world):
     words, held, documents = world
     reported = reports(words, Channel("subset", 4.5, V), bytes(32), "world")

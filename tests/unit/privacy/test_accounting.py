@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from helpers.marks import slow
 from helpers.mechanisms import Concentrated
 from tertulia.errors import FormatError
 from tertulia.privacy.accounting import Guarantee, Loss, _coarsen, compose, cost, vacuity_or_none
@@ -72,14 +73,14 @@ def test_laplace_at_a_delta_costs_what_the_closed_form_says():
 @pytest.mark.parametrize(
     ("one", "delta", "measured"),
     [
-        (loss(noisy(GAUSSIAN, 0.25), 35), 1e-5, 380),  # PC-TD, T=35, sigma=.25
+        slow(loss(noisy(GAUSSIAN, 0.25), 35), 1e-5, 380),  # PC-TD, T=35, sigma=.25
         (loss(noisy(GAUSSIAN, 0.25), 35), 1e-6, 392),
-        (loss(noisy(GAUSSIAN, 0.25 / math.sqrt(2)), 35), 1e-5, 702),  # by substitution
+        slow(loss(noisy(GAUSSIAN, 0.25 / math.sqrt(2)), 35), 1e-5, 702),  # by substitution
         (loss(noisy(LAPLACE, 1 / 8), 120, adjacency=NULL_REPLACE), 1e-6, 913),  # FTM, 120 tokens
         (loss(noisy(LAPLACE, 1 / 8), 240, adjacency=SUBSTITUTE), 1e-6, 1791),
-        (loss(noisy(LAPLACE, 1 / 11), 120, adjacency=NULL_REPLACE), 1e-6, 1273),
+        slow(loss(noisy(LAPLACE, 1 / 11), 120, adjacency=NULL_REPLACE), 1e-6, 1273),
         (loss(k_rr(8, 2949), 120, adjacency=SUBSTITUTE), 1e-6, 687),
-        (loss(k_rr(4, 2949), 120, adjacency=SUBSTITUTE), 1e-6, 47.5),
+        slow(loss(k_rr(4, 2949), 120, adjacency=SUBSTITUTE), 1e-6, 47.5),
         (loss(k_rr(4, 2949), 10, adjacency=SUBSTITUTE), 1e-6, 16.0),
     ],
 )
