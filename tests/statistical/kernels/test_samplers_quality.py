@@ -1,7 +1,7 @@
 """What matters of an approximation: the topics that every sampler finds predict as well as collapsed Gibbs'.
 
-Bar, fixed before the first run: from the true topics on, held-out perplexities stay within 2 % of collapsed Gibbs'. That
-Gibbs' own topics are near the true ones, within 5 %, shows that there was something to find.
+Bar, fixed before the first run: from the true topics on, held-out perplexities stay within 2 % of collapsed Gibbs'.
+That Gibbs' own topics come within 5 % of the true ones shows that there was something to find.
 """
 
 import pytest
