@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from helpers.geweke import BAR, draw, worst_score
+from helpers.marks import slow
 from tertulia.kernels import lda
 from tertulia.kernels.ftm_paper import sentence
 
@@ -59,7 +60,7 @@ def score(steps=STEPS, **settings):
 
 
 @pytest.mark.parametrize("steps", [STEPS, pytest.param(MANY, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("settings", [{"sampler": "gibbs"}, {"sampler": "mh", "proposals": "fresh"}])
+@pytest.mark.parametrize("settings", [slow({"sampler": "gibbs"}), {"sampler": "mh", "proposals": "fresh"}])
 def test_samplers_pass(settings, steps):
     assert score(steps, **settings) < BAR
 

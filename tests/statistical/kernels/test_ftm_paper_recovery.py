@@ -9,7 +9,7 @@ missed the bar in 3 of 20 cases, for a whole sentence is slow to change its mind
 import numpy as np
 import pytest
 
-from helpers.marks import seeds
+from helpers.marks import seeds, slow
 from helpers.planted import overlap
 from tertulia.kernels.ftm_paper import sentence
 from tertulia.kernels.reports import Channel, reports
@@ -36,7 +36,9 @@ def best_of_eight(corpus, seed, **settings):
     return found[np.argmax([(state.cwk.T * np.log(f)).sum() for state, f in zip(chains, found, strict=True)])]
 
 
-@pytest.mark.parametrize("settings", [{"sampler": "gibbs"}, {"sampler": "mh"}, {"sampler": "mh", "proposals": "fresh"}])
+@pytest.mark.parametrize(
+    "settings", [{"sampler": "gibbs"}, {"sampler": "mh"}, slow({"sampler": "mh", "proposals": "fresh"})]
+)
 @pytest.mark.parametrize("seed", seeds(5, quick=1))
 def test_planted_topics_are_recovered(seed, settings):
     *corpus, truth = planted(seed)

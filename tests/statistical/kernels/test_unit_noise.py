@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from helpers.marks import slow
 from tertulia.kernels.pctd import em, unit_noise
 from tertulia.kernels.pctd.normals import normals
 from tertulia.privacy.noise import NoiseStream
@@ -87,7 +88,7 @@ def test_noise_without_the_part_outside_of_the_topics_would_be_caught(samples):
     assert np.median(p) < 1e-9
 
 
-@pytest.mark.parametrize(("W", "K"), [(12, 1), (2, 5)])
+@pytest.mark.parametrize(("W", "K"), [slow(12, 1), (2, 5)])
 def test_one_topic_and_more_topics_than_words(W, K):
     parts = problem(W, K, seed=8)
     rng = np.random.default_rng(4)
