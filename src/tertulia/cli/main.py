@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -82,10 +82,7 @@ def scenarios(
     if directory is not None:
         settings = settings.replace(directory=str(directory))
     rows = compare(settings, console.say)
-    if as_json:
-        _print_json({"scenarios": rows})
-    else:
-        console.records(f"Scenarios in {settings.directory}", rows)
+    _show("scenarios", f"Scenarios in {settings.directory}", rows, as_json)
 
 
 @app.command()
@@ -174,10 +171,7 @@ def disclosures(directory: RunDirectory, as_json: AsJson = False) -> None:
     from tertulia.view.tables import disclosure_rows
 
     rows = disclosure_rows(Run.open(directory))
-    if as_json:
-        _print_json({"disclosures": rows})
-    else:
-        console.records(f"What left each party of {directory}", rows)
+    _show("disclosures", f"What left each party of {directory}", rows, as_json)
 
 
 @app.command()
@@ -229,6 +223,14 @@ def _strongest(row: Mapping[str, Any]) -> tuple[str, float]:
     shares = {name: value for name, value in row.items() if name.startswith("topic")}
     best = max(shares, key=lambda name: shares[name])
     return best, shares[best]
+
+
+def _show(key: str, title: str, rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+    """Print rows, as JSON under a key or as a table."""
+    if as_json:
+        _print_json({key: rows})
+    else:
+        console.records(title, rows)
 
 
 def _print_json(facts: Mapping[str, Any]) -> None:
