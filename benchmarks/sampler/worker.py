@@ -1,41 +1,68 @@
 """One training in a process of its own, scored as it goes: `python -m benchmarks.sampler.worker '{"trainer": ...}'`.
 
-A process each keeps one library's memory and threads out of another's figures. The last line is JSON.
+A process each keeps one library's memory and threads out of another's figures. Curves are kept in `benchmarks/out`: a
+peer's thousand iterations need not be run twice. The last line is JSON.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from benchmarks.common import call, peak_mb, reset_peak
-from benchmarks.sampler.trainers import ALPHA, Task, train
+import numpy as np
+
+from benchmarks.common import OUT, call, peak_mb, reset_peak, say
+from benchmarks.sampler.corpora import folder
+from benchmarks.sampler.trainers import Task, train
+from tertulia._arrays import Array
 from tertulia.corpus import Corpus
-from tertulia.metrics import completion
+from tertulia.metrics import completion, npmi, topic_diversity
+
+_CURVES = OUT / "sampler" / "curves"
+Curve = list[dict[str, float]]
 
 
-def measure(task: Task) -> dict[str, Any]:
-    """Train in another process; return the curve and the memory."""
-    return call("benchmarks.sampler.worker", json.dumps(asdict(task)), threads=task.threads)
+def measure(task: Task, *, keep: bool) -> dict[str, Any]:
+    """Train in another process, unless a curve was kept; return the curve, the memory and the machine's load."""
+    kept = _CURVES / f"{task.name}.json"
+    if keep and kept.exists():
+        found: dict[str, Any] = json.loads(kept.read_text())
+        return found
+    found = call("benchmarks.sampler.worker", json.dumps(asdict(task)), threads=task.threads)
+    if keep:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(found))
+    last = found["curve"][-1]
+    say(f"{task.name}: {last['cpu_s']:.1f} s, " + ", ".join(f"{last[x]:.3f}" for x in ("ppl", "npmi", "diversity")))
+    return found
+
+
+def score(topic_word: Array, alpha: Array, corpus: Corpus, heldout: Corpus) -> dict[str, float]:
+    """Perplexity with the model's own alpha; NPMI of ten words; diversity of 25."""
+    return {
+        "ppl": completion(topic_word, np.maximum(alpha, 1e-6), heldout).perplexity,
+        "npmi": npmi(topic_word, corpus).mean,
+        "diversity": topic_diversity(topic_word),
+    }
 
 
 def main() -> None:
     """Train what the command line says."""
     task = Task(**json.loads(sys.argv[1]))
-    corpus, heldout = (Corpus.load(Path(task.directory) / part) for part in ("train", "heldout"))
+    corpus, heldout = (Corpus.load(folder(task.corpus) / part) for part in ("train", "heldout"))
     cpu = wall = peak = 0.0
-    curve = []
+    curve: Curve = []
     reset_peak()
     for step in train(task, corpus):
         peak = max(peak, peak_mb())
         cpu, wall = cpu + step.cpu, wall + step.wall
-        score = completion(step.topic_word, ALPHA / task.topics, heldout)
-        curve.append({"sweeps": step.sweeps, "cpu_s": cpu, "wall_s": wall, "perplexity": score.perplexity})
+        scores = score(step.topic_word, step.alpha, corpus, heldout)
+        curve.append({"iterations": step.iterations, "cpu_s": cpu, "wall_s": wall, **scores})
         reset_peak()  # scoring is not training
-    print(json.dumps({"curve": curve, "rss_mb": peak}))
+    print(json.dumps({"curve": curve, "rss_mb": peak, "load": os.getloadavg()[0]}))
 
 
 if __name__ == "__main__":

@@ -191,13 +191,30 @@ def fetch_row(typing: Any, table: Any, r: Any) -> Any:
         array = array_of(context, builder, signature, args, 0)
         H = builder.extract_value(array.shape, 1)
         row = builder.gep(array.data, [builder.mul(args[1], H)])
-        byte = ir.IntType(8).as_pointer()
-        fetch = builder.module.declare_intrinsic(
-            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte] + [_INDEX] * 3)
-        )
         zero, step = ir.Constant(H.type, 0), ir.Constant(H.type, _LINE // (signature.args[0].dtype.bitwidth // 8))
         with cgutils.for_range_slice(builder, zero, H, step, H.type) as (h, _):
-            builder.call(fetch, [builder.bitcast(builder.gep(row, [h]), byte), _READ, _KEPT, _DATA])
+            _fetch(builder, builder.gep(row, [h]))
         return context.get_dummy_value()
 
     return types.void(table, types.intp), build
+
+
+@intrinsic
+def fetch_cell(typing: Any, table: Any, r: Any, k: Any) -> Any:
+    """The same for what lies around entry (r, k)."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = array_of(context, builder, signature, args, 0)
+        H = builder.extract_value(array.shape, 1)
+        _fetch(builder, builder.gep(array.data, [builder.add(builder.mul(args[1], H), args[2])]))
+        return context.get_dummy_value()
+
+    return types.void(table, types.intp, types.intp), build
+
+
+def _fetch(builder: Any, place: Any) -> None:
+    byte = ir.IntType(8).as_pointer()
+    fetch = builder.module.declare_intrinsic(
+        "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte] + [_INDEX] * 3)
+    )
+    builder.call(fetch, [builder.bitcast(place, byte), _READ, _KEPT, _DATA])
