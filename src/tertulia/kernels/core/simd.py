@@ -27,9 +27,11 @@ from tertulia.kernels.core.vectors import (
     data_of,
     intrinsic,
     load,
+    mask,
     padded_width,
     spread,
     store,
+    sum_across,
 )
 
 _CHAINS = 4  # sums of `dot` that run side by side: an addition takes four cycles, and two can start in each
@@ -98,11 +100,7 @@ def dot(typing: Any, x: Any, rows: Any, r: Any) -> Any:
         whole = _ZEROS
         for chain in sums:
             whole = builder.fadd(whole, builder.load(chain))
-        for step in (8, 4, 2, 1):
-            whole = builder.fadd(
-                whole, builder.shuffle_vector(whole, _ZEROS, _mask([(j + step) % LANES for j in range(LANES)]))
-            )
-        return builder.extract_element(whole, ir.Constant(_INDEX, 0))
+        return sum_across(builder, whole)
 
     return types.float32(x, rows, types.intp), build
 
@@ -174,13 +172,9 @@ def _row(context: Any, builder: Any, signature: Any, args: Any, x: int, rows: in
     return K, data_of(context, builder, signature, args, x), first
 
 
-def _mask(indices: list[int]) -> Any:
-    return ir.Constant(ir.VectorType(_INDEX, LANES), indices)
-
-
 def _shift(builder: Any, x: Any, step: int) -> Any:
     """The vector moved up by `step` lanes, zeros below."""
-    return builder.shuffle_vector(_ZEROS, x, _mask([LANES + j - step if j >= step else 0 for j in range(LANES)]))
+    return builder.shuffle_vector(_ZEROS, x, mask([LANES + j - step if j >= step else 0 for j in range(LANES)]))
 
 
 @intrinsic
@@ -191,13 +185,30 @@ def fetch_row(typing: Any, table: Any, r: Any) -> Any:
         array = array_of(context, builder, signature, args, 0)
         H = builder.extract_value(array.shape, 1)
         row = builder.gep(array.data, [builder.mul(args[1], H)])
-        byte = ir.IntType(8).as_pointer()
-        fetch = builder.module.declare_intrinsic(
-            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte] + [_INDEX] * 3)
-        )
         zero, step = ir.Constant(H.type, 0), ir.Constant(H.type, _LINE // (signature.args[0].dtype.bitwidth // 8))
         with cgutils.for_range_slice(builder, zero, H, step, H.type) as (h, _):
-            builder.call(fetch, [builder.bitcast(builder.gep(row, [h]), byte), _READ, _KEPT, _DATA])
+            _fetch(builder, builder.gep(row, [h]))
         return context.get_dummy_value()
 
     return types.void(table, types.intp), build
+
+
+@intrinsic
+def fetch_cell(typing: Any, table: Any, r: Any, c: Any) -> Any:
+    """The same for what lies around one cell."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = array_of(context, builder, signature, args, 0)
+        row = builder.mul(args[1], builder.extract_value(array.shape, 1))
+        _fetch(builder, builder.gep(array.data, [builder.add(row, args[2])]))
+        return context.get_dummy_value()
+
+    return types.void(table, types.intp, types.intp), build
+
+
+def _fetch(builder: Any, place: Any) -> None:
+    byte = ir.IntType(8).as_pointer()
+    fetch = builder.module.declare_intrinsic(
+        "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte] + [_INDEX] * 3)
+    )
+    builder.call(fetch, [builder.bitcast(place, byte), _READ, _KEPT, _DATA])
