@@ -108,7 +108,8 @@ def topica(model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
     import topica as package
 
     documents = package.Corpus.from_documents(tokens(train), vocabulary=list(train.vocabulary.words))
-    K, options = model.n_topics, {"optimize_interval": 0, "num_threads": 1, "sampler": "warp", "seed": SEED}
+    K = model.n_topics
+    options: dict[str, Any] = {"optimize_interval": 0, "num_threads": 1, "sampler": "warp", "seed": SEED}
     peer = package.LDA(K, alpha_sum=ALPHA, beta=BETA, **options)
     peer = peer.fit(documents, iters=sweeps(K), num_samples=1, keep_theta_draws=False, check_every=0)
     unseen = documents.transform(tokens(seen))

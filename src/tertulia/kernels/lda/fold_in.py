@@ -16,7 +16,7 @@ from tertulia.kernels.core import parallel
 from tertulia.kernels.core.checks import check_alpha, check_documents, check_topics
 from tertulia.kernels.core.em import FOUR, advance, attract
 from tertulia.kernels.core.jit import freeze, kernel
-from tertulia.kernels.core.simd import add, dot, fetch_cell, pad_with_zeros, total
+from tertulia.kernels.core.simd import add, dot, empty_in_lines, fetch_cell, pad_with_zeros, total
 from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.dense import frequency
 
@@ -97,7 +97,8 @@ def _phi_by_word(topic_word: Array, words: I32, threads: int) -> tuple[F32, I32]
     used = np.flatnonzero(frequency(words, V))
     row = np.zeros(V, dtype=np.int32)
     row[used] = np.arange(len(used))
-    phi = np.zeros((len(used) + 1, padded_width(K)), dtype=np.float32)
+    phi = empty_in_lines(len(used) + 1, padded_width(K))
+    phi[-1] = 0.0
     source = freeze(topic_word, topic_word.dtype if topic_word.dtype in (np.float32, np.float64) else np.float64)
     cuts = parallel.even(len(used), threads if threads == 1 else 8 * threads)
     parallel.run(_turn_block, [(source, used, first, last, phi) for first, last in cuts], threads)
@@ -127,6 +128,7 @@ def _turn_block(topic_word: F64, used: I64, first: int, last: int, phi: F32) -> 
             for k in range(K):
                 share = mass[j, k] * inverse
                 phi[start + j, k] = share if share >= _FAINT else 0.0
+            phi[start + j, K:] = 0.0
 
 
 @kernel
