@@ -20,8 +20,8 @@ from tertulia.kernels.core.simd import add, dot, empty_in_lines, fetch_cell, pad
 from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.dense import frequency
 
-# 0.02 takes 5 to 8 steps (20 to 1,000 topics, 20 Newsgroups and IMDB), and completes documents no worse than 20 plain
-# ones; at 0.01 the 1,000 topics are 0.14 % worse: a MAP estimate that has settled too well fits too well.
+# 0.02 takes 4 to 8 steps (20 to 1,000 topics, 20 Newsgroups and IMDB), and completes documents no worse than 20 plain
+# ones; at 0.01 it is 0.14 % worse at 1,000 topics (20 Newsgroups): a MAP estimate that settles too well fits too well.
 TOLERANCE = 0.02
 # Cells and topics at a time when phi is turned from topic-major to word-major: half a megabyte fits the cache, and of a
 # topic's row much is read at once. With what is needed next on its way, 11,185 words take 2.4 ms at 100 topics and
@@ -64,7 +64,7 @@ def settle(
     """The same for a model's own topics, each document until a step moves less than `tolerance` of its mass.
 
     A step that moves mass m between topics changes shares by 2 m in all; `iterations` bounds the number of steps.
-    Masses of topics are not checked again: a model has done so, and on 1,000 documents it took a sixth of the time.
+    Masses of topics are not checked again: a model has done so, and on 1,000 documents that took 15 % of the time.
     """
     words, documents, alpha = _check(words, documents, topic_word, alpha, iterations, threads)
     if not tolerance >= 0.0:
