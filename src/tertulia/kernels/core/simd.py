@@ -50,7 +50,7 @@ def pad_with_zeros(x: Array) -> F32:
 
 
 def empty_in_lines(n: int, width: int) -> F32:
-    """Room for [n, width], in whole rows of lanes, each on a line of the cache: split lines cost a tenth of EM's time."""
+    """Room for [n, width], whole rows of lanes, each on a line of the cache: split lines cost a tenth of EM's time."""
     flat = np.empty(n * width + LANES, dtype=np.float32)
     start = -(flat.ctypes.data // flat.itemsize) % LANES
     return flat[start : start + n * width].reshape(n, width)
