@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.common import time_cpu
-from benchmarks.sampler.trainers import ALPHA, BETA, Task, align, matrix, tokens, tomotopy_model, topica_fit
+from benchmarks.sampler.trainers import align, matrix, tokens
 from tertulia._arrays import Array
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda
@@ -24,15 +24,19 @@ from tertulia.metrics import perplexity_plugin
 from tertulia.models import Topics
 
 Infer = Callable[[], Array]  # -> theta [D, K]
-ITERATIONS = 20  # sweeps of the peers' samplers; their variational methods stop by themselves, ours has its default
+ALPHA, BETA, SEED = 10.0, 0.01, 1  # the priors: the sum over all topics; of each word
+ITERATIONS = 20  # sweeps of the peers' samplers; their variational methods stop by themselves, and so does ours
 
 
-def ours(task: Task, corpus: Corpus) -> Topics:
+def sweeps(K: int) -> int:
+    """How long whoever needs a model of its own trains it."""
+    return 60 if K < 1000 else 20
+
+
+def ours(corpus: Corpus, K: int) -> Topics:
     """The topics under which most infer."""
-    K = task.topics
-    state = lda.train(
-        corpus.words, corpus.documents, len(corpus.vocabulary), K, ALPHA / K, BETA, task.sweeps, task.seed
-    )
+    V, priors = len(corpus.vocabulary), (ALPHA / K, BETA)
+    state = lda.train(corpus.words, corpus.documents, V, K, *priors, sweeps(K), SEED)
     return Topics(lda.topic_word(state), corpus.vocabulary, state.alpha, BETA, state.ck.astype(np.float64))
 
 
@@ -49,12 +53,12 @@ def _only(corpus: Corpus, starts: Array, ends: Array) -> Corpus:
     return Corpus(words, documents, documents, documents, corpus.vocabulary, corpus.table)
 
 
-def sklearn(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
+def sklearn(model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
     """scikit-learn's `transform`."""
     from scipy.special import digamma
     from sklearn.decomposition import LatentDirichletAllocation
 
-    K, weights = task.topics, np.asarray(model.weights)
+    K, weights = model.n_topics, np.asarray(model.weights)
     peer = LatentDirichletAllocation(K, doc_topic_prior=ALPHA / K, topic_word_prior=BETA, max_iter=1, random_state=1)
     peer.fit(matrix(train.select(np.arange(50))))
     peer.components_ = model.topic_word * weights[:, None] * train.n_tokens + BETA
@@ -65,7 +69,7 @@ def sklearn(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Arr
     return model.topic_word, lambda: np.asarray(peer.transform(counts))
 
 
-def gensim(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
+def gensim(model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
     """Gensim's `inference`."""
     from gensim.matutils import Sparse2Corpus
 
@@ -79,11 +83,17 @@ def gensim(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Arra
     return model.topic_word, infer
 
 
-def tomotopy(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
+def tomotopy(model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
     """Tomotopy's `infer`, all documents together."""
-    peer = tomotopy_model(task, train)
-    peer.train(task.sweeps, workers=1)
-    phi = np.array([peer.get_topic_word_dist(k) for k in range(task.topics)])
+    import tomotopy as package
+
+    K = model.n_topics
+    peer = package.LDAModel(k=K, alpha=ALPHA / K, eta=BETA, seed=SEED)
+    peer.optim_interval = 0
+    for document in tokens(train):
+        peer.add_doc(document)
+    peer.train(sweeps(K), workers=1)
+    phi = np.array([peer.get_topic_word_dist(k) for k in range(K)])
     texts = tokens(seen)
 
     def infer() -> Array:
@@ -93,12 +103,15 @@ def tomotopy(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Ar
     return align(phi, list(peer.used_vocabs), train), infer
 
 
-def topica(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
+def topica(model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
     """Topica's `transform`."""
     import topica as package
 
     documents = package.Corpus.from_documents(tokens(train), vocabulary=list(train.vocabulary.words))
-    peer = topica_fit(package, documents, task, "warp", task.sweeps)
+    K = model.n_topics
+    options: dict[str, Any] = {"optimize_interval": 0, "num_threads": 1, "sampler": "warp", "seed": SEED}
+    peer = package.LDA(K, alpha_sum=ALPHA, beta=BETA, **options)
+    peer = peer.fit(documents, iters=sweeps(K), num_samples=1, keep_theta_draws=False, check_every=0)
     unseen = documents.transform(tokens(seen))
     schedule = {"iters": ITERATIONS, "burn_in": ITERATIONS // 2, "num_samples": 2, "sample_interval": 5}
     return align(peer.topic_word, peer.vocabulary, train), lambda: np.asarray(peer.transform(unseen, **schedule))
@@ -107,13 +120,13 @@ def topica(task: Task, model: Topics, train: Corpus, seen: Corpus) -> tuple[Arra
 PEERS = {"tomotopy": tomotopy, "topica": topica, "gensim": gensim, "sklearn": sklearn}
 
 
-def race(task: Task, peers: list[str], rounds: int) -> dict[str, dict[str, float]]:
-    """Seconds and perplexity of everybody; rounds are interleaved."""
-    train, heldout = (Corpus.load(Path(task.directory) / part) for part in ("train", "heldout"))
+def race(parts: tuple[Corpus, Corpus], K: int, peers: Sequence[str], rounds: int) -> dict[str, dict[str, float]]:
+    """Seconds and perplexity of everybody on the held-out part; rounds are interleaved."""
+    train, heldout = parts
     seen, unseen = halves(heldout)
-    model = ours(task, train)
+    model = ours(train, K)
     runners: dict[str, tuple[Array, Infer]] = {"tertulia": (model.topic_word, lambda: model.transform(seen))}
-    runners |= {name: PEERS[name](task, model, train, seen) for name in peers}
+    runners |= {name: PEERS[name](model, train, seen) for name in peers}
     found: dict[str, list[float]] = {name: [] for name in runners}
     scores = {name: perplexity_plugin(phi, infer(), unseen) for name, (phi, infer) in runners.items()}
     for _ in range(rounds):
@@ -124,9 +137,10 @@ def race(task: Task, peers: list[str], rounds: int) -> dict[str, dict[str, float
 
 
 def main() -> None:
-    """Race what the command line says."""
+    """Race what the command line says: a directory with the corpora train/ and heldout/, topics, peers, rounds."""
     wanted: dict[str, Any] = json.loads(sys.argv[1])
-    print(json.dumps(race(Task(**wanted["task"]), wanted["peers"], wanted["rounds"])))
+    train, heldout = (Corpus.load(Path(wanted["task"]["directory"]) / part) for part in ("train", "heldout"))
+    print(json.dumps(race((train, heldout), wanted["task"]["topics"], wanted["peers"], wanted["rounds"])))
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def test_transform_keeps_ids_and_gives_a_row_for_each_row(tertulia, tmp_path):
     assert theta["topic0"][0] > 0.8 > 0.2 > theta["topic0"][3]
     assert theta["topic0"][4] == pytest.approx(0.25)  # a broken row
     assert "kept 1: empty text" in err
-    code, printed, _ = tertulia("transform", tmp_path / "m", tmp_path / "new.csv", "--id", "number", "--json")
+    code, printed, _ = tertulia("transform", tmp_path / "m", tmp_path / "new.csv", "--id", "number", "--json", "-j", 2)
     assert [row["id"] for row in json.loads(printed)["documents"]] == theta["id"].to_list()
 
 

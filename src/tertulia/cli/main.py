@@ -109,6 +109,7 @@ def transform(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write Parquet, CSV or JSONL here.")] = None,
     text: TextColumn = "text",
     id_column: IdColumn = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Find the topics of new documents: a row for each row of the files, in their order.
@@ -122,7 +123,7 @@ def transform(
     keep_text = loaded.reads_sentences
     corpus = read(files, text=text, id=id_column, options=loaded.options, keep_text=keep_text, every_row=True)
     console.say(corpus.report.summary())
-    found = theta_table(loaded, corpus)
+    found = theta_table(loaded, corpus, jobs)
     if output is not None:
         write_table(found, output)
         console.say(f"{found.height} documents written to {output}")

@@ -49,7 +49,8 @@ def _run_samplers() -> None:
     lda.train(words, documents, 3, 4, 0.1, 0.01, 0, 4, start=topics)
     lda.train(words, documents, 3, 2_000, 0.1, 0.01, 0, 4)  # so many that a document has few of them
     for dtype in (np.float32, np.float64):
-        fold_in.theta(words, documents, topics.astype(dtype), 0.1)
+        for infer in (fold_in.theta, fold_in.settle):
+            infer(words, documents, topics.astype(dtype), 0.1)
 
 
 def _methods(public: dict[str, Any]) -> Iterator[Any]:

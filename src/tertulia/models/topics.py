@@ -85,13 +85,18 @@ class Topics:
         """Return the model as it is: it is trained already, and may stand in a `Pipeline`."""
         return self
 
-    def transform(self, documents: Documents, *, iterations: int = 10, threads: int = 1) -> F64:
+    def transform(self, documents: Documents, *, iterations: int = 100, n_jobs: int = 1) -> F64:
         """Infer the topic shares theta [D, K] of texts, of a data frame's column `text`, or of a corpus.
 
         Texts become tokens as the model's own did. A document without a known word, or a row without a text, gets the
-        prior mean, and a warning says how many there were. A neural model infers by its encoder, in one pass.
+        prior mean, and a warning says how many there were. Each document is iterated until its shares have settled
+        (most do within ten steps), at most `iterations` times; `n_jobs` threads (-1: all cores) share the documents,
+        and its shares depend on neither threads nor other documents. A neural model infers by its encoder, in one pass.
         """
+        from tertulia.kernels.core.parallel import threads_for
         from tertulia.kernels.lda import fold_in
+
+        threads = threads_for(n_jobs)
 
         corpus = self.encode(documents)
         unknown = int((corpus.lengths == 0 if self.encoder is None else self.encoder.silent(corpus)).sum())
@@ -104,16 +109,18 @@ class Topics:
             )
         if self.encoder is not None:
             return self.encoder.theta(corpus)
-        return fold_in.theta(corpus.words, corpus.documents, self.topic_word, self.alpha, iterations, threads)
+        return fold_in.settle(corpus.words, corpus.documents, self.topic_word, self.alpha, iterations, threads)
 
-    def adapt(self, documents: Documents, *, rounds: int = 3, threads: int = 1) -> Self:
+    def adapt(self, documents: Documents, *, rounds: int = 3, n_jobs: int = 1) -> Self:
         """Return the same topics with a prior fitted to one's own documents; it needs no one else.
 
         A shared model holds topics that a party has no use for. Alpha keeps its sum, and each topic gets the share that
         it has on average in the documents (a fixed point of empirical Bayes). A neural model has no such prior to fit.
         """
+        from tertulia.kernels.core.parallel import threads_for
         from tertulia.kernels.lda import fold_in
 
+        threads = threads_for(n_jobs)
         if self.encoder is not None:
             raise InputError(
                 "a neural model infers by its encoder, which reads no prior that could be adapted: use the model as it "

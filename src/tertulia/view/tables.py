@@ -98,11 +98,11 @@ def evaluation(model: Topics, documents: Corpus) -> dict[str, float]:
     }
 
 
-def theta_table(model: Topics, corpus: Corpus) -> pl.DataFrame:
+def theta_table(model: Topics, corpus: Corpus, n_jobs: int = 1) -> pl.DataFrame:
     """A row for each document: its id, and the share of each topic."""
     import polars as pl
 
-    shares = pl.DataFrame(model.transform(corpus), schema=list(model.get_feature_names_out()))
+    shares = pl.DataFrame(model.transform(corpus, n_jobs=n_jobs), schema=list(model.get_feature_names_out()))
     return corpus.table.select("id").hstack(shares)
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tertulia._arrays import Array
+from tertulia.errors import InputError
 
 _T = TypeVar("_T")
 _this_thread = local()
@@ -60,6 +61,13 @@ def even(n: int, parts: int) -> list[tuple[int, int]]:
     """
     edges = [n * part // parts for part in range(parts + 1)]
     return [(a, b) for a, b in pairwise(edges) if b > a]
+
+
+def threads_for(n_jobs: int) -> int:
+    """As many threads as scikit-learn's `n_jobs` asks for: -1 stands for all cores that this process may use."""
+    if n_jobs < 1 and n_jobs != -1:
+        raise InputError(f"n_jobs = {n_jobs}: write a number of threads, or -1 for all cores")
+    return n_jobs if n_jobs > 0 else len(os.sched_getaffinity(0))
 
 
 def run(function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]], threads: int) -> list[_T]:

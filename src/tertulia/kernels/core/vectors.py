@@ -55,3 +55,16 @@ def spread(builder: Any, vector: Any, value: Any) -> Any:
     zeros = constant(vector, 0.0)
     first = builder.insert_element(zeros, value, ir.Constant(_INDEX, 0))
     return builder.shuffle_vector(first, zeros, constant(ir.VectorType(_INDEX, vector.count), 0))
+
+
+def mask(indices: list[int]) -> Any:
+    """Which lanes a shuffle takes."""
+    return ir.Constant(ir.VectorType(_INDEX, len(indices)), indices)
+
+
+def sum_across(builder: Any, x: Any) -> Any:
+    """The sum of all lanes."""
+    for step in (8, 4, 2, 1):
+        turned = builder.shuffle_vector(x, x, mask([(j + step) % LANES for j in range(LANES)]))
+        x = builder.fadd(x, turned)
+    return builder.extract_element(x, ir.Constant(_INDEX, 0))

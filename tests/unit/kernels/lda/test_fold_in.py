@@ -67,6 +67,69 @@ def test_words_without_mass_are_ignored_and_tiny_mass_still_counts():
     assert alone[0, 1] > 0.6
 
 
+def written(K, documents, seed=5):
+    """Documents of 20 to 200 tokens, each of a few of K topics over 400 words, and the topics."""
+    generator = np.random.default_rng(seed)
+    topics = generator.dirichlet(np.full(400, 0.05), size=K)
+    lengths = generator.integers(20, 201, size=documents)
+    texts = [generator.choice(400, size=n, p=generator.dirichlet(np.full(K, 4.0 / K)) @ topics) for n in lengths]
+    return np.concatenate(texts), np.concatenate([[0], np.cumsum(lengths)]), topics
+
+
+@pytest.mark.parametrize(("tolerance", "bound"), [(fold_in.TOLERANCE, 0.06), (1e-4, 1e-3)])
+@pytest.mark.parametrize("K", [5, 100])
+def test_settled_shares_are_those_of_500_plain_iterations(K, tolerance, bound):
+    *documents, topics = written(K, 150)
+    settled = fold_in.settle(*documents, topics, 0.1, tolerance=tolerance)
+    assert np.allclose(settled.sum(axis=1), 1.0, atol=1e-6)
+    assert np.abs(settled - fold_in.theta(*documents, topics, 0.1, 500)).max() < bound
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 3])
+def test_before_the_first_look_ahead_steps_are_plain(corpus, iterations):
+    topics, alpha = np.random.default_rng(3).dirichlet(np.full(50, 0.1), size=33), np.linspace(0.1, 1.0, 33)
+    settled = fold_in.settle(*corpus, topics, alpha, iterations, tolerance=0.0)
+    assert np.allclose(settled, literal(*corpus, topics, alpha, iterations), atol=2e-5)
+
+
+def test_threads_do_not_change_a_bit_of_settled_shares():
+    *documents, topics = written(40, 200)
+    one, two, three = (fold_in.settle(*documents, topics, 0.1, threads=t) for t in (1, 2, 3))
+    assert np.array_equal(one, two)
+    assert np.array_equal(one, three)
+
+
+def test_a_documents_settled_shares_depend_on_no_other_document():
+    words, offsets, topics = written(40, 60)
+    together = fold_in.settle(words, offsets, topics, 0.1)
+    texts = [words[a:b] for a, b in pairwise(offsets)]
+    for d in (0, 7, 59):
+        assert np.array_equal(fold_in.settle(texts[d], np.array([0, len(texts[d])]), topics, 0.1)[0], together[d])
+    order = np.random.default_rng(1).permutation(60)
+    moved = np.concatenate([[0], np.cumsum([len(texts[d]) for d in order])])
+    assert np.array_equal(
+        fold_in.settle(np.concatenate([texts[d] for d in order]), moved, topics, 0.1), together[order]
+    )
+
+
+def test_settled_shares_at_the_edges():
+    assert fold_in.settle(np.array([], int), np.array([0]), np.ones((2, 3)), 0.1).shape == (0, 2)
+    assert fold_in.settle(np.array([0, 0]), np.array([0, 2]), np.ones((1, 1)), 0.1).tolist() == [[1.0]]
+    theta = fold_in.settle(np.array([0]), np.array([0, 0, 1, 1]), np.array([[1.0], [0.5]]), np.array([1.0, 3.0]))
+    assert np.allclose(theta[[0, 2]], [0.25, 0.75])
+    topics = np.array([[0.5, 0.0, 1e-60], [0.5, 0.0, 3e-60]])
+    alone = fold_in.settle(np.array([2, 2, 0]), np.array([0, 3]), topics, 1.0)
+    beside = fold_in.settle(np.array([2, 1, 1, 2, 0, 1]), np.array([0, 6]), topics, 1.0)
+    assert np.array_equal(alone, beside)
+    assert alone[0, 1] > 0.6
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, np.nan])
+def test_a_tolerance_that_is_no_share_is_named(tolerance):
+    with pytest.raises(InputError, match="tolerance"):
+        fold_in.settle(np.array([0]), np.array([0, 1]), np.ones((2, 3)), 0.1, tolerance=tolerance)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
