@@ -101,10 +101,10 @@ def join(old: Topics, new: Topics) -> Topics:
     counts = [_tokens(old), _tokens(new)]
     total = counts[0] + counts[1]
     share = np.divide(counts[0], total, out=np.ones_like(total), where=total > 0)[:, None]
-    new_share = counts[1].sum() / total.sum()
+    new_share = counts[1].sum() / total.sum()  # of priors in their geometric mean: a document or two leave them open
     return replace(
         new,
-        alpha=old.alpha + new_share * (new.alpha - old.alpha),
+        alpha=old.alpha * (new.alpha / old.alpha) ** new_share,
         topic_word=share * old.topic_word + (1.0 - share) * new.topic_word,
         weights=total,
         provenance={**new.provenance, "tokens": round(total.sum()), "continues": old.provenance},

@@ -235,7 +235,7 @@ class AlphaLearning(Settings):
     """Whatever could learn theta's prior."""
 
     learn_alpha: bool = Field(
-        True, description="learn each topic's alpha from the documents; false: it is `alpha` / `topics` for all"
+        True, description="learn each topic's alpha from the documents; false: it stays `alpha` / `topics` for all"
     )
 
 

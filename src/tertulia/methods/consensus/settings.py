@@ -19,7 +19,7 @@ class ConsensusSettings(PrivateSettings):
     learn_alpha: bool = Field(
         True,
         description="learn each topic's alpha from the sum of the parties' document-topic histograms, which leave them "
-        "for it; false: it is `alpha` / `topics` for all, and they stay",
+        "for it; false: it stays `alpha` / `topics` for all, and they are not sent",
     )
     rounds: Positive = Field(8, description="rounds of counting together")
     start_sweeps: Positive = Field(20, description="passes that each party makes alone, before topics are merged")

@@ -202,7 +202,7 @@ def _sizes(models: dict[PartyId, LocalModel], part_of: Array) -> F64 | None:
 
 
 def _prior(config: FTMSettings, topics: int, sizes: Array | None) -> F64:
-    """The prior as far as the server can know it: what parties learn is their own, but their topics' sizes are told."""
+    """The prior as far as the server can know it: what parties learn is their own, but the sizes of their topics leave."""
     if sizes is None or not config.learn_alpha:
         return symmetric(config.alpha, topics)
     return by_size(config.alpha, sizes)

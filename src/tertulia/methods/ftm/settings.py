@@ -27,8 +27,8 @@ class FTMSettings(PrivateSettings):
     name: Literal["ftm"] = "ftm"
     learn_alpha: bool = Field(
         True,
-        description="each party learns its topics' alpha and keeps it for itself; false: it is `alpha` / `topics` for "
-        "all, as in mode `paper`, which has it fixed",
+        description="each party learns its topics' alpha and keeps it for itself; false: it stays `alpha` / `topics` "
+        "for all, as always in mode `paper`",
     )
     rounds: Positive = Field(5, description="rounds of training at the parties, merging and composing")
     merge: Literal["one-to-one", "union-find"] | None = Field(
