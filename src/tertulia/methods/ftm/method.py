@@ -160,7 +160,8 @@ def _merge(config: FTMSettings, models: dict[PartyId, LocalModel]) -> Merged:
     local = [(model.topic_word, int(model.documents)) for model in models.values()]
     if _chains(config):
         return integrate(local, config.min_similarity or XI, config.top_words)
-    return align(local, config.min_similarity, config.top_words)
+    sizes = [model.sizes for model in models.values() if isinstance(model, SizedModel)]
+    return align(local, config.min_similarity, config.top_words, sizes if config.learn_alpha and sizes else None)
 
 
 def _compose(config: FTMSettings, merged: Merged, models: dict[PartyId, LocalModel]) -> dict[PartyId, Array]:
@@ -202,7 +203,7 @@ def _sizes(models: dict[PartyId, LocalModel], part_of: Array) -> F64 | None:
 
 
 def _prior(config: FTMSettings, topics: int, sizes: Array | None) -> F64:
-    """The prior as far as the server can know it: what parties learn is their own, but the sizes of their topics leave."""
+    """The prior as far as the server knows: what parties learn is their own, but the sizes of their topics it gets."""
     if sizes is None or not config.learn_alpha:
         return symmetric(config.alpha, topics)
     return by_size(config.alpha, sizes)
