@@ -12,7 +12,7 @@ much that is to be trusted depends on whether the parties draw on the same subje
 the distance that `ALIKE` bounds, random parts of a collection (20 Newsgroups, BBC; 180 documents and more; LDA and
 SentenceLDA; 10 to 40 topics) are 0.01 to 0.08 apart, parts by subject 0.12 to 0.41. Where alpha is learned, some topics
 are small, and what few tokens show would count as much as the rest: there a topic counts by its size, but no more than
-an average one, which one party's long odd document may fill (20 Newsgroups: 0.02 to 0.09, and 0.15 to 0.39).
+an average one, which one party's long odd document may fill (a quarter of 20 Newsgroups: 0.02 to 0.09, 0.15 to 0.39).
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def align(
     rows = np.concatenate([M_p for M_p, _ in models])
     party_of = np.repeat(np.arange(len(models)), sizes)
     weights = np.array([float(documents) for _, documents in models])
-    means = np.array([mean_topic(M_p, topic_sizes and topic_sizes[p]) for p, (M_p, _) in enumerate(models)])
+    of_parties: Sequence[Array | None] = topic_sizes or [None] * len(models)
+    means = np.array([mean_topic(M_p, own) for (M_p, _), own in zip(models, of_parties, strict=True)])
     scale = _Scale(means, [top_words_sparse(M_p, top) for M_p, _ in models], weights)
     part_of = np.empty(0, np.int64)  # the global topic that each local one went into
     for p, K in enumerate(sizes):
