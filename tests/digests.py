@@ -54,6 +54,8 @@ def federated() -> Iterator[tuple[str, Any]]:
     yield "ftm union of words", tt.FTM(topics=4, rounds=2, sweeps=6)
     yield "centralised", tt.Centralised(topics=4, sweeps=6, vocabulary=PUBLIC)
     yield "consensus clear", tt.Consensus(**lda)
+    yield "consensus, alpha given", tt.Consensus(**lda, learn_alpha=False)
+    yield "ftm, alpha given", tt.FTM(**lda, learn_alpha=False)
     for model in ("lda", "sentence"):
         yield f"ftm clear {model}", tt.FTM(**lda, model=model)
         yield f"ftm paper {model}", tt.FTM(**lda, model=model, mode="paper", epsilon=9.0)
@@ -97,7 +99,7 @@ def one_machine() -> Iterator[tuple[str, Any]]:
     """Trainers without parties."""
     for sampler in ("auto", "gibbs", "dense", "sparse", "warp"):
         yield f"tt.LDA {sampler}", tt.LDA(topics=4, sweeps=6, sampler=sampler)
-    yield "tt.LDA learned", tt.LDA(topics=4, sweeps=60, learn_alpha=True)
+    yield "tt.LDA, alpha given", tt.LDA(topics=4, sweeps=60, learn_alpha=False)
     yield "tt.ProdLDA", tt.ProdLDA(topics=4, epochs=3, hidden=(16, 16))
     yield "tt.ZeroShotTM", tt.ZeroShotTM(topics=4, epochs=3, hidden=(16, 16))
 

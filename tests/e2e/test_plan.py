@@ -38,8 +38,12 @@ CASES = {
         for model in ("lda", "sentence")
     },
     **{f"ftm-sound-{channel}": {**FTM, **SOUND, "channel": channel} for channel in ("krr", "subset", "laplace")},
+    "ftm-fixed-alpha": {**FTM, "learn_alpha": False},
+    "ftm-sound-fixed-alpha": {**FTM, **SOUND, "learn_alpha": False},
     "consensus": CONSENSUS,
     "consensus-sound": {**CONSENSUS, **SOUND},
+    "consensus-fixed-alpha": {**CONSENSUS, "learn_alpha": False},
+    "consensus-sound-fixed-alpha": {**CONSENSUS, **SOUND, "learn_alpha": False},
     "fedlda": FEDLDA,
     **{f"fedlda-{how}": {**FEDLDA, **PAPER, "mechanism": how} for how in ("rrp", "krr", "tkrr", "hm")},
     "fedlda-sound": {**FEDLDA, **SOUND},
@@ -54,6 +58,7 @@ CASES = {
     "gfedntm-fresh-moments": {**NEURAL, "averaging": "fedavg", "epochs": 20, "local_moments": "fresh"},
     "gfedntm-alone": {**NEURAL, "scenario": "alone"},
     "alone": {"name": "alone", "topics": 2, "sweeps": 2},
+    "alone-fixed-alpha": {"name": "alone", "topics": 2, "sweeps": 2, "learn_alpha": False},
 }
 
 
@@ -79,6 +84,13 @@ def released(run, party):
 def _step(step, verb):
     """Reports are a party's own: whichever step asks for them first, they are there for all."""
     return "any" if verb == "reports" else step
+
+
+def test_only_consensus_and_baselines_send_something_for_alpha():
+    what = {name: {row[2] for row in announced(settings)} for name, settings in CASES.items()}
+    histograms = {name for name, things in what.items() if "document-topic histograms" in things}
+    assert histograms == {"consensus", "consensus-sound"}
+    assert {name for name, things in what.items() if "alpha of topics" in things} == {"alone"}
 
 
 @pytest.mark.parametrize("name", CASES)

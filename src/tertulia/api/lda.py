@@ -60,13 +60,11 @@ class LDA(Explained, OverWords, Threads, Sampling):
 
     def _train(self, corpus: Corpus, start: Any, alpha: F64, beta: float, seed: int) -> Topics:
         from tertulia.kernels import lda
-        from tertulia.kernels.lda.options import Learning
 
         if corpus.n_tokens == 0:
             raise InputError(f"none of {corpus.n_documents} documents holds a word to model: check the column and text")
         V, K = len(corpus.vocabulary), len(alpha)
-        learning = Learning(self.learn_alpha)
-        options = {"sampler": self.sampler, "threads": self.threads, "learning": learning, "start": start}
+        options = {"sampler": self.sampler, "threads": self.threads, "learning": self.learning, "start": start}
         state = lda.train(corpus.words, corpus.documents, V, K, alpha, beta, self.sweeps, seed, **options)
         provenance = {"method": "lda", "config": self.model_dump(exclude={"vocabulary"}), "tokens": corpus.n_tokens}
         return Topics(
@@ -97,14 +95,16 @@ def extend(model: Topics, vocabulary: Vocabulary) -> Topics:
 def join(old: Topics, new: Topics) -> Topics:
     """One model from the counts of two with the same topics and words; each weighs as much as it has seen tokens.
 
-    A model that does not say how many (`provenance["tokens"]`), and in which topics, was only a start, and weighs
-    nothing.
+    So do their priors. A model that does not say how many (`provenance["tokens"]`), and in which topics, was only a
+    start, and weighs nothing.
     """
     counts = [_tokens(old), _tokens(new)]
     total = counts[0] + counts[1]
     share = np.divide(counts[0], total, out=np.ones_like(total), where=total > 0)[:, None]
+    new_share = counts[1].sum() / total.sum()  # of priors in their geometric mean: a document or two leave them open
     return replace(
         new,
+        alpha=old.alpha * (new.alpha / old.alpha) ** new_share,
         topic_word=share * old.topic_word + (1.0 - share) * new.topic_word,
         weights=total,
         provenance={**new.provenance, "tokens": round(total.sum()), "continues": old.provenance},

@@ -9,6 +9,7 @@ import pytest
 import tertulia as tt
 from tertulia.api.federated import as_corpus
 from tertulia.errors import ConfigError, InputError
+from tertulia.methods.common.lda_settings import Training
 from tertulia.runs.results import FederatedTopics
 
 SMALL = {"topics": 2, "rounds": 1, "sweeps": 3}
@@ -128,7 +129,7 @@ def test_a_federation_of_one_is_lda(worded):
             "one word each",
         ),
         ({"epsilon": 8}, "goes with mode"),
-        ({"learn_alpha": True}, r"tt\.LDA\(learn_alpha=True\)"),
+        ({"mode": "paper", "epsilon": 8, "learn_alpha": True}, "to the letter, and there alpha is fixed"),
         ({"tpoics": 3}, "unknown key 'tpoics'"),
         ({"vocabulary": {"mode": "public"}}, "go together"),
     ],
@@ -138,12 +139,30 @@ def test_wrong_settings_name_the_key(settings, says):
         tt.FTM(**settings)
 
 
-@pytest.mark.parametrize("method", [tt.Consensus, tt.NonCollaborative, tt.Centralised])
-def test_alpha_is_learned_on_one_machine_only(method, worded):
-    with pytest.raises(ConfigError, match=r"learn_alpha = True: .* tt\.LDA\(learn_alpha=True\)"):
-        method(learn_alpha=True)
-    learned = tt.LDA(topics=3, sweeps=20, learn_alpha=True).fit(worded(0, 40))
-    assert np.ptp(learned.alpha) > 0
+@pytest.mark.parametrize("method", [tt.FTM, tt.Consensus, tt.NonCollaborative, tt.Centralised])
+def test_alpha_is_learned_unless_it_is_given(method, worded):
+    small = {"topics": 3, "sweeps": 5, **({"rounds": 2} if "rounds" in method.model_fields else {})}
+    parties = {"a": worded(0, 40), "b": worded(1, 30)}
+    assert np.ptp(method(**small).fit(parties).alpha) > 0
+    fixed = method(**small, alpha=0.6, learn_alpha=False).fit(parties)
+    assert np.array_equal(fixed.alpha, np.full(fixed.n_topics, 0.6 / fixed.n_topics))
+
+
+@pytest.mark.parametrize("sweeps", [1, 20])
+def test_lda_learns_alpha_however_few_its_sweeps(sweeps, worded):
+    assert np.ptp(tt.LDA(topics=3, sweeps=sweeps).fit(worded(0, 40)).alpha) > 0
+    fixed = tt.LDA(topics=3, sweeps=sweeps, learn_alpha=False).fit(worded(0, 40))
+    assert np.array_equal(fixed.alpha, np.full(3, 5 / 3))
+
+
+def test_alpha_is_fixed_where_it_cannot_be_learned():
+    paper = tt.FTM(mode="paper", epsilon=8)
+    assert not paper.learn_alpha
+    assert not paper.part(Training).learn_alpha
+    assert not paper.for_one_party().learn_alpha
+    assert not tt.FedLDA().learn_alpha
+    with pytest.raises(ConfigError, match="learn_alpha = True: users' topics would have to leave without noise"):
+        tt.FedLDA(learn_alpha=True)
 
 
 def test_settings_for_a_party_that_is_not_there(worded):

@@ -1,5 +1,7 @@
 """The trainer on one machine: what goes in, what comes out, and going on from a saved model."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -120,6 +122,9 @@ def test_joined_models_weigh_as_much_as_they_have_seen():
     both = join(old, new)
     np.testing.assert_allclose(both.topic_word, [[0.75, 0.25], [0.5, 0.5]])
     assert both.provenance["tokens"] == 400
+    assert np.array_equal(both.alpha, old.alpha)
+    learned = join(old, replace(new, alpha=np.array([1.6, 0.1])))
+    np.testing.assert_allclose(learned.alpha, [0.2, 0.1])  # a quarter of the way from 0.1 to 1.6, in logarithms
     assert both.provenance["continues"] == {"tokens": 300}
     unsaid = Topics(old.topic_word, words, provenance={"tokens": 300})  # nobody knows how many in which topic
     np.testing.assert_allclose(join(unsaid, new).topic_word, new.topic_word)

@@ -2,20 +2,33 @@
 
 *Non-collaborative*: parties agree on a vocabulary, so that their models can be compared, and then train alone.
 *Centralised* is the same method in a federation whose one party holds everybody's documents.
+
+Both are there to be compared with, so the alpha that a model has learned is shown beside it. It leaves by a step that
+only the baselines have: in FTM it stays at the party.
 """
 
 from __future__ import annotations
 
+from tertulia._arrays import Array
 from tertulia.corpus import Vocabulary
-from tertulia.federation.types import Federation, PartyId, Planned, message
+from tertulia.federation.types import Federation, Party, PartyId, Planned, Step, message, step
 from tertulia.methods.baselines.settings import AloneSettings
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.ftm.local import SIZES, WHAT, in_clear
-from tertulia.methods.ftm.method import LocalTask, SizedModel, train_local
+from tertulia.methods.ftm.method import Chain, LocalTask, SizedModel, train_local
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear
+
+ALPHA = "alpha of topics"
+
+
+@message
+class WholeModel(SizedModel):
+    """A party's model with what it learned of theta's prior."""
+
+    alpha: Array  # [K_p]
 
 
 @message
@@ -28,11 +41,24 @@ class AloneState:
 
 def plan(config: AloneSettings) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
-    pushed = [Planned(train_local, "each", mechanism, 1) for mechanism in (Clear(WHAT), DOCUMENTS, Clear(SIZES))]
-    return [*plan_vocabulary(config.vocabulary), *pushed]
+    parts = (Clear(WHAT), DOCUMENTS, Clear(SIZES), *((Clear(ALPHA),) if config.learn_alpha else ()))
+    return [*plan_vocabulary(config.vocabulary), *(Planned(_step(config), "each", part, 1) for part in parts)]
 
 
-STEPS = (propose_words, train_local)
+@step
+def train_whole(party: Party, state: Chain | None, ask: LocalTask) -> tuple[Chain, WholeModel]:
+    """Train as in FTM's first round, and give alpha, too."""
+    chain, model = train_local(party, state, ask)
+    assert isinstance(model, SizedModel)
+    alpha = party.release(chain.alpha, Clear(ALPHA))
+    return chain, WholeModel(model.topic_word, model.documents, model.sizes, alpha)
+
+
+def _step(config: AloneSettings) -> Step:
+    return train_whole if config.learn_alpha else train_local
+
+
+STEPS = (propose_words, train_local, train_whole)
 
 
 def train(fed: Federation, config: AloneSettings, state: AloneState | None = None) -> Trained:
@@ -41,15 +67,11 @@ def train(fed: Federation, config: AloneSettings, state: AloneState | None = Non
         state = fed.commit(AloneState(agree(fed, config.vocabulary).words, {}))
     if not state.models:
         task = LocalTask(state.words, in_clear(config, config.sweeps), None, with_sizes=True)
-        state = fed.commit(AloneState(state.words, fed.each(train_local, task)))
-    local = {
-        party: Topics(
-            model.topic_word,
-            Vocabulary(state.words),
-            symmetric(config.alpha, len(model.topic_word)),
-            config.beta,
-            model.sizes,
-        )
-        for party, model in state.models.items()
-    }
+        state = fed.commit(AloneState(state.words, fed.each(_step(config), task)))
+    local = {party: _topics(config, state.words, model) for party, model in state.models.items()}
     return Trained(next(iter(local.values())), local)
+
+
+def _topics(config: AloneSettings, words: tuple[str, ...], model: SizedModel) -> Topics:
+    alpha = model.alpha if isinstance(model, WholeModel) else symmetric(config.alpha, len(model.topic_word))
+    return Topics(model.topic_word, Vocabulary(words), alpha, config.beta, model.sizes)

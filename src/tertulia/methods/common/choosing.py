@@ -3,8 +3,8 @@
 A federation serves everybody's documents. On a party's own, a model that it trained alone may be as good or better,
 above all where parties differ. So each party trains alone, too, with as many sweeps as the federation took, and
 compares on validation documents, which nobody trains on and nobody is scored on. All of it happens at the party and
-stays there: the reply is empty. Every candidate gets a prior over its topics that is fitted to the party's training
-documents.
+stays there: the reply is empty. Every candidate has a prior over its topics that is fitted to the party's training
+documents: what the party learned with its own topics and with those that it composes, and else by `Topics.adapt`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from tertulia.federation.types import Federation, Nothing, Party, PartyId, messa
 from tertulia.methods.common.lda_settings import LDASettings, Training
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
-from tertulia.methods.ftm.local import in_clear, own_training, train_exactly
+from tertulia.methods.ftm.local import LocalResult, in_clear, own_training, train_exactly
+from tertulia.methods.ftm.method import Chain
 from tertulia.metrics.perplexity import by_document
 from tertulia.models import Topics
 
@@ -39,6 +40,7 @@ class Offer:
     rounds: int  # of these
     more_sweeps: int  # that everybody makes together
     shared: Array  # [T, V]
+    alpha: Array  # [T] of the shared model
     composed: Array | None  # [K_p, V]
 
 
@@ -58,19 +60,20 @@ def choose(party: Party, state: Any, ask: Offer) -> tuple[Any, Nothing]:
         return state, Nothing()
     terms = own_training(party, ask.training)
     sweeps = ask.rounds * terms.sweeps + ask.more_sweeps
-    own = train_exactly(party, train, None, terms.replace(sweeps=sweeps)).topic_word.astype(np.float32)
-    models = _candidates(own, ask, terms, train)
+    own = train_exactly(party, train, None, terms.replace(sweeps=sweeps))
+    kept = state.alpha if terms.learn_alpha and isinstance(state, Chain) else None
+    models = _candidates(own, ask, terms, train, kept)
     scores = {name: by_document(m.topic_word, m.alpha, validation, smoothing=SMOOTHING) for name, m in models.items()}
     chosen = clearly_best({name: likelihood for name, (likelihood, _) in scores.items()})
     text, offsets = pack_words(ask.words)
-    kept = {
+    chosen_and_own = {
         f"{name}.{part}": getattr(models[key], part)
         for name, key in (("best", chosen), ("alone", "alone"))
         for part in ("topic_word", "alpha")
     }
     perplexities = {name: np.exp(-ll.sum() / tokens.sum()) for name, (ll, tokens) in scores.items()}
     party.keep(
-        KEPT, **kept, text=text, offsets=offsets, beta=np.array(terms.beta),
+        KEPT, **chosen_and_own, text=text, offsets=offsets, beta=np.array(terms.beta),
         chosen=np.array(CANDIDATES.index(chosen)), documents=np.array((validation.lengths >= 2).sum()),
         perplexities=np.array([perplexities.get(name, np.nan) for name in CANDIDATES]),
     )  # fmt: skip
@@ -80,18 +83,22 @@ def choose(party: Party, state: Any, ask: Offer) -> tuple[Any, Nothing]:
 STEPS = (choose,)
 
 
-def _candidates(own: Array, ask: Offer, terms: Training, train: Corpus) -> dict[str, Topics]:
-    """All models over the same words, with the same sum of alpha, each with the prior that suits the party."""
+def _candidates(own: LocalResult, ask: Offer, terms: Training, train: Corpus, kept: Array | None) -> dict[str, Topics]:
+    """All models over the same words, each with the prior that suits the party; `kept` is that of composed topics."""
 
-    def topics(topic_word: Array) -> Topics:
-        alpha = symmetric(terms.alpha, len(topic_word))
-        return Topics(topic_word, Vocabulary(ask.words), alpha, terms.beta).adapt(train)
+    def topics(topic_word: Array, alpha: Array | None = None) -> Topics:
+        prior = symmetric(terms.alpha, len(topic_word)) if alpha is None else alpha
+        return Topics(topic_word, Vocabulary(ask.words), prior, terms.beta)
 
-    alone, shared = topics(own), topics(ask.shared)
-    both = np.concatenate([own, ask.shared])
-    prior = np.concatenate([OWN * alone.alpha, (1 - OWN) * shared.alpha])
-    mixture = Topics(both, Vocabulary(ask.words), prior, terms.beta)
-    composed = {} if ask.composed is None else {"composed": topics(ask.composed)}
+    own_topics, learns = own.topic_word.astype(np.float32), terms.learn_alpha
+    alone = topics(own_topics, own.alpha) if learns else topics(own_topics).adapt(train)
+    shared = topics(ask.shared, ask.alpha if learns else None).adapt(train)
+    mixture = topics(
+        np.concatenate([own_topics, ask.shared]), np.concatenate([OWN * alone.alpha, (1 - OWN) * shared.alpha])
+    )
+    composed = {}
+    if ask.composed is not None:
+        composed["composed"] = topics(ask.composed).adapt(train) if kept is None else topics(ask.composed, kept)
     return {"alone": alone, **composed, "global": shared, "mixture": mixture}
 
 
@@ -118,7 +125,7 @@ def let_choose(fed: Federation, config: LDASettings, result: Trained) -> None:
 
     def offer(party: PartyId) -> Offer:
         composed = result.local[party].topic_word if party in result.local else None
-        return Offer(words, training, sweeps.rounds, sweeps.more, shared, composed)
+        return Offer(words, training, sweeps.rounds, sweeps.more, shared, result.topics.alpha, composed)
 
     fed.each(choose, {party: offer(party) for party in fed.parties})
 

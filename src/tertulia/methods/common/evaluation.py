@@ -70,19 +70,23 @@ S = TypeVar("S", bound=OverVocabulary)
 class Evaluation(Generic[S]):
     """After each round: how many topics there are and, if the settings ask for it, how well they predict.
 
-    `topic_word` finds the model [K, V] in a method's state.
+    `topic_word` finds the model [K, V] in a method's state, `alpha` its prior [K], which else is that of the settings.
     """
 
-    def __init__(self, config: Evaluated, topic_word: Callable[[S], Array]) -> None:
+    def __init__(
+        self, config: Evaluated, topic_word: Callable[[S], Array], alpha: Callable[[S], F64] | None = None
+    ) -> None:
         self.config = config
         self.topic_word = topic_word
+        self.alpha = alpha
 
     def __call__(self, fed: Federation, state: S) -> tuple[S, dict[str, Any]]:
         """Score the model of a round that ends."""
         phi = self.topic_word(state)
         metrics: dict[str, Any] = {"topics": len(phi)}
         if self.config.evaluates:
-            metrics["perplexity"] = perplexity(fed, state.words, phi, symmetric(self.config.alpha, len(phi)))
+            alpha = self.alpha(state) if self.alpha else symmetric(self.config.alpha, len(phi))
+            metrics["perplexity"] = perplexity(fed, state.words, phi, alpha)
         return state, metrics
 
 

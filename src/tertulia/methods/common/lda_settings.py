@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from tertulia.federation.types import message
 from tertulia.methods.common.settings import (
     PARTY,
+    AlphaLearning,
     Evaluated,
     MethodSettings,
     OverWords,
@@ -18,8 +19,11 @@ from tertulia.methods.common.settings import (
     TopicPriors,
 )
 
+if TYPE_CHECKING:
+    from tertulia.kernels.lda.options import Learning
 
-class Sampling(Sweeps, TopicPriors):
+
+class Sampling(Sweeps, AlphaLearning, TopicPriors):
     """How LDA is sampled, on one machine or at a party."""
 
     sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = Field(
@@ -27,10 +31,14 @@ class Sampling(Sweeps, TopicPriors):
         description="`auto`: the one that was measured to be fastest for the size of the problem. Mode `sound` knows "
         "`dense`, for LDA also `gibbs` and, with `krr`, `warp`",
     )
-    learn_alpha: bool = Field(
-        False,
-        description="learn each topic's alpha from the documents; not in a federation, where parties' would differ",
-    )
+
+    @property
+    def learning(self) -> Learning:
+        """When alpha is learned: as often as kernels think best, and once at least, however few sweeps there are."""
+        from tertulia.kernels.lda.options import Learning
+
+        often = Learning(alpha=self.learn_alpha)
+        return often._replace(every=min(often.every, self.sweeps))
 
 
 class UnitModel(Settings):
@@ -54,8 +62,25 @@ class TokenNoise(Privacy):
     )
 
 
+class PrivateSampling(TokenNoise, UnitModel, Sampling):
+    """How LDA is sampled at a party that may keep its tokens private."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fixed_in_paper_mode(cls, values: Any) -> Any:
+        """Keep alpha fixed where the paper has it fixed: its samplers are there to be reproduced."""
+        if not isinstance(values, dict) or values.get("mode") != "paper":
+            return values
+        if values.get("learn_alpha"):
+            raise ValueError(
+                "mode 'paper' is the paper to the letter, and there alpha is fixed: leave `learn_alpha` out, or take "
+                "mode 'clear' or 'sound'"
+            )
+        return {**values, "learn_alpha": False}
+
+
 @message
-class Training(TokenNoise, UnitModel, Sampling):
+class Training(PrivateSampling):
     """All that a party must know to train a model of its own: the part of a method's settings that travels."""
 
 
@@ -64,18 +89,8 @@ class LDASettings(OverWords, UnitModel, Sampling, MethodSettings):
 
     takes_validation = True
 
-    @field_validator("learn_alpha")
-    @classmethod
-    def _alpha_is_given(cls, value: bool) -> bool:
-        if value:
-            raise ValueError(
-                "each party would learn an alpha of its own, which nobody hears of; give `alpha`, or learn it on one "
-                "machine with tt.LDA(learn_alpha=True)"
-            )
-        return value
 
-
-class PrivateSettings(Evaluated, TokenNoise, LDASettings):
+class PrivateSettings(Evaluated, PrivateSampling, LDASettings):
     """Settings of methods that can keep tokens private."""
 
     @model_validator(mode="after")

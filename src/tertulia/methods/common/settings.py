@@ -231,6 +231,14 @@ class TopicPriors(TopicCount):
     beta: float = Field(0.01, gt=0, description="phi's Dirichlet prior, of each word", json_schema_extra=PARTY)
 
 
+class AlphaLearning(Settings):
+    """Whatever could learn theta's prior."""
+
+    learn_alpha: bool = Field(
+        True, description="learn each topic's alpha from the documents; false: it stays `alpha` / `topics` for all"
+    )
+
+
 class Sweeps(Settings):
     """Whatever passes over its documents several times."""
 

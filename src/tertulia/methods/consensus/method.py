@@ -8,25 +8,32 @@ al., JMLR 2009), and only the *sum* of the new counts is used, so that secure ag
 The result is the mean over all sweeps of the last half of rounds: single draws scatter, most of all where there is
 noise. To that end these rounds send two sums of counts, after the last sweep and after each.
 
+Alpha is learned on the way. All that its likelihood needs of the documents is how many have so many tokens of a topic
+(`kernels.lda.priors`), and parties' histograms of that add up to those of the pooled documents. So each round also sums
+the histograms, the server fits alpha to the total, and the next round samples with it.
+
 In mode `sound` parties see their documents only through reports, charged once; counts are of the words that the
-noise-aware sampler takes tokens for, so that every round after the first is free.
+noise-aware sampler takes tokens for, so that every round after the first is free. Histograms are of the same tokens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tertulia._arrays import F64, I32, Array
+from tertulia._arrays import F64, I32, I64, Array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.kernels import lda, noise_aware
+from tertulia.kernels.core.checks import check_alpha
+from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.lda import dense
+from tertulia.kernels.lda import dense, priors
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
 from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.priors import symmetric
@@ -41,6 +48,7 @@ from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 
 COUNTS = "topic-word counts"
+HISTOGRAMS = "document-topic histograms"  # how many documents have so many tokens of each topic, and in all
 
 
 @message
@@ -50,6 +58,7 @@ class Shared:
     words: tuple[str, ...]
     training: Training
     counts: Array  # [K, V]; in the first round pseudo-counts of the merged topics
+    alpha: Array  # [K]
     round: int  # in which these counts were summed
     adds_up: bool  # whether the counts after each sweep are wanted, too
 
@@ -60,6 +69,14 @@ class Counts:
 
     counts: Array  # [K, V] after the last sweep
     added: Array  # [K, V] after each sweep, added up; [0, V] if not wanted
+
+
+@message
+class CountsAndHistograms(Counts):
+    """The same, and what alpha is learned from."""
+
+    topics: Array  # [K, COLUMNS] documents by their tokens of each topic
+    lengths: Array  # [COLUMNS] documents by all of these tokens
 
 
 @message
@@ -79,6 +96,7 @@ class ConsensusState:
     words: tuple[str, ...]
     counts: Array  # [K, V]
     kept: Array  # [K, V] counts after all sweeps of the last rounds so far, added up
+    alpha: Array  # [K]
 
 
 @step
@@ -96,7 +114,18 @@ def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Cou
         if ask.adds_up:
             added += end.own
     counts, sums = (party.release(np.ascontiguousarray(x.T), end.mechanism) for x in (end.own, added))
-    return Counting(end.z, end.taken_for, ask.round + 1), Counts(counts, sums)
+    kept, reply = Counting(end.z, end.taken_for, ask.round + 1), Counts(counts, sums)
+    if not ask.training.learn_alpha:
+        return kept, reply
+    seen, how = histograms(corpus.documents, end.z, len(ask.counts)), replace(end.mechanism, what=HISTOGRAMS)
+    return kept, CountsAndHistograms(counts, sums, *(party.release(x.astype(np.int32), how) for x in seen))
+
+
+def histograms(documents: I64, z: I32, K: int) -> priors.Histograms:
+    """What alpha is learned from; tokens without a topic are in no document."""
+    known = z >= 0
+    ends = np.concatenate([[0], np.cumsum(known)])[documents]
+    return priors.histograms(freeze(ends, np.int64), z[known], K)
 
 
 class _Sweep(NamedTuple):
@@ -109,7 +138,7 @@ class _Sweep(NamedTuple):
 
 
 def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Iterator[_Sweep]:
-    alpha, beta = symmetric(ask.training.alpha, len(ask.counts)), ask.training.beta
+    alpha, beta = check_alpha(ask.alpha, len(ask.counts)), ask.training.beta
     threads = party.setting("threads", 1)
     if before is None:
         topics = _smooth(ask.counts, beta)
@@ -125,7 +154,7 @@ def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I
 def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Iterator[_Sweep]:
     tokens = report_tokens(party, corpus, ask.training)
     reports = tokens.condense(corpus.n_tokens)
-    alpha, beta = symmetric(ask.training.alpha, len(ask.counts)), ask.training.beta
+    alpha, beta = check_alpha(ask.alpha, len(ask.counts)), ask.training.beta
     threads = party.setting("threads", 1)
     if before is None:
         topics = _smooth(ask.counts, beta)
@@ -151,13 +180,16 @@ def train(fed: Federation, config: ConsensusSettings, state: ConsensusState | No
 
     def count(state: ConsensusState) -> tuple[ConsensusState, Metrics]:
         adds_up = state.round >= config.rounds // 2
-        ask = Shared(state.words, config.part(Training), state.counts, state.round, adds_up)
+        ask = Shared(state.words, config.part(Training), state.counts, state.alpha, state.round, adds_up)
         total = fed.sum(count_together, ask)
         kept = state.kept + total.added if adds_up else state.kept
-        return ConsensusState(state.round + 1, state.words, total.counts, kept), {}
+        alpha = state.alpha
+        if config.learn_alpha:
+            alpha = priors.fit_alpha(priors.Histograms(total.topics, total.lengths), alpha)
+        return ConsensusState(state.round + 1, state.words, total.counts, kept, alpha), {}
 
-    model = partial(_topic_word, config)
-    return _result(config, run_rounds(fed, config, state, count, [Evaluation(config, model)]))
+    evaluation = Evaluation[ConsensusState](config, partial(_topic_word, config), lambda state: state.alpha)
+    return _result(config, run_rounds(fed, config, state, count, [evaluation]))
 
 
 def _mean(config: ConsensusSettings, state: ConsensusState) -> Array:
@@ -177,7 +209,7 @@ def _start(fed: Federation, config: ConsensusSettings) -> ConsensusState:
     weights = np.concatenate([np.full(len(m.topic_word), float(m.documents)) for m in models])
     merged, weight = cluster(np.concatenate([m.topic_word for m in models]), weights, config.topics)
     counts = np.rint(merged * weight[:, None] * _TOKENS).astype(np.int64)
-    return ConsensusState(0, words, counts, np.zeros_like(counts))
+    return ConsensusState(0, words, counts, np.zeros_like(counts), symmetric(config.alpha, len(counts)))
 
 
 _TOKENS = 100  # pseudo-tokens per document and topic: so many that the merged topics hardly move in the first round
@@ -199,11 +231,11 @@ def plan(config: ConsensusSettings) -> list[Planned]:
     counts = Derived(COUNTS, parents=("reports",)) if charge else Clear(COUNTS)
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
     models = [Planned(train_local, "each", mechanism, 1) for mechanism in (pushed, DOCUMENTS)]
-    together = [Planned(count_together, "sum", counts, config.rounds)]  # the last, and their sum over sweeps
+    sums = [counts, *([replace(counts, what=HISTOGRAMS)] if config.learn_alpha else [])]
+    together = [Planned(count_together, "sum", sum_, config.rounds) for sum_ in sums]
     return [*plan_vocabulary(config.vocabulary), *reports, *models, *together, *plan_evaluation(config)]
 
 
 def _result(config: ConsensusSettings, state: ConsensusState) -> Trained:
-    alpha = symmetric(config.alpha, len(state.counts))
     weights = _mean(config, state).sum(axis=1).astype(np.float64)
-    return Trained(Topics(_topic_word(config, state), Vocabulary(state.words), alpha, config.beta, weights), {})
+    return Trained(Topics(_topic_word(config, state), Vocabulary(state.words), state.alpha, config.beta, weights), {})

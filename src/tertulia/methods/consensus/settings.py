@@ -16,6 +16,11 @@ class ConsensusSettings(PrivateSettings):
     name: Literal["consensus"] = "consensus"
     model: Literal["lda"] = Field("lda", description="counting together is by tokens, so there is no other")
     mode: Literal["clear", "sound"] = Field("clear", description="`clear`: no noise. `sound`: epsilon is kept")
+    learn_alpha: bool = Field(
+        True,
+        description="learn each topic's alpha from the sum of the parties' document-topic histograms, which leave them "
+        "for it; false: it stays `alpha` / `topics` for all, and they are not sent",
+    )
     rounds: Positive = Field(8, description="rounds of counting together")
     start_sweeps: Positive = Field(20, description="passes that each party makes alone, before topics are merged")
     sweeps: Positive = Field(5)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from tertulia.federation.types import message
 from tertulia.methods.common.settings import (
+    AlphaLearning,
     Evaluated,
     MethodSettings,
     OverWords,
@@ -83,11 +84,21 @@ class UserSettings(Privacy, Sweeps, TopicPriors):
         return self.paper.bookkeeping == "converging" and self.perturbation().kind in ("rrp", "krr", "tkrr")
 
 
-class FedLDASettings(OverWords, UserSettings, Evaluated, Rounds, MethodSettings):
+class FedLDASettings(OverWords, UserSettings, AlphaLearning, Evaluated, Rounds, MethodSettings):
     """FedLDA: topic models from users who trust nobody."""
 
     name: Literal["fedlda"] = "fedlda"
+    learn_alpha: bool = Field(
+        False, description="stays false: users' topics would have to leave without noise, so alpha is fixed"
+    )
     rounds: Positive = Field(50, description="rounds of sampling at the users and adding up at the server")
+
+    @field_validator("learn_alpha")
+    @classmethod
+    def _alpha_is_fixed(cls, value: bool) -> bool:
+        if value:
+            raise ValueError("users' topics would have to leave without noise; give `alpha`, which is fixed here")
+        return value
 
     @model_validator(mode="after")
     def _sound_mode(self) -> Self:

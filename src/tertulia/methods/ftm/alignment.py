@@ -10,7 +10,9 @@ Nobody knows a good xi beforehand: it depends on the model, the number of topics
 is calibrated. How similar different topics are is known: those of one party are different. How
 much that is to be trusted depends on whether the parties draw on the same subjects, which their mean topics show: by
 the distance that `ALIKE` bounds, random parts of a collection (20 Newsgroups, BBC; 180 documents and more; LDA and
-SentenceLDA; 10 to 40 topics) are 0.01 to 0.08 apart, parts by subject 0.12 to 0.41.
+SentenceLDA; 10 to 40 topics) are 0.01 to 0.08 apart, parts by subject 0.12 to 0.41. Where alpha is learned, some topics
+are small, and what few tokens show would count as much as the rest: there a topic counts by its size, but no more than
+an average one, which one party's long odd document may fill (a quarter of 20 Newsgroups: 0.02 to 0.09, 0.15 to 0.39).
 """
 
 from __future__ import annotations
@@ -34,15 +36,22 @@ class MergeWarning(UserWarning):
     """Merging topics did nothing, or too much."""
 
 
-def align(models: Sequence[tuple[Array, int]], xi: float | None, top: int) -> Merged:
-    """Merge local models (topic-word rows, number of documents) one after the other, their topics one to one."""
+def align(
+    models: Sequence[tuple[Array, int]], xi: float | None, top: int, topic_sizes: Sequence[Array] | None = None
+) -> Merged:
+    """Merge local models (topic-word rows, number of documents) one after the other, their topics one to one.
+
+    Mean topics weigh topics by their sizes, if these are given.
+    """
     if not models:
         raise ValueError("align needs at least one model")
     sizes = [len(M_p) for M_p, _ in models]
     rows = np.concatenate([M_p for M_p, _ in models])
     party_of = np.repeat(np.arange(len(models)), sizes)
     weights = np.array([float(documents) for _, documents in models])
-    scale = _Scale(models, [top_words_sparse(M_p, top) for M_p, _ in models], weights)
+    of_parties: Sequence[Array | None] = topic_sizes or [None] * len(models)
+    means = np.array([mean_topic(M_p, own) for (M_p, _), own in zip(models, of_parties, strict=True)])
+    scale = _Scale(means, [top_words_sparse(M_p, top) for M_p, _ in models], weights)
     part_of = np.empty(0, np.int64)  # the global topic that each local one went into
     for p, K in enumerate(sizes):
         known = len(part_of)
@@ -66,11 +75,11 @@ def align(models: Sequence[tuple[Array, int]], xi: float | None, top: int) -> Me
 class _Scale:
     """What is known of how similar topics are: within each party, and between the parties' mean topics."""
 
-    def __init__(self, models: Sequence[tuple[Array, int]], tops: list[Tops], weights: F64) -> None:
+    def __init__(self, means: F64, tops: list[Tops], weights: F64) -> None:
+        self.means = means  # [parties, V]
         self.tops = tops
         self.weights = weights
         self.within = [similarities_within(own) for own in tops]
-        self.means = np.array([M_p.mean(axis=0, dtype=np.float64) for M_p, _ in models])
 
     def threshold(self, p: int, members: tuple[int, ...]) -> float:
         """The xi of party p's topics and a global topic that some parties' topics went into.
@@ -93,6 +102,17 @@ def similarities_within(own: Tops) -> F64:
     rho = weighted_jaccard(own, own)
     np.fill_diagonal(rho, -K)
     return np.asarray(rho[linear_sum_assignment(rho, maximize=True)])
+
+
+def mean_topic(M_p: Array, sizes: Array | None) -> F64:
+    """The mean of topics [K, V]; of given sizes [K], each counts for its own, up to the mean size.
+
+    >>> mean_topic(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1, 3])).round(3)
+    array([0.333, 0.667])
+    """
+    if sizes is None or not sizes.any():
+        return np.asarray(M_p.mean(axis=0, dtype=np.float64))
+    return np.asarray(np.average(M_p.astype(np.float64), axis=0, weights=np.minimum(sizes, sizes.mean())))
 
 
 def are_alike(mean_p: F64, mean_r: F64) -> bool:

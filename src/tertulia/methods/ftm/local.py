@@ -8,6 +8,9 @@
 
 In `sound` mode the samplers of both models are noise-aware: a report is a likelihood ratio, and weighed as such. They
 push the mean over the last half of their sweeps: single draws of what a noisy token may have been scatter widely.
+
+Alpha is learned from the topics of a party's tokens, or of its sentences, and goes on from round to round. Chains that
+start from uniform topics learn it in the last half of their sweeps: before topics settle, all documents look alike.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from tertulia.federation.types import Party
 from tertulia.kernels import ftm_paper, lda, noise_aware
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.ftm_paper import sentence
+from tertulia.kernels.lda.options import Learning
 from tertulia.kernels.noise_aware import sentence as aware_sentence
 from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
@@ -66,12 +70,20 @@ def plan_reports(config: PrivateSettings) -> tuple[Mechanism | None, Mechanism]:
     return charge, Clear(WHAT, claimed=claim) if claim else Derived(WHAT, parents=("reports",))
 
 
+class Start(NamedTuple):
+    """Where a party goes on from."""
+
+    topic_word: Array  # [K_p, V] composed topics
+    alpha: F64  # [K_p] what the party learned for those that they replace
+
+
 class LocalResult(NamedTuple):
     """What training gives: topics of tokens or sentences, the normalised model, its row totals, and how it leaves."""
 
     z: I32
     topic_word: F64  # [K_p, V]
     sizes: I64 | F64  # [K_p] tokens in each topic
+    alpha: F64  # [K_p] it stays at the party
     mechanism: Mechanism  # by which the model leaves
 
 
@@ -86,7 +98,7 @@ class _Chain(NamedTuple):
     threads: int
 
 
-def train(party: Party, corpus: Corpus, start: Array | None, training: Training) -> LocalResult:
+def train(party: Party, corpus: Corpus, start: Start | None, training: Training) -> LocalResult:
     """One global iteration at a party, which may have its own sampling settings."""
     return train_exactly(party, corpus, start, own_training(party, training))
 
@@ -97,19 +109,22 @@ def own_training(party: Party, training: Training) -> Training:
     return training.replace(**own)
 
 
-def train_exactly(party: Party, corpus: Corpus, start: Array | None, training: Training) -> LocalResult:
+def train_exactly(party: Party, corpus: Corpus, start: Start | None, training: Training) -> LocalResult:
     """Train as these settings say, whatever the party would choose."""
-    alpha = symmetric(training.alpha, training.topics)
-    chain = _Chain(corpus, start, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
+    topics, alpha = start or (None, None)
+    if alpha is None or not training.learn_alpha:
+        alpha = symmetric(training.alpha, training.topics)
+    chain = _Chain(corpus, topics, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
     if training.mode == "clear":
         state = _plain_lda(chain) if training.model == "lda" else _sentences(chain, None)
-        return LocalResult(state.z, lda.topic_word(state), state.ck, Clear(WHAT))
+        return LocalResult(state.z, lda.topic_word(state), state.ck, state.alpha, Clear(WHAT))
     tokens = report_tokens(party, corpus, training)
     if training.mode == "paper":
         state = _literal_lda(chain, tokens.source) if training.model == "lda" else _sentences(chain, tokens.source)
-        return LocalResult(state.z, lda.topic_word(state), state.ck, Clear(WHAT, claimed=ftm_claim(tokens.channel)))
-    z, topic_word, sizes = _noise_aware(chain, tokens.condense(corpus.n_tokens))
-    return LocalResult(z, topic_word, sizes, Derived(WHAT, parents=(tokens.release_id,)))
+        claimed = Clear(WHAT, claimed=ftm_claim(tokens.channel))
+        return LocalResult(state.z, lda.topic_word(state), state.ck, state.alpha, claimed)
+    aware = _noise_aware(chain, tokens.condense(corpus.n_tokens))
+    return LocalResult(*aware, Derived(WHAT, parents=(tokens.release_id,)))
 
 
 def report_tokens(party: Party, corpus: Corpus, training: Training) -> ReportedTokens:
@@ -145,7 +160,8 @@ def _plain_lda(chain: _Chain) -> lda.LDAState:
     corpus, start, alpha, training, keys, threads = chain
     return lda.train(
         corpus.words, corpus.documents, len(corpus.vocabulary), len(alpha), alpha, training.beta, training.sweeps,
-        keys[0], start="warm" if start is None else start, sampler=training.sampler, threads=threads,
+        keys[0], start="warm" if start is None else start, sampler=training.sampler, learning=training.learning,
+        threads=threads,
     )  # fmt: skip
 
 
@@ -175,10 +191,16 @@ def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
         state = sentence.init_from_topics(*units, start, alpha, beta, keys[0])
     sampler: ftm_paper.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"
     proposals: ftm_paper.Proposals = "fresh" if source is None else "stale"
-    return sentence.run(*units, state, training.sweeps, keys[1], sampler, source, proposals, threads=threads)[0]
+    how: dict[str, Any] = {"sampler": sampler, "reports": source, "proposals": proposals, "threads": threads}
+    last = -(-training.sweeps // 2) if training.learn_alpha else 0
+    state, _ = sentence.run(*units, state, training.sweeps - last, keys[1], **how)
+    if last:
+        how["learning"] = training.replace(sweeps=last).learning
+        state, _ = sentence.run(*units, state, last, int(derive(keys[1], last)), **how)
+    return state
 
 
-def _noise_aware(chain: _Chain, reports: noise_aware.Source) -> tuple[I32, F64, F64]:
+def _noise_aware(chain: _Chain, reports: noise_aware.Source) -> tuple[I32, F64, F64, F64]:
     """Both models from reports alone; phi is its mean, as in `_plain_lda`. Tokens of unknown topic have no size."""
     corpus, start, alpha, training, keys, threads = chain
     V, beta = len(corpus.vocabulary), training.beta
@@ -190,13 +212,14 @@ def _noise_aware(chain: _Chain, reports: noise_aware.Source) -> tuple[I32, F64, 
     else:
         state = sampler.init_from_topics(*units, start, alpha, beta, keys[0])
     last = -(-training.sweeps // 2)
-    how = {"phi": "mean", "threads": threads}
+    how: dict[str, Any] = {"phi": "mean", "threads": threads}
     if not sentences and training.sampler in ("gibbs", "warp"):
         how["sampler"] = training.sampler
     state, _ = sampler.run(*units, state, training.sweeps - last, keys[1], **how)
     mean, sizes = np.zeros((len(alpha), V)), np.zeros(len(alpha))
+    how["learning"] = Learning(alpha=training.learn_alpha, every=1)
     for s in range(last):
         state, _ = sampler.run(*units, state, 1, int(derive(keys[1], s, last)), **how)
         mean += sampler.topic_word(state) / last
         sizes += state.ck / last
-    return state.z, mean, sizes
+    return state.z, mean, sizes, state.alpha

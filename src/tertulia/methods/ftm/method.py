@@ -19,12 +19,12 @@ from tertulia.errors import InputError
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
 from tertulia.methods.common.lda_settings import Training
-from tertulia.methods.common.priors import check_topics, symmetric
+from tertulia.methods.common.priors import by_size, check_topics, symmetric
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.ftm.alignment import XI, align, warn_of_merge
-from tertulia.methods.ftm.local import SIZES, plan_reports
+from tertulia.methods.ftm.local import SIZES, Start, plan_reports
 from tertulia.methods.ftm.local import train as train_party
 from tertulia.methods.ftm.merging import Merged, accept, compose, integrate
 from tertulia.methods.ftm.settings import FTMSettings
@@ -64,6 +64,7 @@ class Chain:
 
     z: Array  # topics of tokens, or of sentences
     topic_word: Array  # [K_p, V] what it pushed
+    alpha: Array  # [K_p] what it learned, which never leaves; a composed topic has that of the one that it replaces
 
 
 @message
@@ -94,20 +95,25 @@ def train_local(party: Party, state: Chain | None, ask: LocalTask) -> tuple[Chai
             f"no word of party '{party.id}' is in the agreed vocabulary: check its language, or use 'union'"
         )
     # A party without state is new, whatever the round.
-    start = None if state is None or ask.model is None else _take_over(party, state, ask.model)
+    start = None
+    if state is not None and ask.model is not None:
+        start = Start(_take_over(party, state, ask.model), state.alpha)
     local = train_party(party, corpus, start, ask.training)
     pushed = local.topic_word.astype(np.float32)  # line 24 and topic-wise normalisation
     model = LocalModel(party.release(pushed, local.mechanism), party.release(np.array(corpus.n_documents), DOCUMENTS))
     if ask.with_sizes:
         sizes = party.release(local.sizes, replace(local.mechanism, what=SIZES))
         model = SizedModel(model.topic_word, model.documents, sizes)
-    return Chain(local.z, pushed), model
+    return Chain(local.z, pushed, local.alpha), model
 
 
 @step
 def keep_composed(party: Party, state: Chain | None, ask: ComposedModel) -> tuple[Chain | None, Nothing]:
     """Store the composed local model at its party."""
-    party.keep("composed", topic_word=ask.topic_word if state is None else _take_over(party, state, ask.topic_word))
+    if state is None:
+        party.keep("composed", topic_word=ask.topic_word)
+    else:
+        party.keep("composed", topic_word=_take_over(party, state, ask.topic_word), alpha=state.alpha)
     return state, Nothing()
 
 
@@ -134,7 +140,11 @@ def train(fed: Federation, config: FTMSettings, state: FTMState | None = None) -
         composed, sizes = _compose(config, merged, models), _sizes(models, merged.part_of)
         return FTMState(state.round + 1, state.words, models, composed, merged.topic_word, sizes), {}
 
-    state = run_rounds(fed, config, state, iterate, [Evaluation[FTMState](config, lambda state: state.topic_word)])
+    def prior(state: FTMState) -> F64:
+        return _prior(config, len(state.topic_word), state.sizes)
+
+    evaluation = Evaluation[FTMState](config, lambda state: state.topic_word, prior)
+    state = run_rounds(fed, config, state, iterate, [evaluation])
     warn_of_merge(len(state.topic_word), [len(model.topic_word) for model in state.models.values()])
     fed.each(keep_composed, {p: ComposedModel(state.composed[p]) for p in fed.parties if p in state.composed})
     return _result(config, state)
@@ -150,7 +160,8 @@ def _merge(config: FTMSettings, models: dict[PartyId, LocalModel]) -> Merged:
     local = [(model.topic_word, int(model.documents)) for model in models.values()]
     if _chains(config):
         return integrate(local, config.min_similarity or XI, config.top_words)
-    return align(local, config.min_similarity, config.top_words)
+    sizes = [model.sizes for model in models.values() if isinstance(model, SizedModel)]
+    return align(local, config.min_similarity, config.top_words, sizes if config.learn_alpha and sizes else None)
 
 
 def _compose(config: FTMSettings, merged: Merged, models: dict[PartyId, LocalModel]) -> dict[PartyId, Array]:
@@ -191,12 +202,19 @@ def _sizes(models: dict[PartyId, LocalModel], part_of: Array) -> F64 | None:
     return np.bincount(part_of, np.concatenate(sizes)).astype(np.float64) if sizes else None
 
 
+def _prior(config: FTMSettings, topics: int, sizes: Array | None) -> F64:
+    """The prior as far as the server knows: what parties learn is their own, but the sizes of their topics it gets."""
+    if sizes is None or not config.learn_alpha:
+        return symmetric(config.alpha, topics)
+    return by_size(config.alpha, sizes)
+
+
 def _result(config: FTMSettings, state: FTMState) -> Trained:
     vocabulary = Vocabulary(state.words)
 
     def topics(topic_word: Array, sizes: Array | None) -> Topics:
         known = None if sizes is None or not sizes.any() else sizes  # reports may hold no token at all
-        return Topics(topic_word, vocabulary, symmetric(config.alpha, len(topic_word)), config.beta, known)
+        return Topics(topic_word, vocabulary, _prior(config, len(topic_word), sizes), config.beta, known)
 
     own_sizes = {party: getattr(model, "sizes", None) for party, model in state.models.items()}
     local = {party: topics(model, own_sizes[party]) for party, model in state.composed.items()}

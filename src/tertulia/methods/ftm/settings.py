@@ -25,6 +25,11 @@ class FTMSettings(PrivateSettings):
     """Federated Topic Modelling."""
 
     name: Literal["ftm"] = "ftm"
+    learn_alpha: bool = Field(
+        True,
+        description="each party learns its topics' alpha and keeps it for itself; false: it stays `alpha` / `topics` "
+        "for all, as always in mode `paper`",
+    )
     rounds: Positive = Field(5, description="rounds of training at the parties, merging and composing")
     merge: Literal["one-to-one", "union-find"] | None = Field(
         None,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertulia.methods.ftm.alignment import MergeWarning, align, similarities_within, warn_of_merge
+from tertulia.methods.ftm.alignment import MergeWarning, align, mean_topic, similarities_within, warn_of_merge
 from tertulia.methods.ftm.merging import integrate
 from tertulia.metrics.similarity import top_words_sparse
 
@@ -83,6 +83,13 @@ def test_other_merges_are_not(recwarn):
     warn_of_merge(6, (5, 4))
     warn_of_merge(5, (5,))
     assert not len(recwarn)
+
+
+def test_small_topics_count_less_for_the_mean_and_large_ones_no_more_than_an_average_one():
+    topics = np.eye(3)
+    assert np.allclose(mean_topic(topics, None), 1 / 3)
+    assert np.allclose(mean_topic(topics, np.array([0, 3, 9])), [0, 3 / 7, 4 / 7])  # the mean size is 4
+    assert np.allclose(mean_topic(topics, np.zeros(3)), 1 / 3)  # reports may hold no token at all
 
 
 def test_no_models_is_an_error():
