@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from tertulia._arrays import F64
 from tertulia.api.federated import choose_words
@@ -20,61 +22,97 @@ from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import ConfigError, InputError
 from tertulia.methods.common.lda_settings import Sampling
 from tertulia.methods.common.priors import symmetric
-from tertulia.methods.common.settings import Explained, OverWords, Threads
+from tertulia.methods.common.settings import Explained, OverWords, Positive, Threads
 from tertulia.models import Topics
 
 
 class LDA(Explained, OverWords, Threads, Sampling):
     """The settings of a trainer, and `fit`.
 
-    Training begins with one epoch of online EM and goes on with sweeps of a sampler; "auto" takes the sampler that was
-    measured to be fastest for the size of the problem (see docs/performance.md). The same seed gives the same topics,
-    bit for bit, at any number of threads.
+    Training begins with clusters of documents and goes on with sweeps of a sampler until it has settled; the topics are
+    the mean over the last quarter of the sweeps (see docs/performance.md). The same seed gives the same topics, bit for
+    bit, at any number of threads.
     """
 
+    sweeps: Positive | Literal["auto"] = Field(  # type: ignore[assignment]
+        "auto",
+        description="passes over the documents; `auto`: until the perplexity of tokens given all others has settled",
+    )
+    max_sweeps: Positive = Field(1_000, description="with `auto`, passes at the most")
+    learn_beta: bool = Field(
+        False, description="learn beta from the counts: perplexity falls by some percent, and topics share more words"
+    )
+
     def fit(
-        self, documents: Documents, *, start: Topics | None = None, seed: int = 0, text: TextOptions | None = None
+        self,
+        documents: Documents,
+        *,
+        start: Topics | None = None,
+        seed: int = 0,
+        text: TextOptions | None = None,
+        progress: Callable[[int, float], None] | None = None,
     ) -> Topics:
         """Train on a list of texts, a data frame with a column `text`, or a corpus.
 
         A corpus that lies on disk (`Corpus.load`) is read from there, sweep by sweep; only where words must be pruned
         is a pruned copy made in memory. With `start`, training continues from a saved model: topics, priors and the way
         of cutting texts are the model's, words that it lacks are added, and the result has learned from the old
-        documents and the new, each in proportion to its tokens.
+        documents and the new, each in proportion to its tokens. `progress` is called after each sweep with how many
+        there were, and the perplexity of tokens given all others: that is what `sweeps="auto"` watches.
         """
         if start is not None:
-            return self._go_on(documents, start, seed, text)
+            return self._go_on(documents, start, seed, text, progress)
         corpus = as_corpus(None, documents, text)
         corpus = corpus.encode(choose_words(corpus, self.vocabulary))
-        return self._train(corpus, "warm", symmetric(self.alpha, self.topics), self.beta, seed)
+        return self._train(corpus, "clusters", symmetric(self.alpha, self.topics), self.beta, seed, progress)
 
-    def _go_on(self, documents: Documents, start: Topics, seed: int, text: TextOptions | None) -> Topics:
+    def _go_on(self, documents: Documents, start: Topics, seed: int, text: TextOptions | None, progress: Any) -> Topics:
         if "topics" in self.model_fields_set and self.topics != start.n_topics:
             raise ConfigError(f"topics = {self.topics}: the model to continue has {start.n_topics}; leave `topics` out")
         corpus = as_corpus(None, documents, start.options)
         if {corpus.options, text or start.options} != {start.options}:
             raise ConfigError("the texts are cut in another way than the model's were: use the model's `options`")
         start = extend(start, choose_words(corpus, self.vocabulary))
-        new = self._train(corpus.encode(start.vocabulary), start.topic_word, start.alpha, start.beta or self.beta, seed)
-        return join(start, new)
+        corpus, beta = corpus.encode(start.vocabulary), start.beta or self.beta
+        return join(start, self._train(corpus, start.topic_word, start.alpha, beta, seed, progress))
 
-    def _train(self, corpus: Corpus, start: Any, alpha: F64, beta: float, seed: int) -> Topics:
+    def _train(self, corpus: Corpus, start: Any, alpha: F64, beta: float, seed: int, progress: Any) -> Topics:
         from tertulia.kernels import lda
 
         if corpus.n_tokens == 0:
             raise InputError(f"none of {corpus.n_documents} documents holds a word to model: check the column and text")
-        V, K = len(corpus.vocabulary), len(alpha)
-        options = {"sampler": self.sampler, "threads": self.threads, "learning": self.learning, "start": start}
-        state = lda.train(corpus.words, corpus.documents, V, K, alpha, beta, self.sweeps, seed, **options)
+        trace: list[float] = []
+
+        def watch(sweep: int, perplexity: float) -> None:
+            trace.append(perplexity)
+            if progress is not None:
+                progress(sweep, perplexity)
+
+        V, K, sweeps = len(corpus.vocabulary), len(alpha), None if self.sweeps == "auto" else self.sweeps
+        options = {"sampler": self.sampler, "threads": self.threads, "start": start, "most_sweeps": self.max_sweeps}
+        learning = self.learning._replace(beta=self.learn_beta)
+        state = lda.train(
+            corpus.words,
+            corpus.documents,
+            V,
+            K,
+            alpha,
+            beta,
+            sweeps,
+            seed,
+            learning=learning,
+            progress=watch,
+            **options,
+        )
         provenance = {"method": "lda", "config": self.model_dump(exclude={"vocabulary"}), "tokens": corpus.n_tokens}
         return Topics(
             lda.topic_word(state),
             corpus.vocabulary,
             state.alpha,
-            beta,
-            state.ck.astype(np.float64),
+            state.beta,
+            lda.topic_sizes(state),
             corpus.options,
-            provenance,
+            {**provenance, "sweeps": len(trace)},
         )
 
 

@@ -47,7 +47,7 @@ def _run_samplers() -> None:
     topics = lda.topic_word(state)
     lda.init_from_topics(words, documents, topics, 0.1, 0.01, key=3)
     lda.train(words, documents, 3, 4, 0.1, 0.01, 0, 4, start=topics)
-    lda.train(words, documents, 3, 2_000, 0.1, 0.01, 0, 4)  # so many that a document has few of them
+    lda.train(words, documents, 3, 2, 0.1, 0.01, 4, 4, learning=learning)
     for dtype in (np.float32, np.float64):
         for infer in (fold_in.theta, fold_in.settle):
             infer(words, documents, topics.astype(dtype), 0.1)

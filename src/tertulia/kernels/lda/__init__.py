@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from tertulia._arrays import F64, I32, I64, Array
+from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core.checks import (
     check_alpha,
@@ -33,26 +33,33 @@ from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import gibbs, samplers
 from tertulia.kernels.lda import init as starts
+from tertulia.kernels.lda.blocked import MOST_TOKENS
 from tertulia.kernels.lda.by_word import columns
+from tertulia.kernels.lda.clusters import MOST_TOPICS, topics_of_clusters
 from tertulia.kernels.lda.dense import counts, frequency
+from tertulia.kernels.lda.fitting import MOST_SWEEPS, TOLERANCE, WINDOW, Progress, Schedule, fit
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
 from tertulia.kernels.lda.sparse_phi import count
 
-Sampler = Literal["auto", "dense", "gibbs", "sparse", "warp"]
+Sampler = Literal["auto", "blocked", "dense", "gibbs", "sparse", "warp"]
 SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)
-Start = Literal["warm", "random"]
+Start = Literal["clusters", "random"]
 _INIT = 2**63  # no sweep has this number
-_DENSE_TOPICS, _SPARSE_TOPICS = 400, 5_000  # up to where each was measured to be fastest
+_SPARSE_TOPICS = 5_000  # up to where it was measured to be faster than warp
 
 
 class LDAState(NamedTuple):
-    """Where a chain is: the tokens' topics, what they add up to, and the priors."""
+    """Where a chain is: the tokens' topics, what they add up to, and the priors.
+
+    A trained one also has the mean of its counts over some sweeps: its topics are better than those of z alone.
+    """
 
     z: I32  # [N] topic of each token
     cwk: I32 | csr_array  # [V, K] tokens of word w in topic k; sparse where V x K is beyond 2**27
     ck: I64  # [K] tokens in topic k
     alpha: F64  # [K]
     beta: float
+    mean: F32 | None = None  # [V, K]
 
 
 def train(
@@ -62,49 +69,83 @@ def train(
     K: int,
     alpha: float | Array,
     beta: float,
-    sweeps: int,
+    sweeps: int | None,
     key: int,
     *,
-    start: Start | Array = "warm",
+    start: Start | Array = "clusters",
     sampler: Sampler = "auto",
     learning: Learning = NEVER,
     threads: int = 1,
-    phi: Phi = "mean",
+    most_sweeps: int = MOST_SWEEPS,
+    progress: Progress | None = None,
 ) -> LDAState:
-    """Train from scratch: a start, then sweeps. This is the fastest way to good topics that we know.
+    """Train from scratch to a point estimate: this is the fastest way to good topics that we know.
 
-    The start is one epoch of online EM ("warm"), uniform topics ("random"), or topics [K, V] to continue from. `phi` is
-    "mean" here, an approximation that suits point estimates: on 20 Newsgroups with K = 100, it reaches in a third of
-    the sweeps the held-out perplexity of exact draws. Ask for "draw" to sample the posterior.
+    The start is clusters of documents, uniform topics ("random"), or topics [K, V] to continue from. Without `sweeps`,
+    training ends when it has settled, or after `most_sweeps`. "auto" is `blocked`, which ends with a mean over sweeps,
+    where that many words and topics fit. `progress` is called after a sweep, with how many there were and a perplexity.
+    To sample from the posterior, take `init` and `run`.
     """
     check_size(V, K)
-    check_options(sampler, SAMPLERS, phi, sweeps, threads, learning)
+    check_options(sampler, SAMPLERS, "mean", most_sweeps if sweeps is None else sweeps, threads, learning)
     words, documents = check_documents(words, documents, V)
-    alpha, beta, stream = check_alpha(alpha, K), check_beta(beta), derive(key, _INIT)
-    if isinstance(start, str):
-        if start not in get_args(Start):
-            raise InputError(f"start = {start!r}: choose 'warm' or 'random', or give topics [K, V] to continue from")
-        if start == "warm":
-            z = starts.warm(words, documents, V, alpha, beta, stream, threads)
-        else:
-            z = starts.uniform_topics(len(words), K, stream)
-    else:
+    alpha, beta = check_alpha(alpha, K), check_beta(beta)
+    z = _first_topics(words, documents, V, alpha, start, derive(key, _INIT), threads)
+    schedule = Schedule(sweeps, most_sweeps, from_scratch=isinstance(start, str))
+    name = choose(K, V, int(frequency(words, V).max(initial=0))) if sampler == "auto" else sampler
+    if name != "blocked":
+        how = (key, name, learning, "mean", threads)
+        return _settle(words, documents, V, z, alpha, beta, schedule, how, progress)
+    found = fit(words, documents, V, z, alpha, beta, key, schedule, learning, threads, progress)
+    return _count_state(words, z, V, found.alpha, found.beta, threads)._replace(mean=found.cells[:, :K])
+
+
+def _first_topics(
+    words: I32, documents: I64, V: int, alpha: F64, start: Start | Array, key: np.uint64, threads: int
+) -> I32:
+    K = len(alpha)
+    if not isinstance(start, str):
         topics = check_topics(start)
         if topics.shape != (K, V):
             raise InputError(f"start has shape {topics.shape}, but there are {K} topics and {V} words")
-        z = starts.from_topics(words, documents, topics, alpha, stream, threads)
-    alpha, beta, _ = _sweep(words, documents, V, z, alpha, beta, sweeps, key, sampler, learning, phi, threads)
-    return _count_state(words, z, V, alpha, beta, threads)
+        return starts.from_topics(words, documents, topics, alpha, key, threads)
+    if start not in get_args(Start):
+        raise InputError(f"start = {start!r}: choose 'clusters' or 'random', or give topics [K, V] to continue from")
+    if start == "random" or K > MOST_TOPICS or not len(words):
+        return starts.uniform_topics(len(words), K, key)
+    return topics_of_clusters(words, documents, V, K, key, threads)
 
 
-def choose(K: int, V: int, N: int) -> Sampler:
-    """The sampler that "auto" stands for, by measurement (docs/performance.md).
+def _settle(
+    words: I32, documents: I64, V: int, z: I32, alpha: F64, beta: float, schedule: Schedule, how: Any,
+    progress: Progress | None,
+) -> LDAState:  # fmt: skip
+    """Sweeps of a sampler that keeps no perplexity: looked at after every window, by the joint likelihood."""
+    key, trace, done = how[0], [], 0  # type: ignore[var-annotated]
+    most = schedule.most if schedule.sweeps is None else schedule.sweeps
+    while done < most:
+        step = most - done if schedule.sweeps is not None and progress is None else min(WINDOW, most - done)
+        part = (derive(key, done), *how[1:]) if done else how
+        alpha, beta, _ = _sweep(words, documents, V, z, alpha, beta, step, *part)
+        done += step
+        if schedule.sweeps is None or progress is not None:
+            joint = gibbs.log_joint(words, documents, freeze(z, np.int32), alpha, beta, V)
+            trace.append(math.exp(-joint / max(len(z), 1)))
+            if progress is not None:
+                progress(done, trace[-1])
+        if schedule.sweeps is None and len(trace) > 1 and trace[-2] - trace[-1] < TOLERANCE * trace[-2]:
+            break
+    return _count_state(words, z, V, alpha, beta, how[-1])
 
-    >>> choose(K=100, V=20_000, N=2_000_000), choose(K=2_000, V=20_000, N=2_000_000)
-    ('dense', 'sparse')
+
+def choose(K: int, V: int, most: int) -> Sampler:
+    """The sampler that "auto" stands for, by measurement (docs/performance.md); `most` tokens have the same word.
+
+    >>> choose(K=100, V=20_000, most=9_000), choose(K=2_000, V=200_000, most=9_000)
+    ('blocked', 'sparse')
     """
-    if K <= _DENSE_TOPICS and V * K <= samplers.DENSE_CELLS:
-        return "dense"
+    if V * K <= samplers.DENSE_CELLS and most < MOST_TOKENS:
+        return "blocked"
     return "sparse" if K <= _SPARSE_TOPICS else "warp"
 
 
@@ -144,10 +185,11 @@ def run(
 ) -> tuple[LDAState, SweepInfo]:
     """Sweep over all tokens `sweeps` times and return the new state.
 
-    `gibbs` is collapsed Gibbs, the reference; `dense` and `sparse` are partially collapsed Gibbs, faster and parallel,
-    for few and for many topics. These three target the exact posterior; `phi="mean"` makes the last two an
-    approximation that settles sooner. `warp` (see there for its approximation) is for topics in the thousands, with no
-    use for `phi`. "auto" takes what `choose` says. `learning` says which priors are fitted on the way.
+    `gibbs` is collapsed Gibbs, the reference; `dense` and `sparse` are partially collapsed Gibbs, parallel, for few and
+    for many topics. These three target the exact posterior; `phi="mean"` makes the last two an approximation that
+    settles sooner. `blocked` is collapsed Gibbs with counts that wait for their block, the fastest; `warp` (see there
+    for its approximation) is for topics in the thousands. Both have no use for `phi`. "auto" takes what `choose` says.
+    `learning` says which priors are fitted on the way.
     """
     check_options(sampler, SAMPLERS, phi, sweeps, threads, learning)
     words, documents, z, alpha, beta = _check_input(words, documents, state)
@@ -158,10 +200,16 @@ def run(
 
 
 def topic_word(state: LDAState) -> F64:
-    """The posterior mean of Phi given the topics of the tokens, [K, V]: (C + beta) / (C. + V beta)."""
-    V = state.cwk.shape[0]
-    cwk = state.cwk if isinstance(state.cwk, np.ndarray) else state.cwk.toarray()
-    return np.ascontiguousarray((cwk.T + state.beta) / (state.ck[:, None] + V * state.beta))
+    """The posterior mean of Phi given the counts, [K, V]: (C + beta) / (C. + V beta)."""
+    cwk = state.cwk if state.mean is None else state.mean
+    counts = cwk.T.astype(np.float64) if isinstance(cwk, np.ndarray) else cwk.T.toarray()
+    counts += state.beta
+    return np.ascontiguousarray(counts / counts.sum(axis=1, keepdims=True))
+
+
+def topic_sizes(state: LDAState) -> F64:
+    """Tokens in each topic [K], the mean over sweeps where there is one."""
+    return state.ck.astype(np.float64) if state.mean is None else state.mean.sum(axis=0, dtype=np.float64)
 
 
 def log_joint(words: Array, documents: Array, state: LDAState) -> float:
@@ -175,7 +223,8 @@ def _sweep(
     learning: Learning, phi: Phi, threads: int,
 ) -> tuple[F64, float, int]:  # fmt: skip
     """Redraw the topics z in place; return the priors after it and how many topics the last sweep changed."""
-    name = choose(len(alpha), V, len(words)) if sampler == "auto" else sampler
+    most = int(frequency(words, V).max(initial=0)) if sampler == "auto" else 0
+    name = choose(len(alpha), V, most) if sampler == "auto" else sampler
     changed, schedule = 0, learning if learning.learns else Learning(every=max(sweeps, 1))
     for numbers in schedule.stretches(sweeps):
         streams = [derive(key, s) for s in numbers]

@@ -121,16 +121,17 @@ def sweep(
 
 def run_beside(
     words: I32, documents: I64, z: I32, others: I32, alpha: F64, beta: float, key: int, threads: int = 1
-) -> tuple[I32, I32, I64]:
+) -> tuple[I32, I32]:
     """Sweep once beside the others' counts [V, K], which stand still (AD-LDA, Newman et al., JMLR 2009).
 
-    Returns the new topics, one's own counts [V, K], and the histogram of `Pass`.
+    Returns the new topics and one's own counts [V, K].
     """
+    words, documents = freeze(words, np.int32), freeze(documents, np.int64)
     z = np.array(z, dtype=np.int32)
     V, K = others.shape
     counts = count(words, z, V, K, threads, others)
-    found = sweep(words, documents, z, counts, alpha, beta, derive(key, 0), threads=threads)
-    return z, np.rint(counts.cells[:, :K]).astype(np.int32) - others, found.histogram
+    sweep(words, documents, z, counts, alpha, beta, derive(key, 0), threads=threads)
+    return z, counts.cells[:, :K].astype(np.int32) - others
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Where training begins: topics of all tokens, from one epoch of online EM or from given topics."""
+"""Where chains begin: topics of all tokens, at random or from given topics; training has `clusters` besides."""
 
 from __future__ import annotations
 
@@ -6,38 +6,10 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.jit import freeze, kernel
+from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, derive, uniform, uniform32
 from tertulia.kernels.core.simd import draw, pad_with_zeros
 from tertulia.kernels.core.vectors import padded_width
-from tertulia.kernels.lda.dense import frequency
-from tertulia.kernels.lda.online_em import epoch
-from tertulia.kernels.lda.online_em.sparse_counts import FEW, Mass, choose, gather, scratch
-
-_ALL_TOPICS = 256  # beyond, an epoch in which documents have few topics is faster and better
-_MOST_CELLS = 2**27  # words x topics: half a gigabyte
-
-
-def warm(words: I32, documents: I64, V: int, alpha: F64, beta: float, key: np.uint64, threads: int) -> I32:
-    """Topics [N] by one epoch of online EM, then `seat`; for many topics both by the few of a document alone."""
-    if len(alpha) > _ALL_TOPICS or V * len(alpha) > _MOST_CELLS:
-        return _warm_few(words, documents, V, alpha, beta, key, threads)
-    phi = epoch.all_topics(words, documents, V, alpha, beta, derive(key, 0), threads)
-    return seat(words, documents, phi, alpha, derive(key, 1), threads)
-
-
-def _warm_few(words: I32, documents: I64, V: int, alpha: F64, beta: float, key: np.uint64, threads: int) -> I32:
-    tokens = frequency(words, V)
-    by_rank = np.argsort(-tokens, kind="stable")
-    rank = np.empty(V, dtype=np.int32)
-    rank[by_rank] = np.arange(V)
-    rank = freeze(rank, np.int32)
-    topics = epoch.few_topics(words, documents, rank, tokens[by_rank], alpha, beta, derive(key, 0), threads)
-    z = np.empty(len(words), dtype=np.int32)
-    fixed = (rank, *topics, pad_with_zeros(alpha), derive(key, 1), z)
-    jobs = [(words, documents, first, last, *fixed) for first, last in parallel.shares(documents, threads)]
-    parallel.run(seat_few, jobs, threads)
-    return z
 
 
 def from_topics(words: I32, documents: I64, topic_word: Array, alpha: F64, key: np.uint64, threads: int) -> I32:
@@ -80,42 +52,6 @@ def seat_block(
             weight[z[i]] += np.float32(1.0)
         for i in range(documents[d], documents[d + 1]):
             weight[z[i]] = alpha[z[i]]
-
-
-@kernel
-def seat_few(
-    words: I32,
-    documents: I64,
-    first: int,
-    last: int,
-    rank: I32,
-    mass: Mass,
-    base: np.float32,
-    inverse: F32,
-    alpha: F32,
-    key: np.uint64,
-    z: I32,
-) -> None:
-    """Draw like `seat_block`, but only among the few topics that are strongest over a document's words."""
-    work, mine = scratch(alpha.shape[0]), np.empty(FEW, dtype=np.int32)
-    weight, running = np.empty(FEW, dtype=np.float32), np.empty(FEW, dtype=np.float32)
-    for d in range(first, last):
-        start, size = documents[d], documents[d + 1] - documents[d]
-        row, phi = rank[words[start : start + size]], np.empty((size, FEW), dtype=np.float32)
-        n = choose(row, np.ones(size, dtype=np.float32), 0, size, mass, inverse, work, mine, weight)
-        gather(row, 0, size, mass, base, inverse, work, mine, phi, 0)
-        for s in range(n):
-            weight[s] = alpha[mine[s]]
-        for j in range(size):
-            total = np.float32(0.0)
-            for s in range(FEW):
-                total += weight[s] * phi[j, s]
-                running[s] = total
-            goal, s = uniform32(key, np.uint64(start + j)) * total, 0
-            while s < n - 1 and running[s] <= goal:
-                s += 1
-            z[start + j] = mine[s]
-            weight[s] += np.float32(1.0)
 
 
 def running_sums(topic_word: Array) -> F64:

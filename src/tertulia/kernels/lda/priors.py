@@ -11,16 +11,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma
 
-from tertulia._arrays import F64, I32, I64, Array
+from tertulia._arrays import F32, F64, I32, I64, U8, Array
 from tertulia.kernels.core.jit import freeze, kernel
 
-U8 = NDArray[np.uint8]
-
 _SMALLEST = 1e-6  # keeps a topic alive that holds no token now
-_LARGEST = 1e6  # beyond this all documents look alike and the fixed point runs away
+_LARGEST = 1e6
+_RATE = 1.0  # of an exponential prior of both: nothing beside many documents, but a single one has no best alpha
 _SINGLE, _MOST, _PER_DOUBLING = 64, 2**16, 8
 
 
@@ -35,7 +33,8 @@ COLUMNS = len(_FIRST) - 1
 _WIDTH = np.diff(_FIRST).astype(np.float64)
 _MIDDLE = (_FIRST[:-1] + _FIRST[1:]) / 2.0 - 1.5  # of the j = count - 1 that a column stands for
 _PASSED = (_WIDTH + 1.0) / (2.0 * _WIDTH)  # the share of its own column that a count has passed, on average
-COLUMN_OF: U8 = freeze(np.searchsorted(_FIRST, np.arange(_MOST + 1), side="right") - 1, np.uint8)  # of a count; 0 has none
+# The column of a count; 0 has none.
+COLUMN_OF: U8 = freeze(np.searchsorted(_FIRST, np.arange(_MOST + 1), side="right") - 1, np.uint8)
 
 
 class Histograms(NamedTuple):
@@ -47,11 +46,9 @@ class Histograms(NamedTuple):
 
 def histograms(documents: I64, z: I32, K: int) -> Histograms:
     """Count documents by their tokens of each topic; documents without any are in no column."""
-    topics, lengths = np.zeros((K, COLUMNS), dtype=np.int64), np.zeros(COLUMNS, dtype=np.int64)
+    topics = np.zeros((K, COLUMNS), dtype=np.int64)
     count_documents(documents, freeze(z, np.int32), COLUMN_OF, topics)
-    sizes = np.minimum(np.diff(documents), _MOST)
-    np.add.at(lengths, COLUMN_OF[sizes[sizes > 0]], 1)
-    return Histograms(topics, lengths)
+    return Histograms(topics, length_histogram(documents))
 
 
 def fit_alpha(
@@ -67,7 +64,7 @@ def fit_alpha(
         if cost == 0.0:
             return alpha  # no tokens, nothing to learn
         slope = gain.mean() if symmetric else gain
-        step: F64 = np.clip(alpha * slope / cost, _SMALLEST, _LARGEST)
+        step: F64 = np.clip(alpha * slope / (cost + _RATE), _SMALLEST, _LARGEST)
         if np.abs(step - alpha).max() <= tolerance * alpha.max():
             return step
         alpha = step
@@ -81,21 +78,38 @@ def learn_alpha(
     return fit_alpha(histograms(documents, z, len(alpha)), alpha, symmetric, iterations, tolerance)
 
 
-def learn_beta(cwk: I32, ck: I64, beta: float, iterations: int = 200, tolerance: float = 1e-5) -> float:
-    """The symmetric beta that makes the topic-word counts most likely, from a first guess."""
-    V = cwk.shape[0]
-    cells = np.bincount(cwk.ravel())
-    more = cells[::-1].cumsum()[::-1][1:]  # cells with a count above j
-    if more.size == 0:
+def length_histogram(documents: I64) -> I64:
+    """How many documents [COLUMNS] have so many tokens; those without any are in no column."""
+    lengths = np.zeros(COLUMNS, dtype=np.int64)
+    sizes = np.minimum(np.diff(documents), _MOST)
+    np.add.at(lengths, COLUMN_OF[sizes[sizes > 0]], 1)
+    return lengths
+
+
+def learn_beta(cwk: I32, ck: I64, beta: float) -> float:
+    """The symmetric beta that makes the topic-word counts [V, K] most likely, from a first guess."""
+    return fit_beta(cell_histogram(cwk.astype(np.float32)), ck, len(cwk), beta)
+
+
+def fit_beta(cells: I64, ck: I64, V: int, beta: float, iterations: int = 200, tolerance: float = 1e-5) -> float:
+    """The same from how many counts there are of each size [COLUMNS], and those of topics [K]."""
+    passed = _passed(cells)
+    if not cells.any():
         return beta
-    j = np.arange(more.shape[0])
     for _ in range(iterations):
         cost = V * (digamma(ck + V * beta) - digamma(V * beta)).sum()
-        step = float(np.clip(beta * (more / (beta + j)).sum() / cost, _SMALLEST, _LARGEST))
+        step = float(np.clip(beta * (passed / (beta + _MIDDLE)).sum() / (cost + _RATE), _SMALLEST, _LARGEST))
         if abs(step - beta) <= tolerance * beta:
             return step
         beta = step
     return beta
+
+
+def cell_histogram(cells: F32) -> I64:
+    """How many counts [V, any K] there are of each size [COLUMNS]; zeros are in no column."""
+    found = np.zeros(COLUMNS, dtype=np.int64)
+    count_cells(np.ascontiguousarray(cells).reshape(-1), COLUMN_OF, found)
+    return found
 
 
 def _passed(histogram: Array) -> F64:
@@ -118,3 +132,12 @@ def count_documents(documents: I64, z: I32, column_of: U8, topics: I64) -> None:
             if count > 0:
                 topics[z[i], column_of[min(count, most)]] += 1
                 cdk[z[i]] = 0
+
+
+@kernel
+def count_cells(cells: F32, column_of: U8, found: I64) -> None:
+    """Add every count to the histogram [COLUMNS]."""
+    most = column_of.shape[0] - 1
+    for i in range(cells.shape[0]):
+        if cells[i] > 0.0:
+            found[column_of[min(np.int64(cells[i]), most)]] += 1

@@ -15,7 +15,7 @@ from tertulia._arrays import F64, I32, I64
 from tertulia.errors import InputError
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.vectors import padded_width
-from tertulia.kernels.lda import dense, gibbs, sparse, warp
+from tertulia.kernels.lda import blocked, dense, gibbs, sparse, warp
 from tertulia.kernels.lda.by_word import columns
 from tertulia.kernels.lda.dense import counts, frequency
 from tertulia.kernels.lda.phi import draw_phi, mean_phi
@@ -45,6 +45,15 @@ def _gibbs(stretch: Stretch) -> int:
     ck, changed = cwk.sum(axis=0, dtype=np.int64), 0
     for stream in streams:
         changed = gibbs.sweep(words, documents, z, cwk, ck, alpha, beta, derive(stream, _SWEEP))
+    return changed
+
+
+def _blocked(stretch: Stretch) -> int:
+    words, documents, V, z, alpha, beta, streams, _, threads = stretch
+    counted, changed = blocked.count(words, z, V, len(alpha), threads), 0
+    for stream in streams:
+        found = blocked.sweep(words, documents, z, counted, alpha, beta, derive(stream, _SWEEP), threads=threads)
+        changed = found.changed
     return changed
 
 
@@ -88,4 +97,10 @@ def _warp(stretch: Stretch) -> int:
     return changed
 
 
-SAMPLERS: dict[str, Callable[[Stretch], int]] = {"gibbs": _gibbs, "dense": _dense, "sparse": _sparse, "warp": _warp}
+SAMPLERS: dict[str, Callable[[Stretch], int]] = {
+    "gibbs": _gibbs,
+    "blocked": _blocked,
+    "dense": _dense,
+    "sparse": _sparse,
+    "warp": _warp,
+}

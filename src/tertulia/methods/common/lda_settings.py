@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Sampling(Sweeps, AlphaLearning, TopicPriors):
     """How LDA is sampled, on one machine or at a party."""
 
-    sampler: Literal["auto", "gibbs", "dense", "sparse", "warp"] = Field(
+    sampler: Literal["auto", "blocked", "gibbs", "dense", "sparse", "warp"] = Field(
         "auto",
         description="`auto`: the one that was measured to be fastest for the size of the problem. Mode `sound` knows "
         "`dense`, for LDA also `gibbs` and, with `krr`, `warp`",
@@ -38,7 +38,7 @@ class Sampling(Sweeps, AlphaLearning, TopicPriors):
         from tertulia.kernels.lda.options import Learning
 
         often = Learning(alpha=self.learn_alpha)
-        return often._replace(every=min(often.every, self.sweeps))
+        return often._replace(every=min(often.every, self.sweeps)) if isinstance(self.sweeps, int) else often
 
 
 class UnitModel(Settings):

@@ -33,7 +33,7 @@ from tertulia.kernels import lda, noise_aware
 from tertulia.kernels.core.checks import check_alpha
 from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.lda import dense, priors
+from tertulia.kernels.lda import blocked, priors
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
 from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.priors import symmetric
@@ -147,7 +147,7 @@ def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I
         z = before.z
     for s in range(ask.training.sweeps):
         key = int(derive(party.seed ^ 1, s))
-        z, own = dense.run_beside(corpus.words, corpus.documents, z, others, alpha, beta, 1, key, threads)
+        z, own = blocked.run_beside(corpus.words, corpus.documents, z, others, alpha, beta, key, threads)
         yield _Sweep(z, corpus.words, own, Clear(COUNTS))
 
 

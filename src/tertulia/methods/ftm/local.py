@@ -117,7 +117,7 @@ def train_exactly(party: Party, corpus: Corpus, start: Start | None, training: T
     chain = _Chain(corpus, topics, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
     if training.mode == "clear":
         state = _plain_lda(chain) if training.model == "lda" else _sentences(chain, None)
-        return LocalResult(state.z, lda.topic_word(state), state.ck, state.alpha, Clear(WHAT))
+        return LocalResult(state.z, lda.topic_word(state), lda.topic_sizes(state), state.alpha, Clear(WHAT))
     tokens = report_tokens(party, corpus, training)
     if training.mode == "paper":
         state = _literal_lda(chain, tokens.source) if training.model == "lda" else _sentences(chain, tokens.source)
@@ -160,7 +160,7 @@ def _plain_lda(chain: _Chain) -> lda.LDAState:
     corpus, start, alpha, training, keys, threads = chain
     return lda.train(
         corpus.words, corpus.documents, len(corpus.vocabulary), len(alpha), alpha, training.beta, training.sweeps,
-        keys[0], start="warm" if start is None else start, sampler=training.sampler, learning=training.learning,
+        keys[0], start="clusters" if start is None else start, sampler=training.sampler, learning=training.learning,
         threads=threads,
     )  # fmt: skip
 

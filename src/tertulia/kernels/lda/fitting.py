@@ -1,0 +1,138 @@
+"""A point estimate of LDA: sweeps of `blocked` until they have settled, then the mean of a third as many.
+
+First all topics have a large alpha, so that documents hold many of them and words find theirs; then alpha is learned
+after every sweep, by two steps from the last, and cools down to what the documents say. Beta, if it
+is learned at all, is every tenth.
+
+Training has settled when the perplexity of tokens given all others, which a sweep finds by the way, was lower by less
+than `TOLERANCE` in the last `WINDOW` sweeps than in as many before. The counts of the sweeps that follow are added up:
+their mean predicts better than any single draw. The topics z, the end of the chain, come with it.
+"""
+
+# Chosen on documents held out of five corpora: news (BBC), medical abstracts, grants, reviews of food, titles. What each
+# part gives, medical abstracts, K = 100, 120 sweeps: the mean of the last quarter 1324 -> 1266 (expected instead of drawn
+# counts: 1262, at six writes per token more); a start from clusters 1306 -> 1272; a first alpha of 400 instead of 50
+# .584 -> .591 in diversity, at 240 sweeps.
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from tertulia._arrays import F32, F64, I32, I64
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.lda import blocked, priors
+from tertulia.kernels.lda.options import Learning
+
+WINDOW, TOLERANCE = 20, 1e-3
+MOST_SWEEPS = 1_000
+_HOT_SWEEPS = 40  # at most, and at most a quarter of all
+_HOT = 2.0  # times the mean length of documents: the sum of the first alpha
+_BETA_EVERY = 10
+_FEWEST = 20  # sweeps that are averaged, where training ends by itself
+Progress = Callable[[int, float], None]  # told the sweeps so far and the perplexity of tokens given all others
+
+
+class Schedule(NamedTuple):
+    """How long to train."""
+
+    sweeps: int | None  # None: until it has settled
+    most: int = MOST_SWEEPS
+    from_scratch: bool = True  # topics are not yet known: begin hot
+
+    @property
+    def hot(self) -> int:
+        """Sweeps with a large alpha."""
+        if not self.from_scratch:
+            return 0
+        return min(_HOT_SWEEPS, (self.most if self.sweeps is None else self.sweeps) // 4)
+
+
+class Estimate(NamedTuple):
+    """What training has found; `z` has changed in place."""
+
+    cells: F32  # [V, padded K] counts, the mean of the last sweeps
+    alpha: F64
+    beta: float
+    changed: int  # by the last sweep
+    sweeps: int
+    perplexity: float  # of tokens given all others, in the last sweep
+
+
+def fit(
+    words: I32, documents: I64, V: int, z: I32, alpha: F64, beta: float, key: int, schedule: Schedule,
+    learning: Learning, threads: int = 1, progress: Progress | None = None,
+) -> Estimate:  # fmt: skip
+    """Train from topics z [N], which change in place."""
+    counts = blocked.count(words, z, V, len(alpha), threads)
+    lengths, N = priors.length_histogram(documents), max(len(z), 1)
+    given, hot = alpha, schedule.hot
+    if hot:
+        alpha = np.full(
+            len(alpha), max(alpha.sum(), _HOT * N / max(int((np.diff(documents) > 0).sum()), 1)) / len(alpha)
+        )
+    trace: list[float] = []
+    end, averaged, total, found = _end(schedule, trace), 0, blocked.NO_AVERAGE.cells, None
+    while len(trace) < end:
+        s = len(trace)
+        if averaged == 0 and end - s <= _averaged(schedule, end):
+            averaged = end - s
+            total = (counts.cells * np.float32(averaged)).astype(np.int32).reshape(-1)
+        average = blocked.Average(total, end - s if averaged else 0)
+        found = blocked.sweep(words, documents, z, counts, alpha, beta, derive(key, s), average, threads)
+        trace.append(math.exp(-found.log_likelihood / N))
+        if s + 1 == hot and not learning.alpha:
+            alpha = given
+        if s + 1 >= hot:
+            alpha, beta = _learn(learning, s, priors.Histograms(found.histogram, lengths), counts, alpha, beta)
+        if progress is not None:
+            progress(s + 1, trace[-1])
+        if averaged == 0:
+            end = _end(schedule, trace)
+    cells = counts.cells
+    if averaged:
+        cells = total.reshape(cells.shape).astype(np.float32)
+        cells /= np.float32(averaged)
+    last = trace[-1] if trace else math.nan
+    return Estimate(cells, alpha, beta, found.changed if found else 0, len(trace), last)
+
+
+def _averaged(schedule: Schedule, end: int) -> int:
+    """How many of the last sweeps are averaged."""
+    return max(1, end // 4) if schedule.sweeps is not None else max(_FEWEST, end // 4)
+
+
+def _end(schedule: Schedule, trace: list[float]) -> int:
+    """When to end, as far as it is known by now."""
+    if schedule.sweeps is not None:
+        return schedule.sweeps
+    s = len(trace)
+    if settled(trace[schedule.hot :]):
+        return min(schedule.most, s + max(_FEWEST, s // 3))
+    return schedule.most
+
+
+def settled(trace: list[float]) -> bool:
+    """Whether the last window of perplexities is hardly below the one before.
+
+    >>> settled([100.0 * 0.9**s for s in range(80)]), settled([100.0] * 40)
+    (False, True)
+    """
+    if len(trace) < 2 * WINDOW:
+        return False
+    before, after = np.mean(trace[-2 * WINDOW : -WINDOW]), np.mean(trace[-WINDOW:])
+    return bool(before - after < TOLERANCE * before)
+
+
+def _learn(
+    learning: Learning, s: int, seen: priors.Histograms, counts: blocked.Counts, alpha: F64, beta: float
+) -> tuple[F64, float]:
+    """The priors after a sweep; alpha goes two steps of its fixed point."""
+    if learning.alpha:
+        alpha = priors.fit_alpha(seen, alpha, symmetric=learning.alpha == "symmetric", iterations=2)
+    if learning.beta and (s + 1) % _BETA_EVERY == 0:
+        beta = priors.fit_beta(priors.cell_histogram(counts.cells), counts.topics, len(counts.cells), beta)
+    return alpha, beta

@@ -1,1 +1,0 @@
-"""One epoch of online EM: the warm start of LDA."""
