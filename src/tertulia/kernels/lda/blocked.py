@@ -156,7 +156,7 @@ def move_block(
     words: I32, z: I32, first: int, last: int, drawn: I32, base: int, cells: F32, width: int, topics: I64, total: I32,
     left: int, alone: bool,
 ) -> int:  # fmt: skip
-    """Let tokens first..last-1 have the topics that were drawn for them, and count them there; return how many moved."""
+    """Let tokens first..last-1 have the topics that were drawn for them, and count them there; return their number."""
     gained, moved, one = np.zeros(topics.shape[0], dtype=np.int64), 0, np.float32(1.0)
     for i in range(first, last):
         old, new = z[np.uintp(i)], drawn[np.uintp(i - base)]
@@ -234,7 +234,7 @@ def _draw_document(
 
     Not cut into functions, which would count references for every token; unsigned indices are not checked for signs.
     """
-    cells, inverse, without, alpha, sums, upto, guide, beta = fixed
+    cells, inverse, without, alpha, sums, upto, _, beta = fixed
     one, none = np.float32(1.0), np.uintp(0)
     n, floor, chance, log_chance = np.uintp(m), np.float32(upto[-1]) * beta, 1.0, 0.0
     for i in range(start, stop):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tertulia._arrays import F32, I32, I64
+from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
@@ -103,7 +103,7 @@ def _word_weights(words: I32, documents: I64, V: int, K: int) -> F32:
     df = document_frequency(words, documents, V)
     weight = np.log(np.maximum(len(documents) - 1, 1) / np.maximum(df, 1)) + 1e-3  # even words of all documents count
     room = max(1, _CELLS // padded_width(K))
-    if V > room:
+    if room < V:
         weight[np.argsort(-df, kind="stable")[room:]] = 0.0
     return weight.astype(np.float32)
 
@@ -113,8 +113,7 @@ def _sample(documents: I64, key: np.uint64) -> I64:
     D, N = len(documents) - 1, int(documents[-1])
     if N <= _SAMPLE:
         return np.arange(D)
-    draws = np.array([bits(key, np.uint64(d)) for d in range(D)], dtype=np.uint64) if D < 1000 else _hashes(key, D)
-    order = np.argsort(draws, kind="stable")
+    order = np.argsort(_hashes(key, D), kind="stable")
     enough = int(np.searchsorted(np.cumsum(np.diff(documents)[order]), _SAMPLE)) + 1
     return np.sort(order[:enough])
 
@@ -184,15 +183,15 @@ def choose_seeds(starts: I64, words: I32, values: F32, V: int, K: int, key: np.u
     D = starts.shape[0] - 1
     best, likeness = np.zeros(D, dtype=np.float32), np.empty((2, D), dtype=np.float32)
     chosen, upto, row = np.empty(K, dtype=np.int64), np.empty(D), np.zeros(V, dtype=np.float32)
+    gain, picked = np.empty(2), np.empty(2, dtype=np.int64)
     for k in range(K):
         total = 0.0
         for d in range(D):
             total += max(1.0 - best[d], 1e-6) ** _POWER
             upto[d] = total
-        gain = np.zeros(2)
-        picked = np.empty(2, dtype=np.int64)
         for c in range(2):
-            picked[c] = min(np.searchsorted(upto, total * uniform(key, np.uint64(2 * k + c)), "right"), D - 1)
+            gain[c] = 0.0
+            picked[c] = _find(upto, total * uniform(key, np.uint64(2 * k + c)))
             for j in range(starts[picked[c]], starts[picked[c] + 1]):
                 row[words[j]] = values[j]
             for d in range(D):
@@ -203,10 +202,24 @@ def choose_seeds(starts: I64, words: I32, values: F32, V: int, K: int, key: np.u
                 gain[c] += likeness[c, d]
             for j in range(starts[picked[c]], starts[picked[c] + 1]):
                 row[words[j]] = 0.0
-        better = np.argmax(gain)
+        better = 0 if gain[0] >= gain[1] else 1
         chosen[k] = picked[better]
-        best[:] = likeness[better]
+        for d in range(D):  # numba compiles texts for the error that a slice might raise: two seconds
+            best[d] = likeness[better, d]
     return chosen
+
+
+@kernel
+def _find(upto: F64, goal: float) -> int:
+    """The first place whose running sum exceeds the goal, or the last."""
+    low, high = 0, upto.shape[0] - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if upto[middle] > goal:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 @kernel
@@ -217,7 +230,11 @@ def label_block(starts: I64, words: I32, values: F32, first: int, last: int, K: 
         score[:] = 0.0
         for j in range(starts[d], starts[d + 1]):
             add(score, values[j], centres, np.int64(words[j]))
-        labels[d] = np.argmax(score[:K])
+        best = 0
+        for k in range(1, K):
+            if score[k] > score[best]:
+                best = k
+        labels[d] = best
 
 
 @kernel
