@@ -35,7 +35,9 @@ COLUMNS = len(_FIRST) - 1
 _WIDTH = np.diff(_FIRST).astype(np.float64)
 _MIDDLE = (_FIRST[:-1] + _FIRST[1:]) / 2.0 - 1.5  # of the j = count - 1 that a column stands for
 _PASSED = (_WIDTH + 1.0) / (2.0 * _WIDTH)  # the share of its own column that a count has passed, on average
-COLUMN_OF: U8 = freeze(np.searchsorted(_FIRST, np.arange(_MOST + 1), side="right") - 1, np.uint8)  # of a count; 0 has none
+COLUMN_OF: U8 = freeze(
+    np.searchsorted(_FIRST, np.arange(_MOST + 1), side="right") - 1, np.uint8
+)  # of a count; 0 has none
 
 
 class Histograms(NamedTuple):
