@@ -16,6 +16,7 @@ from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import alias, parallel
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import uniform
+from tertulia.kernels.noise_aware.gibbs import shares
 
 if TYPE_CHECKING:
     from tertulia.kernels.reports import Reports
@@ -44,16 +45,20 @@ def build_tables(phi: F32, K: int, threads: int) -> Tables:
 
 
 def sweep(
-    reports: Reports, base: int, documents: I64, first: int, last: int, z: I32, word: I32, phi: F32, tables: Tables,
-    alpha: F64, cwk: I32, key: np.uint64,
+    reports: Reports, base: int, documents: I64, first: int, last: int, z: I32, word: I32, phi: F32, totals: F64,
+    tables: Tables, alpha: F64, cwk: I32, key: np.uint64,
 ) -> int:  # fmt: skip
-    """Redraw documents first..last-1 in place given phi [V, padded K], and add them to the counts cwk."""
+    """Redraw documents first..last-1 in place given phi [V, padded K], and add them to the counts cwk.
+
+    If phi is the mean of `phi.mean_totals`, a token's own count is left out of it for its old topic.
+    """
     keep, other = np.empty(len(alpha), np.float32), np.empty(len(alpha), np.int32)
     alias.build(alpha.copy(), keep, other, np.empty(len(alpha), np.int32))
     a = float(reports.a[0]) if len(reports.a) else 1.0
     changed: int = sweep_block(
-        reports.idx, a, reports.r0, base, documents, first, last, z, word, phi, *tables, alpha, keep, other, cwk, key
-    )
+        reports.idx, a, reports.r0, base, documents, first, last, z, word, phi, totals, *tables, alpha, keep, other,
+        cwk, key,
+    )  # fmt: skip
     return changed
 
 
@@ -70,7 +75,7 @@ def _build_block(keep: F32, other: I32, mass: F32, total: F64, start: int, stop:
 @kernel
 def sweep_block(
     reported: I32, a: float, r0: float, base: int, documents: I64, first: int, last: int, z: I32, word: I32, phi: F32,
-    keep: F32, other: I32, mass: F32, total: F64, alpha: F64, alpha_keep: F32, alpha_other: I32, cwk: I32,
+    totals: F64, keep: F32, other: I32, mass: F32, total: F64, alpha: F64, alpha_keep: F32, alpha_other: I32, cwk: I32,
     key: np.uint64,
 ) -> int:  # fmt: skip
     """A document proposal and a word proposal for every token, then whether its report was background."""
@@ -84,7 +89,9 @@ def sweep_block(
         for i in range(start, stop):
             w, k, at = reported[i - base], pool[i - start], np.uint64(i * _DRAWS)
             cdk[k] -= 1
-            likely = a * phi[w, k] + r0
+            old = z[i] if totals.shape[0] > 0 else -1  # the topic that this token is part of
+            taken, grown = shares(totals[old], 1) if old >= 0 else (0.0, 1.0)
+            likely = _likely(a, phi[w, k], k == old, taken, grown) + r0
             u = uniform(key, at + np.uint64(2)) * (n - 1 + sum_alpha)
             if u < n - 1:  # the topic of another token: ∝ C_dk without this one
                 j = min(int(u), n - 2)
@@ -92,7 +99,7 @@ def sweep_block(
             else:
                 new = _from_table(alpha_keep, alpha_other, (u - (n - 1)) / sum_alpha)
             if new != k:
-                likely_new = a * phi[w, new] + r0
+                likely_new = _likely(a, phi[w, new], new == old, taken, grown) + r0
                 if uniform(key, at + np.uint64(3)) * likely < likely_new:
                     k, likely = new, likely_new
             u = uniform(key, at + np.uint64(4)) * (a * total[w] + K * r0)
@@ -101,7 +108,7 @@ def sweep_block(
             else:
                 new = _from_table(keep[w], other[w], (u - K * r0) / (a * total[w]))
             if new != k:
-                likely_new = a * phi[w, new] + r0
+                likely_new = _likely(a, phi[w, new], new == old, taken, grown) + r0
                 ratio = (cdk[new] + alpha[new]) * likely_new * (a * mass[w, k] + r0)
                 if uniform(key, at + np.uint64(5)) * (cdk[k] + alpha[k]) * likely * (a * mass[w, new] + r0) < ratio:
                     k, likely = new, likely_new
@@ -118,6 +125,12 @@ def sweep_block(
             if signal:
                 cwk[w, k] += 1
     return changed
+
+
+@kernel
+def _likely(a: float, phi: np.float32, is_old: bool, taken: float, grown: float) -> float:
+    """What a report of the word says for a topic, a phi; for the token's old one without the token's own count."""
+    return a * grown * max(phi - taken, 0.0) if is_old else a * phi
 
 
 @kernel
