@@ -127,7 +127,7 @@ def mh_chain(r, r0, documents, z, word, cwk, alpha, tables, beta, key, sweeps, r
             mh._build_block(keep, other, mass, total, 0, V)
         mh.sweep_block(
             idx, a[0], r0, 0, documents, 0, documents.shape[0] - 1, z, word, phis, np.empty(0), keep, other, mass,
-            total, alpha, tables[0], tables[1], cwk, sweep_key,
+            total, z[:0], np.empty(0), alpha, tables[0], tables[1], cwk, sweep_key,
         )  # fmt: skip
         count(z, word, V, K, seen)
 

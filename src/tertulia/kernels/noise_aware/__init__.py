@@ -106,7 +106,7 @@ def run(
         else:
             fixed, totals = current_phi(state, others, phi, derive(stream, PHI), threads)
             if whole is not None and (tables is None or s % refresh == 0):
-                tables = mh.build_tables(fixed, state.ck.shape[0], threads)
+                tables = mh.build_tables(fixed, state.ck.shape[0], threads, state.z, totals)
             own = derive(stream, SWEEP)
             state, changed = _sweep(whole or source, documents, state, fixed, totals, tables, own, threads)
         if learning.is_due(s):
