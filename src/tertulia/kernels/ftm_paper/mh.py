@@ -9,7 +9,7 @@ was built from, never the live counts. Such a table remembers the very topic tha
 off the posterior: by 0.02 to 0.07 in total variation on toys, less in long documents (tests). With `fresh` on, a
 document proposal is the live topic of another unit of the document, or one drawn from alpha, and the tables of words
 are built from the Phi drawn for the sweep: neither knows the unit's own topic, and the chain is exact, for a fifth more
-time.
+time. Where Phi is a mean, the unit is left out of its likelihood, but not of the tables: use `gibbs` there.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from tertulia.federation.types import Party
 from tertulia.kernels import ftm_paper, lda, noise_aware
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.ftm_paper import sentence
+from tertulia.kernels.lda.options import Phi
 from tertulia.kernels.noise_aware import sentence as aware_sentence
 from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
@@ -164,8 +165,8 @@ def _literal_lda(chain: _Chain, source: Any) -> lda.LDAState:
 def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
     """Algorithm 2, with or without reports.
 
-    The papers' proposals come from tables that are a sweep old and hold the very topic that is redrawn, which biases
-    the chain; without reports, where nothing has to be reproduced, they are fresh and exact.
+    Without reports, where nothing has to be reproduced, phi is its mean without the sentence, as in `_plain_lda`: draws
+    of phi took far longer to the same place.
     """
     corpus, start, alpha, training, keys, threads = chain
     V, beta, units = len(corpus.vocabulary), training.beta, (corpus.words, corpus.sentences, corpus.documents)
@@ -173,9 +174,9 @@ def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
         state = sentence.init(*units, V, len(alpha), alpha, beta, keys[0])
     else:
         state = sentence.init_from_topics(*units, start, alpha, beta, keys[0])
-    sampler: ftm_paper.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"
-    proposals: ftm_paper.Proposals = "fresh" if source is None else "stale"
-    return sentence.run(*units, state, training.sweeps, keys[1], sampler, source, proposals, threads=threads)[0]
+    sampler: ftm_paper.Sampler = "gibbs" if source is None or training.sampler == "gibbs" else "mh"
+    phi: Phi = "mean" if source is None else "draw"
+    return sentence.run(*units, state, training.sweeps, keys[1], sampler, source, phi=phi, threads=threads)[0]
 
 
 def _noise_aware(chain: _Chain, reports: noise_aware.Source) -> tuple[I32, F64, F64]:
