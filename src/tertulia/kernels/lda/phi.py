@@ -53,7 +53,7 @@ def mean_phi(cwk: I32, ck: I64, beta: float, threads: int = 1, room: F32 | None 
 
 def mean_totals(ck: I64, smoothing: float) -> F64:
     """C_k + sum beta [K], to leave a token's own count out of Phi's mean: (phi total - 1) / (total - 1)."""
-    totals: F64 = ck + smoothing
+    totals: F64 = np.add(ck, smoothing, dtype=np.float64)
     return totals
 
 

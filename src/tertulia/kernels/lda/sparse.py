@@ -25,6 +25,8 @@ which took three times as long.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64
@@ -131,13 +133,14 @@ def _add(cdk: I32, held: U32, n: int, k: np.uintp) -> int:
     """Count a token of topic k; return how many topics the document holds now. Without a branch, see above."""
     held[np.uintp(n)] = k  # no harm if it is held already
     cdk[k] += 1
-    return n + (cdk[k] == 1)
+    held_now: int = n + (cdk[k] == 1)
+    return held_now
 
 
 @kernel
 def _sum_word(
     topics: U16, mass: F32, start: int, size: int, pull: F32, running: F64, old: np.uintp
-) -> tuple[float, np.float32]:
+) -> tuple[float, Any]:
     """Running sums of C_dk scale_k mass_wk over the word's topics; their total, and the mass of topic `old`."""
     total, own = 0.0, np.float32(0.0)
     for j in range(size):
@@ -153,7 +156,7 @@ def _sum_word(
 def _sum_held(
     slot_topics: U16, slot_mass: F32, tables: I64, w: np.uintp, base: float, pull: F32, held: U32, n: int,
     running: F64, old: np.uintp,
-) -> tuple[float, np.float32]:  # fmt: skip
+) -> tuple[float, float]:  # fmt: skip
     """Running sums of C_dk phi_wk over the document's topics; their total, and the mass of topic `old`."""
     total, table, mask = 0.0, tables[w], tables[w + np.uintp(1)] - tables[w] - 1
     for j in range(n):
@@ -164,7 +167,7 @@ def _sum_held(
 
 
 @kernel
-def _slot(slot_topics: U16, slot_mass: F32, table: int, mask: int, k: int) -> int:
+def _slot(slot_topics: U16, slot_mass: F32, table: int, mask: int, k: Any) -> Any:
     """The slot of topic k, or a free one."""
     s = (k * SCATTER) & mask
     while slot_mass[np.uintp(table + s)] != 0.0 and slot_topics[np.uintp(table + s)] != k:
@@ -210,7 +213,7 @@ def _past(goal: float, upto: float, width: float) -> float:
 
 
 @kernel
-def _detour(goal: float, whole: float, upto: float, width: float) -> float:
+def _detour(goal: float, whole: Any, upto: Any, width: Any) -> Any:
     """Another goal for one that fell on a place that is to be left out, which ends at `upto`.
 
     Goals end at `whole`, so that the last part of a row, as long as the place is wide, is out of reach. What falls on

@@ -151,7 +151,7 @@ def _hear(
 
 
 @kernel
-def _likely(a: float, phi: np.float32, is_old: bool, taken: float, grown: float) -> float:
+def _likely(a: float, phi: float, is_old: bool, taken: float, grown: float) -> float:
     """What a report of the word says for a topic, a phi; for the token's old one without the token's own count."""
     return a * grown * max(phi - taken, 0.0) if is_old else a * phi
 
