@@ -204,7 +204,7 @@ def test_noise_aware_metropolis_hastings_keeps_the_right_distribution(w):
 
 @pytest.mark.parametrize("sampler", ["dense", "sparse"])
 def test_a_sweep_moves_as_many_tokens_as_collapsed_gibbs(sampler):
-    """From a settled state, within 2 %; with the own count in phi it were 5 % fewer."""
+    """From a settled state, within 2 %; with the own count in phi it is 9 % fewer."""
     shares = []
     for seed in range(3):
         train = planted(seed, 1_000, 60, 2_000, 40, 0.1)[:2]
