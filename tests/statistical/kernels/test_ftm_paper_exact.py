@@ -102,7 +102,17 @@ def follow_gibbs(units, z, entries, log_phi, fixed, alpha, beta, key, sweeps, se
         if not fixed:
             draw_phi(cwk, log_phi, beta, bits(stream, np.uint64(1)))
         last = units.documents.shape[0] - 1
-        gibbs.sweep_block(units, 0, last, z, entries, log_phi, alpha, bits(stream, np.uint64(0)))
+        gibbs.sweep_block(
+            units,
+            0,
+            last,
+            z,
+            entries,
+            log_phi,
+            gibbs.Counted(cwk, np.empty(0), beta),
+            alpha,
+            bits(stream, np.uint64(0)),
+        )
         seen[state_of(z, log_phi.shape[1], by_count)] += 1
 
 
@@ -127,7 +137,8 @@ def follow_mh(units, z, entries, log_phi, fixed, alpha, beta, sampler, key, swee
         by_topic = np.ascontiguousarray(log_phi.T)
         last = units.documents.shape[0] - 1
         key_of_sweep = bits(stream, np.uint64(0))
-        mh.sweep_block(units, 0, last, z, entries, by_topic, tables, alpha, sampler != STALE, key_of_sweep)
+        counted = gibbs.Counted(cwk, np.empty(0), beta)
+        mh.sweep_block(units, 0, last, z, entries, by_topic, counted, tables, alpha, sampler != STALE, key_of_sweep)
         seen[state_of(z, K, by_count)] += 1
 
 

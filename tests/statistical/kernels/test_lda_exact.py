@@ -49,6 +49,7 @@ def dense_chain(words, documents, z, cwk, lanes, beta, key, sweeps, draw, seen):
         phis = np.zeros((V, lanes.shape[0]), dtype=np.float32)
         totals = np.empty(K)
         ck = cwk.sum(axis=0)
+        shared = ck[: 0 if draw else K] + V * beta
         if draw:
             phi.gamma_block(cwk, beta, bits(stream, np.uint64(1)), 0, V, phis, totals)
             for k in range(K):
@@ -61,7 +62,7 @@ def dense_chain(words, documents, z, cwk, lanes, beta, key, sweeps, draw, seen):
             phis[:, k] *= np.float32(1.0 / totals[k])
         sweep_key = bits(stream, np.uint64(0))
         dense.sweep_block(
-            words, documents, 0, documents.shape[0] - 1, z, phis, lanes, sweep_key, cwk.reshape(-1), ck, s % 2
+            words, documents, 0, documents.shape[0] - 1, z, phis, shared, lanes, sweep_key, cwk.reshape(-1), ck, s % 2
         )
         seen[code(z, K)] += 1
 

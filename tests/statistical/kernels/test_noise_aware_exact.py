@@ -105,7 +105,9 @@ def dense_chain(r, r0, documents, z, word, cwk, alpha, beta, key, sweeps, seen):
         stream = bits(key, np.uint64(s))
         phis, sweep_key = draw_phi(cwk, beta, bits(stream, np.uint64(1))), bits(stream, np.uint64(0))
         last = documents.shape[0] - 1
-        aware_gibbs.sweep_given_phi(indptr, idx, a, r0, 0, documents, 0, last, z, word, phis, alpha, cwk, sweep_key)
+        aware_gibbs.sweep_given_phi(
+            indptr, idx, a, r0, 0, documents, 0, last, z, word, phis, np.empty(0), alpha, cwk, sweep_key
+        )
         count(z, word, V, K, seen)
 
 
@@ -124,8 +126,8 @@ def mh_chain(r, r0, documents, z, word, cwk, alpha, tables, beta, key, sweeps, r
                 total[w] = mass[w].astype(np.float64).sum()
             mh._build_block(keep, other, mass, total, 0, V)
         mh.sweep_block(
-            idx, a[0], r0, 0, documents, 0, documents.shape[0] - 1, z, word, phis, keep, other, mass, total, alpha,
-            tables[0], tables[1], cwk, sweep_key,
+            idx, a[0], r0, 0, documents, 0, documents.shape[0] - 1, z, word, phis, np.empty(0), keep, other, mass,
+            total, z[:0], np.empty(0), alpha, tables[0], tables[1], cwk, sweep_key,
         )  # fmt: skip
         count(z, word, V, K, seen)
 

@@ -76,7 +76,7 @@ def chain(indptr, idx, a, r0, tokens, documents, z, word, cwk, alpha, beta, key,
             phis[:, k] *= np.float32(1.0 / totals[k])
         cwk[:] = 0
         sentence.sweep_given_phi(
-            indptr, idx, a, r0, 0, tokens, documents, 0, len(documents) - 1, z, word, phis, alpha, cwk,
+            indptr, idx, a, r0, 0, tokens, documents, 0, len(documents) - 1, z, word, phis, np.empty(0), alpha, cwk,
             bits(stream, np.uint64(0)),
         )  # fmt: skip
         seen[place(z, word)] += 1

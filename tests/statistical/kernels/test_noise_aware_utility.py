@@ -21,9 +21,9 @@ def world():
     return words, held, documents
 
 
-def aware_perplexity(source, documents, held, sampler, beta=0.1, sweeps=120, phi="draw"):
-    state = noise_aware.init(source, documents, V, K, ALPHA, beta, key=1)
-    state, _ = noise_aware.run(source, documents, state, sweeps, 2, sampler, threads=2, phi=phi)
+def aware_perplexity(source, documents, held, sampler, beta=0.1, sweeps=120, phi="draw", key=1):
+    state = noise_aware.init(source, documents, V, K, ALPHA, beta, key=key)
+    state, _ = noise_aware.run(source, documents, state, sweeps, key + 1, sampler, threads=2, phi=phi)
     return completion_perplexity(held, documents, noise_aware.topic_word(state), ALPHA)
 
 
@@ -60,4 +60,6 @@ def test_of_laplace_reports_the_louder_entries_are_enough(world, plain):
     source = functools.partial(reports, words, channel, bytes(32), "world")
     reported = condense(source, channel, len(words))
     assert len(reported.idx) < 0.15 * channel.expected_support() * len(words)
-    assert aware_perplexity(reported, documents, held, "dense", sweeps=60, phi="mean") < 1.1 * plain
+    # the median: after 60 sweeps three or four chains of ten, of collapsed Gibbs as well, are in another mode still
+    ours = [aware_perplexity(reported, documents, held, "dense", sweeps=60, phi="mean", key=key) for key in range(1, 6)]
+    assert np.median(ours) < 1.1 * plain

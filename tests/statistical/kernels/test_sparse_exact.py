@@ -40,7 +40,8 @@ def model(K, kind, alpha):
     np.add.at(cwk, (words, z), 1)
     phi = (cwk + BETA) / (cwk.sum(axis=0) + V * BETA)
     if kind == "mean":
-        return phi, mean_rows(columns(words, V), z, alpha, BETA, threads=1)
+        rows = mean_rows(columns(words, V), z, alpha, BETA, threads=1)
+        return phi, rows._replace(without=rows.without[:0])  # the documents to be swept are not among the counts
     phi[0, ::3] = 0.0  # a draw holds zeros
     lanes = np.zeros((V, padded_width(K)), dtype=np.float32)
     lanes[:, :K] = phi

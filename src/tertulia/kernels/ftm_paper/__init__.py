@@ -17,17 +17,18 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
-from tertulia._arrays import I32, Array
+from tertulia._arrays import F64, I32, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.checks import check_alpha, check_assignment, check_beta, check_documents
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.ftm_paper import gibbs, mh
-from tertulia.kernels.ftm_paper.gibbs import Entries, Units
+from tertulia.kernels.ftm_paper.gibbs import Counted, Entries, Units
 from tertulia.kernels.ftm_paper.log_phi import draw_log_phi, mean_log_phi
 from tertulia.kernels.lda import LDAState
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
+from tertulia.kernels.lda.phi import NO_TOTALS, mean_totals
 
 Sampler = Literal["gibbs", "mh"]
 SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)
@@ -100,7 +101,8 @@ def run_units(
     state = count_state(units, z, V, LDAState(z, state.cwk, state.ck, check_alpha(state.alpha, K), state.beta))
     source, changed = _plain(units.words) if reports is None else reports, 0
     for s in range(sweeps):
-        changed = _sweep(units, state, source, derive(key, s), sampler, proposals, phi, threads)
+        totals = mean_totals(state.ck, V * state.beta) if phi == "mean" and reports is None else NO_TOTALS
+        changed = _sweep(units, state, source, totals, derive(key, s), settings, threads)
         state = count_state(units, state.z, V, state)
         if learning.is_due(s):
             state = _fit_priors(units, state, learning)
@@ -123,21 +125,22 @@ def _sweep(
     units: Units,
     state: LDAState,
     source: Source,
+    totals: F64,
     stream: np.uint64,
-    sampler: Sampler,
-    proposals: Proposals,
-    phi: Phi,
+    settings: Settings,
     threads: int,
 ) -> int:
     """Redraw every topic in place; return how many changed."""
     z, cwk, ck, alpha, beta = state
+    sampler, proposals, phi, _ = settings
+    counted = Counted(cwk, totals, beta)
     log_phi = mean_log_phi(cwk, ck, beta) if phi == "mean" else draw_log_phi(cwk, beta, derive(stream, _PHI), threads)
     key, fresh = derive(stream, _SWEEP), proposals == "fresh"
     redraw: Callable[..., int] = gibbs.sweep_block
-    fixed: tuple[Any, ...] = (log_phi, alpha, key)
+    fixed: tuple[Any, ...] = (log_phi, counted, alpha, key)
     if sampler == "mh":
         tables = mh.word_tables(units.words, log_phi if fresh else mean_log_phi(cwk, ck, beta), threads)
-        redraw, fixed = mh.sweep_block, (np.ascontiguousarray(log_phi.T), tables, alpha, fresh, key)
+        redraw, fixed = mh.sweep_block, (np.ascontiguousarray(log_phi.T), counted, tables, alpha, fresh, key)
 
     def block(first: int, last: int) -> int:
         start, stop = units.tokens[units.documents[[first, last]]]

@@ -35,11 +35,23 @@ class Entries(NamedTuple):
     first: int
 
 
+class Counted(NamedTuple):
+    """What Phi is the mean of, all units among it."""
+
+    cwk: I32  # [V, K]
+    totals: F64  # [K] C_k + V beta; empty if Phi is a draw, or units are known by reports only
+    beta: float
+
+
 @kernel
 def sweep_block(
-    units: Units, start: int, stop: int, z: I32, entries: Entries, log_phi: F32, alpha: F64, key: np.uint64
-) -> int:
-    """Redraw the topics of documents start..stop-1 in place given log phi [V, K]; return how many changed."""
+    units: Units, start: int, stop: int, z: I32, entries: Entries, log_phi: F32, counted: Counted, alpha: F64,
+    key: np.uint64,
+) -> int:  # fmt: skip
+    """Redraw the topics of documents start..stop-1 in place given log phi [V, K]; return how many changed.
+
+    If phi is a mean, the whole unit is left out of it for its old topic.
+    """
     K = alpha.shape[0]
     cdk = np.zeros(K, dtype=np.int64)
     log_likelihood = np.empty(K)
@@ -53,6 +65,8 @@ def sweep_block(
             old = z[u]
             cdk[old] -= 1
             _add_up(entries, units.tokens[u], units.tokens[u + 1], log_phi, log_likelihood)
+            if counted.totals.shape[0] > 0:
+                log_likelihood[old] = log_without(units.words, units.tokens[u], units.tokens[u + 1], old, counted)
             largest = log_likelihood.max()
             total = 0.0
             for k in range(K):  # (6), (13)
@@ -73,3 +87,15 @@ def _add_up(entries: Entries, start: int, stop: int, log_phi: F32, log_likelihoo
         row, value = log_phi[entries.idx[e]], np.float64(entries.value[e])
         for k in range(log_likelihood.shape[0]):
             log_likelihood[k] += value * row[k]
+
+
+@kernel
+def log_without(words: I32, start: int, stop: int, k: int, counted: Counted) -> float:
+    """The log likelihood in topic k of its tokens start..stop-1, all of them left out of the counts."""
+    total = -(stop - start) * math.log(counted.totals[k] - (stop - start))
+    for t in range(start, stop):
+        same = 0
+        for other in range(start, stop):
+            same += words[other] == words[t]
+        total += math.log(counted.cwk[words[t], k] - same + counted.beta)
+    return total

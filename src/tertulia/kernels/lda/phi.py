@@ -15,6 +15,7 @@ from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, gamma, log_small_gamma, uniform
 from tertulia.kernels.core.vectors import padded_width
 
+NO_TOTALS: F64 = np.empty(0)  # where Phi is a draw, of which no token's count is part
 _WORDS = 512  # words in a block: fixed, so that the sums over blocks do not depend on the number of threads
 _FAINT = -30.0  # log of a Gamma variate that float32 cannot feel beside those of a topic that holds tokens
 
@@ -38,8 +39,9 @@ def draw_phi(cwk: I32, ck: I64, beta: float, key: np.uint64, threads: int) -> F3
 def mean_phi(cwk: I32, ck: I64, beta: float, threads: int = 1, room: F32 | None = None) -> F32:
     """The posterior mean of Phi, in a given room or a new one: an approximation wherever it stands in for a draw.
 
-    A token's own count then speaks for its old topic, so a sampler does not target the exact posterior; it settles in
-    fewer sweeps, which suits point estimates.
+    A sampler that leaves a token's own count out of it (see `mean_totals`) ends where collapsed Gibbs ends. Its tokens
+    do not see how the others move within a sweep, so it does not target the exact posterior; it settles in fewer
+    sweeps than with draws, which suits point estimates.
     """
     V, K = cwk.shape
     phi = np.zeros((V, padded_width(K)), dtype=np.float32) if room is None else room
@@ -47,6 +49,12 @@ def mean_phi(cwk: I32, ck: I64, beta: float, threads: int = 1, room: F32 | None 
     jobs = [(cwk, np.float32(beta), inverse, *some, phi) for some in parallel.even(V, threads)]
     parallel.run(mean_block, jobs, threads)
     return phi
+
+
+def mean_totals(ck: I64, smoothing: float) -> F64:
+    """C_k + sum beta [K], to leave a token's own count out of Phi's mean: (phi total - 1) / (total - 1)."""
+    totals: F64 = np.add(ck, smoothing, dtype=np.float64)
+    return totals
 
 
 @kernel

@@ -18,7 +18,7 @@ from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda import blocked, dense, gibbs, sparse, warp
 from tertulia.kernels.lda.by_word import columns
 from tertulia.kernels.lda.dense import counts, frequency
-from tertulia.kernels.lda.phi import draw_phi, mean_phi
+from tertulia.kernels.lda.phi import NO_TOTALS, draw_phi, mean_phi, mean_totals
 from tertulia.kernels.lda.sparse_phi import mean_rows, phi_rows
 
 DENSE_CELLS = 2**27  # V x K up to which counts are a plain array: half a gigabyte
@@ -62,11 +62,11 @@ def _dense(stretch: Stretch) -> int:
     cwk, ck, changed = counts(words, z, V, len(alpha), threads), frequency(z, len(alpha)), 0
     room = np.zeros((V, padded_width(len(alpha))), dtype=np.float32)
     for stream in streams:
-        exact, own = phi == "draw", derive(stream, _SWEEP)
-        fixed = (
-            draw_phi(cwk, ck, beta, derive(stream, _PHI), threads) if exact else mean_phi(cwk, ck, beta, threads, room)
-        )
-        changed = dense.sweep(words, documents, z, fixed, alpha, own, cwk, ck, threads)
+        if phi == "draw":
+            fixed, totals = draw_phi(cwk, ck, beta, derive(stream, _PHI), threads), NO_TOTALS
+        else:
+            fixed, totals = mean_phi(cwk, ck, beta, threads, room), mean_totals(ck, V * beta)
+        changed = dense.sweep(words, documents, z, fixed, totals, alpha, derive(stream, _SWEEP), cwk, ck, threads)
     return changed
 
 

@@ -6,8 +6,9 @@ The first is zero but for the topics of the document, the second but for those o
 all words. So a token costs the shorter of two lists, the document's topics or the word's; the other parts come from
 running sums made once per sweep (cf. ESCA, Zaheer et al., AISTATS 2016, and SparseLDA, Yao et al., KDD 2009).
 
-Exact given phi, theta integrated out, the token's own count removed. What is approximated is phi where it is the
-posterior mean (`mean_rows`), not a draw: a token's own count then speaks for its old topic.
+Exact given phi, theta integrated out, the token's own count removed. Where phi is the posterior mean (`mean_rows`),
+that count is part of phi as well. So the old topic is taken out of all three parts and has a weight of its own,
+    (C_dk + alpha_k) (mass_wk - 1 + base) / (C_k - 1 + V beta).
 
 The loop over tokens is not cut into functions: numba counts references in most functions that branch and take arrays,
 which took three times as long.
@@ -23,6 +24,8 @@ which took three times as long.
 # where dense has 9.1 and 1.8).
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -46,51 +49,53 @@ def sweep(words: I32, documents: I64, z: I32, rows: Rows, key: np.uint64, thread
 @kernel
 def sweep_block(words: I32, documents: I64, first: int, last: int, z: I32, rows: Rows, key: np.uint64) -> int:
     """Redraw the topics of documents first..last-1: one long loop, see above."""
-    starts, topics, mass, upto, tables, slot_topics, slot_mass, scale, base, (floor, guide) = rows
-    K = scale.shape[0]
+    starts, topics, mass, upto, tables, slot_topics, slot_mass, scale, base, (floor, guide), alpha, without = rows
+    K, is_mean = scale.shape[0], without.shape[0] > 0
     cdk, pull = np.zeros(K, dtype=np.int32), np.zeros(K, dtype=np.float32)  # pull: C_dk scale_k
-    held, running = np.empty(K, dtype=np.uint32), np.empty(K)  # held: the topics of the document, in any order
+    held, running = np.empty(K + 1, dtype=np.uint32), np.empty(K + 1)  # held: the document's topics, in any order
     changed = 0
     for d in range(first, last):
         n, total = _hold(z[documents[d] : documents[d + 1]], scale, cdk, pull, held)
         for i in range(documents[d], documents[d + 1]):
             w, old = np.uintp(words[np.uintp(i)]), np.uintp(z[np.uintp(i)])  # unsigned: no check for negative indices
-            cdk[old] -= 1
-            pull[old] = np.float32(cdk[old]) * scale[old]
-            total -= scale[old]
+            cdk[old], total = cdk[old] - 1, total - scale[old]
             if cdk[old] == 0:
                 n -= 1
                 held[np.uintp(_find(held, old))] = held[np.uintp(n)]
+            left = cdk[old] * np.float64(scale[old])
+            pull[old] = 0.0 if is_mean else left
             start, size = starts[w], starts[w + np.uintp(1)] - starts[w]
             by_word = size <= max(_PROBE * n, SHORT)
             if by_word:
-                document, rest = _sum_word(topics, mass, start, size, pull, running), base * total
+                document, own = _sum_word(topics, mass, start, size, pull, running, old)
             else:
-                table, mask = tables[w], tables[w + np.uintp(1)] - tables[w] - 1
-                document, rest = _sum_held(slot_topics, slot_mass, table, mask, base, pull, held, n, running), 0.0
-            word = upto[np.uintp(start + size - 1)] if size > 0 else np.float32(0.0)
-            goal = uniform(key, np.uint64(i)) * (document + rest + word + floor[K - 1])
+                document, own = _sum_held(slot_topics, slot_mass, tables, w, base, pull, held, n, running, old)
+            share = alpha[old] * scale[old] if is_mean else 0.0
+            document += (cdk[old] + alpha[old]) * without[old] * max(own + base - 1.0, 0.0) if is_mean else 0.0
+            length = np.uintp(size if by_word else n)
+            running[length] = document
+            rest = base * (total - left + pull[old]) if by_word else 0.0
+            word = max((upto[np.uintp(start + size - 1)] if size > 0 else np.float32(0.0)) - share * own, 0.0)
+            goal = uniform(key, np.uint64(i)) * (document + rest + word + (floor[K - 1] - share * base))
             if goal < document:
-                j = _first_above(running, goal)
-                new = np.uintp(topics[np.uintp(start + j)]) if by_word else np.uintp(held[np.uintp(j)])
+                j = np.uintp(_first_above(running, goal))
+                new = old if j == length else np.uintp(topics[np.uintp(start) + j]) if by_word else np.uintp(held[j])
             elif goal < document + rest:
                 new = np.uintp(held[np.uintp(_held_at((goal - document) / base, pull, held, n))])
             elif goal < document + rest + word:
-                new = np.uintp(topics[np.uintp(_search(upto, start, size, goal - document - rest))])
+                goal -= document + rest
+                at = np.uintp(_search(upto, start, size, goal))
+                if is_mean and topics[at] == old:
+                    at = np.uintp(_search(upto, start, size, _detour(goal, word, upto[at], share * own)))
+                new = np.uintp(topics[at])
             else:
-                new = (
-                    np.uintp(climb(floor, guide, (goal - document - rest - word) / floor[K - 1])) if base > 0.0 else old
-                )
-            if cdk[new] == 0:
-                held[np.uintp(n)] = new
-                n += 1
-            cdk[new] += 1
-            pull[new] = np.float32(cdk[new]) * scale[new]
+                goal = _past(goal - document - rest - word, floor[old], share * base)
+                new = np.uintp(climb(floor, guide, goal / floor[K - 1])) if base > 0.0 else old
+            n = _add(cdk, held, n, new)
+            pull[old], pull[new] = left, np.float32(cdk[new]) * scale[new]
             total += scale[new]
-            z[np.uintp(i)] = new
-            changed += new != old
-        for j in range(n):
-            cdk[held[j]], pull[held[j]] = 0, 0.0
+            z[np.uintp(i)], changed = new, changed + (new != old)
+        _release(cdk, pull, held, n)
     return changed
 
 
@@ -109,6 +114,13 @@ def _hold(z: I32, scale: F32, cdk: I32, pull: F32, held: U32) -> tuple[int, floa
 
 
 @kernel
+def _release(cdk: I32, pull: F32, held: U32, n: int) -> None:
+    """Forget the document."""
+    for j in range(n):
+        cdk[held[j]], pull[held[j]] = 0, 0.0
+
+
+@kernel
 def _find(held: U32, k: np.uintp) -> int:
     j = 0
     while held[np.uintp(j)] != k:
@@ -117,29 +129,50 @@ def _find(held: U32, k: np.uintp) -> int:
 
 
 @kernel
-def _sum_word(topics: U16, mass: F32, start: int, size: int, pull: F32, running: F64) -> float:
-    """Running sums of C_dk scale_k mass_wk over the word's topics."""
-    total = 0.0
+def _add(cdk: I32, held: U32, n: int, k: np.uintp) -> int:
+    """Count a token of topic k; return how many topics the document holds now. Without a branch, see above."""
+    held[np.uintp(n)] = k  # no harm if it is held already
+    cdk[k] += 1
+    held_now: int = n + (cdk[k] == 1)
+    return held_now
+
+
+@kernel
+def _sum_word(
+    topics: U16, mass: F32, start: int, size: int, pull: F32, running: F64, old: np.uintp
+) -> tuple[float, Any]:
+    """Running sums of C_dk scale_k mass_wk over the word's topics; their total, and the mass of topic `old`."""
+    total, own = 0.0, np.float32(0.0)
     for j in range(size):
-        total += pull[topics[np.uintp(start + j)]] * mass[np.uintp(start + j)]
+        k = np.uintp(topics[np.uintp(start + j)])
+        total += pull[k] * mass[np.uintp(start + j)]
         running[np.uintp(j)] = total
-    return total
+        if k == old:
+            own = mass[np.uintp(start + j)]
+    return total, own
 
 
 @kernel
 def _sum_held(
-    slot_topics: U16, slot_mass: F32, table: int, mask: int, base: float, pull: F32, held: U32, n: int, running: F64
-) -> float:
-    """Running sums of C_dk phi_wk over the document's topics."""
-    total = 0.0
+    slot_topics: U16, slot_mass: F32, tables: I64, w: np.uintp, base: float, pull: F32, held: U32, n: int,
+    running: F64, old: np.uintp,
+) -> tuple[float, float]:  # fmt: skip
+    """Running sums of C_dk phi_wk over the document's topics; their total, and the mass of topic `old`."""
+    total, table, mask = 0.0, tables[w], tables[w + np.uintp(1)] - tables[w] - 1
     for j in range(n):
         k = np.int64(held[np.uintp(j)])
-        s = (k * SCATTER) & mask
-        while slot_mass[np.uintp(table + s)] != 0.0 and slot_topics[np.uintp(table + s)] != k:
-            s = (s + 1) & mask
-        total += pull[np.uintp(k)] * (slot_mass[np.uintp(table + s)] + base)
+        total += pull[np.uintp(k)] * (slot_mass[np.uintp(_slot(slot_topics, slot_mass, table, mask, k))] + base)
         running[np.uintp(j)] = total
-    return total
+    return total, slot_mass[np.uintp(_slot(slot_topics, slot_mass, table, mask, np.int64(old)))]
+
+
+@kernel
+def _slot(slot_topics: U16, slot_mass: F32, table: int, mask: int, k: Any) -> Any:
+    """The slot of topic k, or a free one."""
+    s = (k * SCATTER) & mask
+    while slot_mass[np.uintp(table + s)] != 0.0 and slot_topics[np.uintp(table + s)] != k:
+        s = (s + 1) & mask
+    return table + s
 
 
 @kernel
@@ -171,3 +204,19 @@ def _search(upto: F32, start: int, size: int, goal: float) -> int:
         else:
             low = middle + 1
     return low
+
+
+@kernel
+def _past(goal: float, upto: float, width: float) -> float:
+    """The goal among running sums, given one without a place that ends at `upto`."""
+    return goal + width if goal >= upto - width else goal
+
+
+@kernel
+def _detour(goal: float, whole: Any, upto: Any, width: Any) -> Any:
+    """Another goal for one that fell on a place that is to be left out, which ends at `upto`.
+
+    Goals end at `whole`, so that the last part of a row, as long as the place is wide, is out of reach. What falls on
+    the place is sent there, or behind the place if that is later. So nobody has to look for the place beforehand.
+    """
+    return goal - (upto - width) + max(whole, upto)

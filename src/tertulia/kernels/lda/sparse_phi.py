@@ -35,15 +35,18 @@ class Rows(NamedTuple):
     scale: F32  # [K]
     base: float
     floor: Ladder  # [K] alpha_k scale_k base
+    alpha: F64  # [K]
+    without: F32  # [K] scale_k without one token, where phi is the mean; empty where it is a draw
 
 
 def mean_rows(columns: Columns, z: I32, alpha: F64, beta: float, threads: int) -> Rows:
-    """The posterior mean of Phi given the topics of all tokens: an approximation wherever it stands in for a draw."""
+    """The posterior mean of Phi given the topics of all tokens, and what it takes to leave a token out of it."""
     V, K = len(columns.starts) - 1, len(alpha)
     check_topic_count(K)
     starts, topics, mass = count(columns, z, K, threads)
     ck = frequency(freeze(z, np.int32), K)
-    return _rows(starts, topics, mass, alpha, np.reciprocal(ck + V * beta), beta, threads)
+    without = np.reciprocal(np.maximum(ck - 1, 0) + V * beta)
+    return _rows(starts, topics, mass, alpha, np.reciprocal(ck + V * beta), without, beta, threads)
 
 
 def phi_rows(phi: F32, alpha: F64, threads: int) -> Rows:
@@ -52,7 +55,7 @@ def phi_rows(phi: F32, alpha: F64, threads: int) -> Rows:
     check_topic_count(K)
     w, k = np.nonzero(phi[:, :K])
     starts = np.concatenate(([0], np.cumsum(np.bincount(w, minlength=len(phi)))))
-    return _rows(starts, k.astype(np.uint16), phi[w, k], alpha, np.ones(K), 0.0, threads)
+    return _rows(starts, k.astype(np.uint16), phi[w, k], alpha, np.ones(K), np.empty(0), 0.0, threads)
 
 
 def count(columns: Columns, z: I32, K: int, threads: int) -> tuple[I64, U16, F32]:
@@ -69,7 +72,7 @@ def count(columns: Columns, z: I32, K: int, threads: int) -> tuple[I64, U16, F32
     return starts, topics, counts
 
 
-def _rows(starts: I64, topics: U16, mass: F32, alpha: F64, scale: F64, base: float, threads: int) -> Rows:
+def _rows(starts: I64, topics: U16, mass: F32, alpha: F64, scale: F64, without: F64, base: float, threads: int) -> Rows:
     K = len(alpha)
     tables = _table_starts(starts, K)
     rows = Rows(
@@ -83,6 +86,8 @@ def _rows(starts: I64, topics: U16, mass: F32, alpha: F64, scale: F64, base: flo
         scale=scale.astype(np.float32),
         base=float(base),
         floor=ladder(alpha * scale * base),
+        alpha=alpha,
+        without=without.astype(np.float32),
     )
     parallel.run(fill, [(alpha, a, b, *rows[:8]) for a, b in parallel.shares(starts, threads)], threads)
     return rows

@@ -25,6 +25,7 @@ from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
+from tertulia.kernels.lda.phi import NO_TOTALS
 from tertulia.kernels.noise_aware import mh, warp
 from tertulia.kernels.noise_aware.gibbs import sweep_collapsed, sweep_given_phi
 from tertulia.kernels.noise_aware.state import (
@@ -103,10 +104,11 @@ def run(
         if sampler == "gibbs":
             changed = _gibbs_sweep(source, documents, state, derive(stream, SWEEP))
         else:
-            fixed = current_phi(state, others, phi, derive(stream, PHI), threads)
+            fixed, totals = current_phi(state, others, phi, derive(stream, PHI), threads)
             if whole is not None and (tables is None or s % refresh == 0):
-                tables = mh.build_tables(fixed, state.ck.shape[0], threads)
-            state, changed = _sweep(whole or source, documents, state, fixed, tables, derive(stream, SWEEP), threads)
+                tables = mh.build_tables(fixed, state.ck.shape[0], threads, state.z, totals)
+            own = derive(stream, SWEEP)
+            state, changed = _sweep(whole or source, documents, state, fixed, totals, tables, own, threads)
         if learning.is_due(s):
             state = _fit_to_signals(documents, state, learning)
     return state, SweepInfo(changed, math.nan)
@@ -124,7 +126,7 @@ def _draw_state(
     documents = check_offsets(source, documents)
     nothing = np.full(int(documents[-1]), -1, dtype=np.int32)
     empty = empty_state(nothing, nothing.copy(), phi.shape[0], alpha, beta)
-    state, _ = _sweep(source, documents, empty, phi, None, derive(key, INIT), 1)
+    state, _ = _sweep(source, documents, empty, phi, NO_TOTALS, None, derive(key, INIT), 1)
     return state._replace(alpha=prior)
 
 
@@ -154,7 +156,7 @@ def _run_by_words(
 
 
 def _sweep(
-    source: Source, documents: I64, state: AwareState, phi: F32, tables: mh.Tables | None, key: np.uint64,
+    source: Source, documents: I64, state: AwareState, phi: F32, totals: F64, tables: mh.Tables | None, key: np.uint64,
     threads: int,
 ) -> tuple[AwareState, int]:  # fmt: skip
     """All tokens given phi: by Metropolis-Hastings if there are tables, else by Gibbs."""
@@ -162,8 +164,9 @@ def _sweep(
 
     def redraw(r: Reports, base: int, first: int, last: int, cwk: I32) -> int:
         if tables is not None:
-            return mh.sweep(r, base, documents, first, last, z, word, phi, tables, alpha, cwk, key)
-        return sweep_given_phi(r.indptr, r.idx, r.a, r.r0, base, documents, first, last, z, word, phi, alpha, cwk, key)
+            return mh.sweep(r, base, documents, first, last, z, word, phi, totals, tables, alpha, cwk, key)
+        reports = r.indptr, r.idx, r.a, r.r0, base
+        return sweep_given_phi(*reports, documents, first, last, z, word, phi, totals, alpha, cwk, key)
 
     return sweep_blocks(source, documents, state, redraw, threads)
 

@@ -90,16 +90,18 @@ def _choose(words: I32, masses: F64, weight: F64, cwk: I32, beta: F64, rest: flo
 @kernel
 def sweep_given_phi(
     indptr: I64, idx: I32, a: F32, r0: float, base: int, documents: I64, first: int, last: int, z: I32, word: I32,
-    phi: F32, alpha: F64, cwk: I32, key: np.uint64,
+    phi: F32, totals: F64, alpha: F64, cwk: I32, key: np.uint64,
 ) -> int:  # fmt: skip
     """Partially collapsed Gibbs: redraw documents first..last-1 given phi [V, padded K], and add to the counts cwk.
 
-    The background is one topic more, number K: its weight is C_d. + sum alpha, and every report gives it r0.
+    The background is one topic more, number K: its weight is C_d. + sum alpha, and every report gives it r0. If phi is
+    the mean of `phi.mean_totals`, what a token was taken for is left out of phi for its old topic.
     """
     K, width = cwk.shape[1], phi.shape[1] + LANES  # room for topic K
     weight, running = np.zeros(width, dtype=np.float32), np.empty(width, dtype=np.float32)
     evidence = np.zeros((1, width), dtype=np.float32)  # sum_j a_j phi[idx_j, k]
     cdk, sum_alpha, changed = np.zeros(K, dtype=np.int32), alpha.sum(), 0
+    own = np.zeros(phi.shape[0], dtype=np.int32)  # what the token counts for
     for d in range(first, last):
         start, stop = documents[d], documents[d + 1]
         signals = _start_document(z, start, stop, cdk, weight, alpha)
@@ -113,14 +115,22 @@ def sweep_given_phi(
             from_, to = indptr[i - base], indptr[i - base + 1]
             add_evidence(idx, a, from_, to, phi, evidence)
             evidence[0, K] = r0
+            taken, grown = 0.0, 1.0
+            if old >= 0 and totals.shape[0] > 0:
+                own[old_word] = 1
+                taken, grown = shares(totals[old], 1)
+                evidence[0, old] = leave_out(idx, a, from_, to, own, evidence[0, old], taken, grown)
             k = draw(weight, evidence, 0, running, uniform32(key, np.uint64(i)), old if old >= 0 else K)
             z[i], word[i] = -1, -1
             if k < K:
                 u = uniform(bits(key, np.uint64(i)), np.uint64(1)) if to - from_ > 1 else 0.0
-                z[i], word[i] = k, which(idx, a, from_, to, phi, k, evidence[0, k] * u)
+                if k != old:
+                    taken, grown = 0.0, 1.0
+                z[i], word[i] = k, which(idx, a, from_, to, phi, k, evidence[0, k] * u / grown, own, taken)
                 signals += 1
                 cdk[k] += 1
                 weight[k] = alpha[k] + cdk[k]
+            own[old_word] = 0
             changed += z[i] != old or word[i] != old_word
         for i in range(start, stop):
             if z[i] >= 0:
@@ -154,11 +164,27 @@ def add_evidence(idx: I32, a: F32, from_: int, to: int, phi: F32, evidence: F32)
 
 
 @kernel
-def which(idx: I32, a: F32, from_: int, to: int, phi: F32, k: int, rest: float) -> int:
-    """The word at `rest` of the masses a_j phi[idx_j, k]."""
+def shares(total: float, n: int) -> tuple[float, float]:
+    """Without n tokens of a topic of `total`, its phi for a word of c among them is grown (phi - taken c)."""
+    return 1.0 / total, total / (total - n)
+
+
+@kernel
+def leave_out(idx: I32, a: F32, from_: int, to: int, own: I32, evidence: float, taken: float, grown: float) -> float:
+    """The evidence sum_j a_j phi[idx_j] of a topic, without counts own [V]."""
+    part = 0.0
+    for j in range(from_, to):
+        if own[idx[j]] > 0:
+            part += a[j] * own[idx[j]]
+    return grown * max(evidence - taken * part, 0.0)
+
+
+@kernel
+def which(idx: I32, a: F32, from_: int, to: int, phi: F32, k: int, rest: float, own: I32, taken: float) -> int:
+    """The word at `rest` of the masses a_j (phi[idx_j, k] - taken own[idx_j])."""
     chosen = from_
     for j in range(from_, to):
-        mass = a[j] * phi[idx[j], k]
+        mass = a[j] * phi[idx[j], k] - a[j] * taken * own[idx[j]]
         if mass > 0.0:
             chosen = j
             rest -= mass

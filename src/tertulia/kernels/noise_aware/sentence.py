@@ -27,8 +27,9 @@ from tertulia.kernels.core.checks import (
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
+from tertulia.kernels.lda.phi import NO_TOTALS
 from tertulia.kernels.noise_aware import FLAT, INIT, PHI, SWEEP, Source, check_offsets, sweep_blocks, topic_word
-from tertulia.kernels.noise_aware.gibbs import add_evidence, which
+from tertulia.kernels.noise_aware.gibbs import add_evidence, leave_out, shares, which
 from tertulia.kernels.noise_aware.state import (
     AwareState,
     check_prior,
@@ -83,7 +84,7 @@ def run(
     for s in range(sweeps):
         stream = derive(key, s)
         fixed = current_phi(state, None, phi, derive(stream, PHI), threads)
-        state, changed = _sweep(source, documents, tokens, of_documents, state, fixed, derive(stream, SWEEP), threads)
+        state, changed = _sweep(source, documents, tokens, of_documents, state, *fixed, derive(stream, SWEEP), threads)
         if learning.is_due(s):
             state = fit_priors(of_documents, state.z, state, learning)
     return state, SweepInfo(changed, math.nan)
@@ -98,7 +99,8 @@ def _draw_state(
     word = np.full(int(documents[-1]), -1, dtype=np.int32)
     z = np.full(len(tokens) - 1, -1, dtype=np.int32)
     empty = empty_state(z, word, V, alpha, check_prior(beta, V))
-    state, _ = _sweep(source, documents, tokens, of_documents, empty, spread(topics), derive(key, INIT), 1)
+    key_of_start = derive(key, INIT)
+    state, _ = _sweep(source, documents, tokens, of_documents, empty, spread(topics), NO_TOTALS, key_of_start, 1)
     return state._replace(alpha=prior)
 
 
@@ -110,14 +112,14 @@ def _count_state(z: I32, word: I32, tokens: I64, state: AwareState) -> AwareStat
 
 
 def _sweep(
-    source: Source, documents: I64, tokens: I64, of_documents: I64, state: AwareState, phi: F32, key: np.uint64,
-    threads: int,
+    source: Source, documents: I64, tokens: I64, of_documents: I64, state: AwareState, phi: F32, totals: F64,
+    key: np.uint64, threads: int,
 ) -> tuple[AwareState, int]:  # fmt: skip
     z, word, alpha = state.z, state.word, state.alpha
 
     def redraw(r: Reports, base: int, first: int, last: int, cwk: I32) -> int:
         changed: int = sweep_given_phi(
-            r.indptr, r.idx, r.a, r.r0, base, tokens, of_documents, first, last, z, word, phi, alpha, cwk, key
+            r.indptr, r.idx, r.a, r.r0, base, tokens, of_documents, first, last, z, word, phi, totals, alpha, cwk, key
         )
         return changed
 
@@ -127,11 +129,15 @@ def _sweep(
 @kernel
 def sweep_given_phi(
     indptr: I64, idx: I32, a: F32, r0: float, base: int, tokens: I64, documents: I64, first: int, last: int, z: I32,
-    word: I32, phi: F32, alpha: F64, cwk: I32, key: np.uint64,
+    word: I32, phi: F32, totals: F64, alpha: F64, cwk: I32, key: np.uint64,
 ) -> int:  # fmt: skip
-    """Redraw documents first..last-1 in place given phi [V, padded K], and add to the counts cwk."""
+    """Redraw documents first..last-1 in place given phi [V, padded K], and add to the counts cwk.
+
+    If phi is the mean of `phi.mean_totals`, the whole sentence is left out of it for its old topic.
+    """
     weight, cdk, changed = np.empty(alpha.shape[0]), np.empty(alpha.shape[0]), 0
     evidence = np.zeros((1, phi.shape[1]), dtype=np.float32)  # sum_j a_j phi[idx_j, k]
+    own = np.zeros(phi.shape[0], dtype=np.int32)  # what the sentence counts for
     by_topic, by_word = bits(key, _TOPIC), bits(key, _WORD)
     for d in range(first, last):
         cdk[:] = alpha
@@ -139,22 +145,43 @@ def sweep_given_phi(
             if z[s] >= 0:  # a start has no topics yet
                 cdk[z[s]] += 1.0
         for s in range(documents[d], documents[d + 1]):
-            if z[s] >= 0:
-                cdk[z[s]] -= 1.0
+            old, taken, grown, before = z[s], 0.0, 1.0, word[:0]
+            if old >= 0:
+                cdk[old] -= 1.0
+            if old >= 0 and totals.shape[0] > 0:
+                before = word[tokens[s] : tokens[s + 1]].copy()
+                taken, grown = shares(totals[old], _count(before, 1, own))
             weight[:] = cdk
             for t in range(tokens[s], tokens[s + 1]):
-                add_evidence(idx, a, indptr[t - base], indptr[t - base + 1], phi, evidence)
+                from_, to = indptr[t - base], indptr[t - base + 1]
+                add_evidence(idx, a, from_, to, phi, evidence)
+                if taken > 0.0:
+                    evidence[0, old] = leave_out(idx, a, from_, to, own, evidence[0, old], taken, grown)
                 _weigh(weight, evidence, r0)
             k = _draw(weight, uniform(by_topic, np.uint64(s)))
-            changed += k != z[s]
+            changed += k != old
+            if k != old:
+                taken, grown = 0.0, 1.0
             z[s] = k
             cdk[k] += 1.0
             for t in range(tokens[s], tokens[s + 1]):
                 from_, to = indptr[t - base], indptr[t - base + 1]
-                word[t] = _word(idx, a, r0, from_, to, phi, k, uniform(by_word, np.uint64(t)))
+                word[t] = _word(idx, a, r0, from_, to, phi, k, uniform(by_word, np.uint64(t)), own, taken, grown)
                 if word[t] >= 0:
                     cwk[word[t], k] += 1
+            _count(before, -1, own)
     return changed
+
+
+@kernel
+def _count(words: I32, by: int, own: I32) -> int:
+    """Add to the counts own [V] what tokens are taken for; return how many are no background."""
+    n = 0
+    for w in words:
+        if w >= 0:
+            own[w] += by
+            n += 1
+    return n
 
 
 @kernel
@@ -179,12 +206,14 @@ def _draw(weight: F64, u: float) -> int:
 
 
 @kernel
-def _word(idx: I32, a: F32, r0: float, from_: int, to: int, phi: F32, k: int, u: float) -> int:
+def _word(
+    idx: I32, a: F32, r0: float, from_: int, to: int, phi: F32, k: int, u: float, own: I32, taken: float, grown: float
+) -> int:
     """The word that a token of topic k is taken for; -1: its report was background."""
     total = 0.0
     for j in range(from_, to):
-        total += a[j] * phi[idx[j], k]
-    rest = u * (r0 + total) - r0
+        total += max(a[j] * phi[idx[j], k] - a[j] * taken * own[idx[j]], 0.0)
+    rest = u * (r0 + grown * total) - r0
     if rest < 0.0 or total == 0.0:
         return -1
-    return which(idx, a, from_, to, phi, k, rest)
+    return which(idx, a, from_, to, phi, k, rest / grown, own, taken)

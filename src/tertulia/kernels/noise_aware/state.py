@@ -13,7 +13,7 @@ from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, gamma
 from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.options import Learning, Phi
-from tertulia.kernels.lda.phi import draw_phi, mean_phi
+from tertulia.kernels.lda.phi import NO_TOTALS, draw_phi, mean_phi, mean_totals
 
 
 class AwareState(NamedTuple):
@@ -50,21 +50,22 @@ def spread(topic_word: Array) -> F32:
     return phi
 
 
-def current_phi(state: AwareState, others: I32 | None, how: Phi, key: np.uint64, threads: int) -> F32:
-    """Phi [V, padded K] for a sweep: drawn from its posterior, or the mean of it."""
+def current_phi(state: AwareState, others: I32 | None, how: Phi, key: np.uint64, threads: int) -> tuple[F32, F64]:
+    """Phi [V, padded K] for a sweep: drawn from its posterior, or the mean of it, which has `phi.mean_totals` too."""
     _, _, cwk, ck, _, beta = state
     if others is not None:
         cwk = cwk + others
         ck = cwk.sum(axis=0, dtype=np.int64)
+    totals = NO_TOTALS if how == "draw" else mean_totals(ck, np.broadcast_to(beta, cwk.shape[:1]).sum())
     if isinstance(beta, float):
-        return draw_phi(cwk, ck, beta, key, threads) if how == "draw" else mean_phi(cwk, ck, beta)
+        return draw_phi(cwk, ck, beta, key, threads) if how == "draw" else mean_phi(cwk, ck, beta), totals
     phi = np.zeros((cwk.shape[0], padded_width(cwk.shape[1])), dtype=np.float32)
     if how == "draw":
         _draw_rows(cwk, beta, key, phi)
     else:
         phi[:, : cwk.shape[1]] = cwk + beta[:, None]
     phi[:, : cwk.shape[1]] /= phi[:, : cwk.shape[1]].sum(axis=0, dtype=np.float64)
-    return phi
+    return phi, totals
 
 
 def fit_priors(documents: I64, z: I32, state: AwareState, learning: Learning) -> AwareState:

@@ -180,8 +180,8 @@ def _literal_lda(chain: _Chain, source: Any) -> lda.LDAState:
 def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
     """Algorithm 2, with or without reports.
 
-    The papers' proposals come from tables that are a sweep old and hold the very topic that is redrawn, which biases
-    the chain; without reports, where nothing has to be reproduced, they are fresh and exact.
+    Without reports, where nothing has to be reproduced, phi is its mean without the sentence, as in `_plain_lda`: draws
+    of phi took far longer to the same place.
     """
     corpus, start, alpha, training, keys, threads = chain
     V, beta, units = len(corpus.vocabulary), training.beta, (corpus.words, corpus.sentences, corpus.documents)
@@ -189,15 +189,19 @@ def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
         state = sentence.init(*units, V, len(alpha), alpha, beta, keys[0])
     else:
         state = sentence.init_from_topics(*units, start, alpha, beta, keys[0])
-    sampler: ftm_paper.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"
-    proposals: ftm_paper.Proposals = "fresh" if source is None else "stale"
-    how: dict[str, Any] = {"sampler": sampler, "reports": source, "proposals": proposals, "threads": threads}
-    last = -(-training.sweeps // 2) if training.learn_alpha else 0
+    if source is not None:
+        sampler: ftm_paper.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"
+        return sentence.run(*units, state, training.sweeps, keys[1], sampler, source, threads=threads)[0]
+    how: dict[str, Any] = {"sampler": "gibbs", "phi": "mean", "threads": threads}
+    last, averaged = training.sweeps - training.sweeps // 2, max(1, training.sweeps // 4)
     state, _ = sentence.run(*units, state, training.sweeps - last, keys[1], **how)
-    if last:
-        how["learning"] = training.replace(sweeps=last).learning
-        state, _ = sentence.run(*units, state, last, int(derive(keys[1], last)), **how)
-    return state
+    how["learning"] = Learning(alpha=training.learn_alpha, every=1)
+    state, _ = sentence.run(*units, state, last - averaged, int(derive(keys[1], last)), **how)
+    mean = np.zeros(state.cwk.shape, dtype=np.float32)
+    for s in range(averaged):
+        state, _ = sentence.run(*units, state, 1, int(derive(keys[1], last, s)), **how)
+        mean += state.cwk
+    return state._replace(mean=mean / np.float32(averaged))
 
 
 def _noise_aware(chain: _Chain, reports: noise_aware.Source) -> tuple[I32, F64, F64, F64]:

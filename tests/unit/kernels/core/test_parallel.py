@@ -14,7 +14,7 @@ from tertulia.kernels.core.atomics import fetch_add, gate, meet
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import dense
-from tertulia.kernels.lda.phi import mean_phi
+from tertulia.kernels.lda.phi import mean_phi, mean_totals
 
 
 def test_cuts_cover_every_item_once_and_balance_the_weight():
@@ -157,8 +157,8 @@ def test_a_sweep_of_threads_keeps_counts_up_to_date(threads):
     documents = freeze(np.arange(0, 20_001, 50), np.int64)
     state = lda.init(words, documents, 40, 7, 0.1, 0.01, 1)
     z, cwk, ck = state.z.copy(), state.cwk.copy(), state.ck.copy()
-    phi, alpha = mean_phi(cwk, ck, 0.01), np.full(7, 0.1)
-    changed = dense.sweep(words, documents, z, phi, alpha, derive(5), cwk, ck, threads)
+    phi, totals, alpha = mean_phi(cwk, ck, 0.01), mean_totals(ck, 40 * 0.01), np.full(7, 0.1)
+    changed = dense.sweep(words, documents, z, phi, totals, alpha, derive(5), cwk, ck, threads)
     assert changed == (z != state.z).sum() > 0
     assert np.array_equal(cwk, dense.counts(words, z, 40, 7))
     assert np.array_equal(ck, np.bincount(z, minlength=7))
