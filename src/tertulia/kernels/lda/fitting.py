@@ -27,10 +27,10 @@ from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import blocked, priors
 from tertulia.kernels.lda.options import Learning
 
-WINDOW, TOLERANCE = 20, 1e-3
+WINDOW, TOLERANCE = 20, 2e-3
 MOST_SWEEPS = 1_000
 _HOT_SWEEPS = 40  # at most, and at most a quarter of all
-_HOT = 2.0  # times the mean length of documents: the sum of the first alpha
+_HOT = 4.0  # times the mean length of documents: the sum of the first alpha
 _BETA_EVERY = 10
 _FEWEST = 20  # sweeps that are averaged, where training ends by itself
 Progress = Callable[[int, float], None]  # told the sweeps so far and the perplexity of tokens given all others
