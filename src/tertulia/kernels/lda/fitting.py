@@ -80,7 +80,8 @@ def fit(
         s = len(trace)
         if averaged == 0 and end - s <= _averaged(schedule, end):
             averaged = end - s
-            total = (counts.cells * np.float32(averaged)).astype(np.int32).reshape(-1)
+            total = np.empty(counts.cells.size, dtype=np.int32)
+            np.multiply(counts.cells.reshape(-1), np.float32(averaged), out=total, casting="unsafe")
         average = blocked.Average(total, end - s if averaged else 0)
         found = blocked.sweep(words, documents, z, counts, alpha, beta, derive(key, s), average, threads)
         trace.append(math.exp(-found.log_likelihood / N))
