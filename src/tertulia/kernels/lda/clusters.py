@@ -61,8 +61,9 @@ def topics_of_clusters(words: I32, documents: I64, V: int, K: int, key: np.uint6
 def cluster(words: I32, documents: I64, V: int, K: int, key: np.uint64, threads: int = 1) -> I32:
     """The cluster of each document [D]."""
     weight = _word_weights(words, documents, V, K)
-    sample = _sample(documents, key)
-    rows = _rows(words, documents, sample, weight)
+    place = (np.cumsum(weight > 0.0) - 1).astype(np.int32)  # of words that count, among these
+    V, sample = int(place[-1]) + 1, _sample(documents, key)
+    rows = _rows(words, documents, sample, weight, place)
     found = _Found(rows, V, K, seeds(rows, V, K, derive(key, 1)))
     for _ in range(_STEPS):
         found.improve(threads)
@@ -70,7 +71,7 @@ def cluster(words: I32, documents: I64, V: int, K: int, key: np.uint64, threads:
         return found.nearest(rows, threads)
     labels = np.empty(len(documents) - 1, dtype=np.int32)
     for first, last in parallel.cuts(documents, max(1, int(documents[-1]) // _SAMPLE)):
-        labels[first:last] = found.nearest(_rows(words, documents, np.arange(first, last), weight), threads)
+        labels[first:last] = found.nearest(_rows(words, documents, np.arange(first, last), weight, place), threads)
     return labels
 
 
@@ -120,13 +121,13 @@ def _sample(documents: I64, key: np.uint64) -> I64:
     return np.sort(order[:enough])
 
 
-def _rows(words: I32, documents: I64, chosen: I64, weight: F32) -> Rows:
+def _rows(words: I32, documents: I64, chosen: I64, weight: F32, place: I32) -> Rows:
     size = int((documents[chosen + 1] - documents[chosen]).sum())
     starts, mine = np.zeros(len(chosen) + 1, dtype=np.int64), np.empty(size, dtype=np.int32)
     values = np.empty(size, dtype=np.float32)
     n = fill_rows(words, documents, freeze(chosen, np.int64), weight, starts, mine, values)
     sizes = (documents[chosen + 1] - documents[chosen]).astype(np.float32)
-    return Rows(starts, mine[:n], values[:n], sizes)
+    return Rows(starts, place[mine[:n]], values[:n], sizes)
 
 
 def seeds(rows: Rows, V: int, K: int, key: np.uint64) -> I64:

@@ -33,7 +33,7 @@ _HOT_SWEEPS = 40  # at most, and at most a quarter of all
 _HOT = 4.0  # times the mean length of documents: the sum of the first alpha
 _BETA_EVERY = 10
 _FEWEST = 20  # sweeps that are averaged, where training ends by itself
-Progress = Callable[[int, float], None]  # told the sweeps so far and the perplexity of tokens given all others
+Progress = Callable[[int, float], None]  # gets the sweeps so far and the perplexity of tokens given all others
 
 
 class Schedule(NamedTuple):
