@@ -165,7 +165,7 @@ def tomotopy_model(task: Task, corpus: Corpus) -> Any:
 
 
 def _topica(task: Task, corpus: Corpus) -> Iterator[Step]:
-    """It cannot continue, so every mark is a training of its own, the last with its own five samples."""
+    """It cannot continue, so every mark is a training of its own; only the last goes on to its five samples."""
     import topica
 
     documents = topica.Corpus.from_documents(tokens(corpus), vocabulary=list(corpus.vocabulary.words))
@@ -181,7 +181,8 @@ def topica_fit(topica: Any, documents: Any, task: Task, iterations: int) -> Any:
     """Topica's model, trained."""
     priors = {"alpha_sum": ALPHA, "beta": BETA, "optimize_interval": 0} if task.fixed else {}
     model = topica.LDA(task.topics, **priors, num_threads=task.threads, seed=task.seed)
-    return model.fit(documents, iters=iterations, keep_theta_draws=False)
+    samples = {} if iterations == task.iterations else {"num_samples": 1}  # by default five, 25 iterations apart
+    return model.fit(documents, iters=iterations, keep_theta_draws=False, **samples)
 
 
 def _gensim(task: Task, corpus: Corpus) -> Iterator[Step]:
