@@ -155,8 +155,8 @@ def test_functions_have_few_parameters_but_for_kernels_and_their_launchers():
 def test_launchers_are_those_functions_of_kernels_that_lead_to_a_kernel():
     free = launchers()
     lda = "tertulia.kernels.lda"
-    assert {f"{lda}.run", f"{lda}.dense.sweep", f"{lda}.dense.run_beside", f"{lda}.phi.draw_phi"} <= free
-    assert not {"tertulia.kernels.core.checks.check_documents", f"{lda}.priors.learn_beta", f"{lda}.choose"} & free
+    assert {f"{lda}.run", f"{lda}.dense.sweep", f"{lda}.blocked.run_beside", f"{lda}.phi.draw_phi"} <= free
+    assert not {"tertulia.kernels.core.checks.check_documents", f"{lda}.priors.fit_beta", f"{lda}.choose"} & free
 
 
 def test_nothing_outside_the_repository_is_cited():

@@ -81,10 +81,11 @@ class LDA(Explained, OverWords, Threads, Sampling):
 
         if corpus.n_tokens == 0:
             raise InputError(f"none of {corpus.n_documents} documents holds a word to model: check the column and text")
-        trace: list[float] = []
+        done = 0
 
         def watch(sweep: int, perplexity: float) -> None:
-            trace.append(perplexity)
+            nonlocal done
+            done = sweep
             if progress is not None:
                 progress(sweep, perplexity)
 
@@ -112,7 +113,7 @@ class LDA(Explained, OverWords, Threads, Sampling):
             state.beta,
             lda.topic_sizes(state),
             corpus.options,
-            {**provenance, "sweeps": len(trace)},
+            {**provenance, "sweeps": done},
         )
 
 

@@ -29,6 +29,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).parents[2]
 FILES = sorted(path for room in ("kernels", "metrics") for path in (_PACKAGE / room).rglob("*.py"))
 _PATIENCE = 0.5  # seconds; what is sooner done needs no explanation
+_WAIT = "tertulia: compiling kernels (about 8 s for LDA, up to a minute for a federation); later runs find them on disk"
 _DIGEST = hashlib.blake2b(b"".join(path.read_bytes() for path in FILES), digest_size=6).hexdigest()
 
 
@@ -84,7 +85,7 @@ class Notice(event.Listener):
             self.timer = None
 
     def _say(self) -> None:
-        print("tertulia: compiling kernels; later runs find them on disk", file=sys.stderr, flush=True)
+        print(_WAIT, file=sys.stderr, flush=True)
 
 
 event.register("numba:compile", Notice())

@@ -116,7 +116,7 @@ def count_state(units: Units, z: I32, V: int, state: LDAState) -> LDAState:
 
 
 def _fit_priors(units: Units, state: LDAState, learning: Learning) -> LDAState:
-    z, cwk, ck, alpha, beta = state
+    z, cwk, ck, alpha, beta = state[:5]
     alpha, beta = learning.fit(units.documents, z, alpha, beta, lambda: (cwk, ck))
     return state._replace(alpha=alpha, beta=beta)
 
@@ -131,7 +131,7 @@ def _sweep(
     threads: int,
 ) -> int:
     """Redraw every topic in place; return how many changed."""
-    z, cwk, ck, alpha, beta = state
+    z, cwk, ck, alpha, beta = state[:5]
     sampler, proposals, phi, _ = settings
     counted = Counted(cwk, totals, beta)
     log_phi = mean_log_phi(cwk, ck, beta) if phi == "mean" else draw_log_phi(cwk, beta, derive(stream, _PHI), threads)

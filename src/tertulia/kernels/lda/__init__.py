@@ -123,8 +123,9 @@ def _settle(
     """Sweeps of a sampler that keeps no perplexity: looked at after every window, by the joint likelihood."""
     key, trace, done = how[0], [], 0  # type: ignore[var-annotated]
     most = schedule.most if schedule.sweeps is None else schedule.sweeps
+    window = -(-WINDOW // how[2].every) * how[2].every  # priors are learned at its end
     while done < most:
-        step = most - done if schedule.sweeps is not None and progress is None else min(WINDOW, most - done)
+        step = min(window, most - done)
         part = (derive(key, done), *how[1:]) if done else how
         alpha, beta, _ = _sweep(words, documents, V, z, alpha, beta, step, *part)
         done += step
@@ -202,8 +203,8 @@ def run(
 def topic_word(state: LDAState) -> F64:
     """The posterior mean of Phi given the counts, [K, V]: (C + beta) / (C. + V beta)."""
     cwk = state.cwk if state.mean is None else state.mean
-    counts = cwk.T.astype(np.float64) if isinstance(cwk, np.ndarray) else cwk.T.toarray()
-    counts += state.beta
+    counts = cwk.T.astype(np.float64)
+    counts = (counts if isinstance(counts, np.ndarray) else counts.toarray()) + state.beta
     return np.ascontiguousarray(counts / counts.sum(axis=1, keepdims=True))
 
 

@@ -225,15 +225,13 @@ def _hold(z: I32, start: int, stop: int, inverse: F32, held: U32, place: I32, co
     return m
 
 
+# Not cut into functions, which would count references for every token; unsigned indices are not checked for signs.
 @kernel
 def _draw_document(
     words: I32, start: int, stop: int, z: I32, fixed: _Fixed, key: np.uint64, drawn: I32, base: int, m: int, held: U32,
     place: I32, count: F32, pull: F32, running: F32, scratch: F32,
 ) -> tuple[int, float]:  # fmt: skip
-    """Draw the topics of tokens start..stop-1; return how many the document holds then, and its log likelihood.
-
-    Not cut into functions, which would count references for every token; unsigned indices are not checked for signs.
-    """
+    """Draw the topics of tokens start..stop-1; return how many the document holds then, and its log likelihood."""
     cells, inverse, without, alpha, sums, upto, _, beta = fixed
     one, none = np.float32(1.0), np.uintp(0)
     n, floor, chance, log_chance = np.uintp(m), np.float32(upto[-1]) * beta, 1.0, 0.0

@@ -27,13 +27,13 @@ from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import blocked, priors
 from tertulia.kernels.lda.options import Learning
 
-WINDOW, TOLERANCE = 20, 1e-3
+WINDOW, TOLERANCE = 20, 2e-3
 MOST_SWEEPS = 1_000
 _HOT_SWEEPS = 40  # at most, and at most a quarter of all
-_HOT = 2.0  # times the mean length of documents: the sum of the first alpha
+_HOT = 4.0  # times the mean length of documents: the sum of the first alpha
 _BETA_EVERY = 10
 _FEWEST = 20  # sweeps that are averaged, where training ends by itself
-Progress = Callable[[int, float], None]  # told the sweeps so far and the perplexity of tokens given all others
+Progress = Callable[[int, float], None]  # gets the sweeps so far and the perplexity of tokens given all others
 
 
 class Schedule(NamedTuple):
@@ -80,7 +80,8 @@ def fit(
         s = len(trace)
         if averaged == 0 and end - s <= _averaged(schedule, end):
             averaged = end - s
-            total = (counts.cells * np.float32(averaged)).astype(np.int32).reshape(-1)
+            total = np.empty(counts.cells.size, dtype=np.int32)
+            np.multiply(counts.cells.reshape(-1), np.float32(averaged), out=total, casting="unsafe")
         average = blocked.Average(total, end - s if averaged else 0)
         found = blocked.sweep(words, documents, z, counts, alpha, beta, derive(key, s), average, threads)
         trace.append(math.exp(-found.log_likelihood / N))

@@ -10,7 +10,7 @@ import pytest
 
 from tertulia.kernels import lda
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.atomics import fetch_add, gate, meet
+from tertulia.kernels.core.atomics import add_float, fetch_add
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import dense
@@ -118,26 +118,6 @@ def test_a_forked_child_has_threads_of_its_own():
 
 
 @kernel
-def crowd(threads, gate, total, rounds):
-    """Everybody adds one and meets the others; return how often the sum was not what it must be then."""
-    wrong = 0
-    for turn in range(rounds):
-        fetch_add(total, 0, 1)
-        meet(gate, threads)
-        wrong += total[0] != threads * (turn + 1)
-        meet(gate, threads)
-    return wrong
-
-
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_threads_meet_at_a_gate(threads):
-    shared = threads, gate(), np.zeros(1, dtype=np.int64), 300
-    found = []
-    parallel.together([lambda: found.append(crowd(*shared))] * threads)
-    assert found == [0] * threads
-
-
-@kernel
 def add_many(total, places):
     for place in places:  # read from memory: sums known beforehand would be added in one go, and none could get lost
         fetch_add(total, place, 1)
@@ -147,6 +127,18 @@ def add_many(total, places):
 def test_no_addition_is_lost(dtype):
     total, places = np.zeros(4, dtype=dtype), np.random.default_rng(1).integers(0, 4, size=500_000)
     parallel.run(add_many, [(total, places)] * 4, 4)
+    assert np.array_equal(total, 4 * np.bincount(places))
+
+
+@kernel
+def add_many_floats(total, places):
+    for place in places:
+        add_float(total, place, np.float32(1.0))
+
+
+def test_no_addition_of_floats_is_lost():
+    total, places = np.zeros(4, dtype=np.float32), np.random.default_rng(1).integers(0, 4, size=500_000)
+    parallel.run(add_many_floats, [(total, places)] * 4, 4)
     assert np.array_equal(total, 4 * np.bincount(places))
 
 

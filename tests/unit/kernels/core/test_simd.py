@@ -75,3 +75,21 @@ def masses_at_the_seams(K, cases, key):
 @pytest.mark.parametrize("K", [1, 5, 20, 40, 100])
 def test_rounding_never_draws_a_topic_without_mass(K):
     assert masses_at_the_seams(K, 5_000, np.uint64(K)) > 0.0
+
+
+@kernel
+def sums(x, rows, r, scale):
+    y = x.copy()
+    simd.add(y, scale, rows, r)
+    return simd.dot(x, rows, r), simd.total(x), y
+
+
+def test_vector_sums():
+    for n in (1, 16, 17, 64, 100, 1000):
+        generator = np.random.default_rng(n)
+        x, rows = simd.pad_with_zeros(generator.random(n)), np.stack([simd.pad_with_zeros(generator.random(n))] * 3)
+        rows[1] *= 2
+        product, whole, y = sums(x, rows, 1, np.float32(0.5))
+        assert product == pytest.approx(x @ rows[1], rel=1e-5)
+        assert whole == pytest.approx(x.sum(), rel=1e-5)
+        assert np.allclose(y, x + 0.5 * rows[1])
