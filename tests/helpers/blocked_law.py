@@ -1,6 +1,6 @@
 """A sweep of `blocked` in plain Python: the probability of every topic that a token may get, and of every outcome."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def outcomes(words, documents, z, V, alpha, beta, collapsed=False):
     """The probability of all topics [K^N] after a sweep whose blocks are documents; token i is digit i."""
     K = len(alpha)
     sweep, ends = Sweep(count(words, z, V, K), alpha, beta), {tuple(z): 1.0}
-    for start, stop in zip(documents[:-1], documents[1:], strict=True):
+    for start, stop in pairwise(documents):
         after = {}
         for now, p in ends.items():
             sweep.begin_block(count(words, np.array(now), V, K))

@@ -1,7 +1,7 @@
 """How far collapsed Gibbs in blocks is from the exact posterior, on the toy of test_lda_exact.
 
-A sweep's law is known in closed form (`helpers.blocked_law`), one document to a block, and so is what it tends to. Draws
-show that the sweep has this law. Seen in total variation: 0.106 from the posterior for collapsed Gibbs whose C_wk and
+A sweep's law is known in closed form (`helpers.blocked_law`), one document to a block, and so is its limit. Draws show
+that the sweep has this law. Seen in total variation: 0.106 from the posterior for collapsed Gibbs whose C_wk and
 C_k wait for the end of a document, which is half of this corpus; 0.124 for `blocked`, whose sums per word wait for the
 end of the sweep, and whose parts with alpha leave the token in C_k. The two are 0.043 apart.
 """
