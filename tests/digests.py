@@ -100,6 +100,7 @@ def one_machine() -> Iterator[tuple[str, Any]]:
     """Trainers without parties."""
     for sampler in ("auto", "blocked", "gibbs", "dense", "sparse", "warp"):
         yield f"tt.LDA {sampler}", tt.LDA(topics=4, sweeps=6, sampler=sampler)
+    yield "tt.LDA until it has settled", tt.LDA(topics=4)
     yield "tt.LDA, alpha given", tt.LDA(topics=4, sweeps=60, learn_alpha=False)
     yield "tt.ProdLDA", tt.ProdLDA(topics=4, epochs=3, hidden=(16, 16))
     yield "tt.ZeroShotTM", tt.ZeroShotTM(topics=4, epochs=3, hidden=(16, 16))
