@@ -1,13 +1,18 @@
-"""LDA trainers side by side: who reaches which held-out perplexity in how much time.
+"""LDA trainers side by side: what each ends with, and how soon ours has the same.
 
-The same documents, number of topics and fixed priors for everybody; each training runs in a process of its own, in
-turn, so that a busy moment of the machine hits all. A peer trains for a fixed number of sweeps; `speedup` is its CPU
-seconds over ours until we stay at or below the perplexity that it reached. topica runs with two of its samplers, and
-the harder one counts. The whole run takes hours; `--quick` takes a slice of IMDB, two peers and one round.
+Peers run by their own defaults, a thousand iterations with the priors that they learn (`--quick`: 300). Ours trains as
+`tt.LDA` does. Perplexity of held-out documents, NPMI and diversity are scored by one estimator, with each model's own
+alpha. Each training has a process of its own and one thread; times are CPU seconds. `--parts` chooses:
 
-Topics drawn at random score like a single topic, the word frequencies (`unigram`). A ratio against a peer that has not
-beaten those flatters us, since our warm start is there before the first sweep: `above_unigram` names such peers. With
-few documents for the topics asked (5,000 reviews, 60 sweeps) that is what happens; `--documents 20000` can decide.
+curves     `to_default`, `early`, `end` and pictures; with `--fixed` also `end_fixed`, the same priors for all
+auto       `auto_sweeps`: where training ends by itself, and its gap to a long one
+gibbs      `long_gibbs_gap`: long runs of `blocked` against collapsed Gibbs, on smaller corpora
+threads    `threads2_ratio` and `threads2_ceiling`
+transform  `transform_speedup`
+memory     `bytes_per_token`
+cold       `cold_first_fit_s`
+
+Peers' curves are kept in `benchmarks/out`, ours only with `--keep`. The whole run takes many hours, most for peers.
 """
 
 from __future__ import annotations
@@ -15,35 +20,24 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import statistics
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from benchmarks.common import OUT, call, finish, imdb, newsgroups, parser, say, split_heldout
-from benchmarks.generated import generate
-from benchmarks.sampler.memory import bandwidth, bytes_per_token, passes
+from benchmarks.common import OUT, call, finish, parser, say
+from benchmarks.sampler import curves
+from benchmarks.sampler.cold import cold_first_fit
+from benchmarks.sampler.corpora import CORPORA, SMALL, parts
+from benchmarks.sampler.gibbs import long_gap
+from benchmarks.sampler.memory import bytes_per_token
 from benchmarks.sampler.plot import draw, save
+from benchmarks.sampler.settling import auto_sweeps
 from benchmarks.sampler.threads import threads_ratios
-from benchmarks.sampler.trainers import BETA, PACKAGES, PEERS, VARIATIONAL, Task
-from benchmarks.sampler.worker import measure
-from tertulia.corpus import Corpus
-from tertulia.corpus.splits import is_heldout
+from benchmarks.sampler.trainers import BETA, OWN_MARKS, PACKAGES, PEERS
 from tertulia.metrics import completion
 from tertulia.metrics.perplexity import unigram
 
-SWEEPS = {100: 60, 1000: 20}
-PASSES = {100: 10, 1000: 2}  # of the variational peers
-
-Run = dict[str, Any]  # a worker's answer: curve, rss_mb
-Parts = tuple[Corpus, Corpus]  # to train on, held out
+Result = dict[str, Any]
+MANY = 1000  # topics, from which on one seed must do
 
 
 def installed_peers(wanted: Sequence[str]) -> list[str]:
@@ -56,233 +50,138 @@ def installed_peers(wanted: Sequence[str]) -> list[str]:
     return [peer for peer in wanted if importlib.util.find_spec(peer)]
 
 
-def trainers(peers: Sequence[str]) -> list[str]:
-    """Ours and theirs, by the names that workers know."""
-    kinds = {"topica": ["topica:warp", "topica:sparse"]}
-    return ["tertulia", *(kind for peer in peers for kind in kinds.get(peer, [peer]))]
+def seeds_of(chosen: argparse.Namespace, K: int) -> list[int]:
+    """The seeds that the command line says, or as many as there is time for."""
+    if chosen.seeds:
+        return [int(seed) for seed in chosen.seeds.split(",")]
+    return [1] if chosen.quick or K >= MANY else [1, 2, 3]
 
 
-def imdb_parts(reviews: int | None) -> Parts:
-    """IMDB, or only so many of its reviews."""
-    return imdb(training=reviews, min_documents=3 if reviews and reviews <= 5000 else 5)
-
-
-def newsgroups_parts() -> Parts:
-    """20 Newsgroups, a twentieth held out."""
-    groups = newsgroups(min_documents=1, max_share=1.0)
-    return split_heldout(groups, np.array([is_heldout(name, 0.05, 0) for name in groups.table["id"]]), 5)
-
-
-def generated_parts(directory: Path) -> Parts:
-    """Ten million tokens of a known model."""
-    made = generate(directory / "made", 10_000_000)
-    return split_heldout(made, np.arange(made.n_documents) < 1000, 1)
-
-
-def corpora(names: Sequence[str], reviews: int | None, directory: Path) -> dict[str, Corpus]:
-    """Write the corpora in two parts to where workers find them; return those to train on."""
-    makers: dict[str, Callable[[], Parts]] = {
-        "imdb": partial(imdb_parts, reviews),
-        "newsgroups": newsgroups_parts,
-        "generated": partial(generated_parts, directory),
-    }
-    if unknown := set(names) - set(makers):
-        raise SystemExit(f"--corpora {','.join(unknown)}: choose from {','.join(makers)}")
-    sources = {f"{name}{reviews or ''}" if name == "imdb" else name: makers[name]() for name in names}
-    for name, parts in sources.items():
-        for part, corpus in zip(("train", "heldout"), parts, strict=True):
-            corpus.save(directory / name / part)
-        say(f"{name}: {parts[0]}")
-    return {name: train for name, (train, _) in sources.items()}
-
-
-def rounds(directory: Path, K: int, names: Sequence[str], n: int, threads: int) -> dict[str, list[Run]]:
-    """Train everybody n times in turn."""
-    found: dict[str, list[Run]] = {name: [] for name in names}
-    for seed in range(1, n + 1):
-        for name in names:
-            budget = PASSES[K] if name in VARIATIONAL else SWEEPS[K]
-            found[name].append(run := measure(Task(name, str(directory), K, budget, threads, seed)))
-            points = [f"{p['cpu_s']:.2f} s {p['perplexity']:.0f}" for p in run["curve"]]
-            say(f"{directory.name} K = {K} {name} ({threads} thread{'s'[: threads - 1]}): {', '.join(points)}")
-    return found
-
-
-def time_to(curve: Sequence[Mapping[str, float]], perplexity: float, clock: str) -> float | None:
-    """From when on a curve stays at or below a perplexity, by straight lines between points; None if it ends above."""
-    after = None
-    for point in reversed(curve):
-        if point["perplexity"] > perplexity:
-            if after is None:
-                return None
-            drop = (point["perplexity"] - perplexity) / (point["perplexity"] - after["perplexity"])
-            return point[clock] + drop * (after[clock] - point[clock])
-        after = point
-    return None if after is None else after[clock]
-
-
-def above(found: Mapping[str, Sequence[Run]], unigram: float) -> list[str]:
-    """The peers that have not beaten the word frequencies."""
-    ends = {name: max(run["curve"][-1]["perplexity"] for run in runs) for name, runs in found.items()}
-    return [name for name, perplexity in ends.items() if name != "tertulia" and perplexity >= unigram]
-
-
-def speedups(found: Mapping[str, Sequence[Run]], clock: str = "cpu_s") -> dict[str, float | str]:
-    """Each peer's seconds over ours to where it ended, the median of the rounds; or in words why there is none."""
-    ratios: dict[str, float | str] = {}
-    for name, runs in found.items():
-        if name == "tertulia":
-            continue
-        ends = [run["curve"][-1] for run in runs]
-        times = [
-            time_to(own["curve"], end["perplexity"], clock) for own, end in zip(found["tertulia"], ends, strict=True)
-        ]
-        if any(mine is None for mine in times):
-            ratios[name] = "we have not reached the peer"
-        else:
-            each = [end[clock] / mine for end, mine in zip(ends, times, strict=True) if mine]
-            ratios[name] = round(statistics.median(each), 2)
-    return ratios
-
-
-def hardest(ratios: Mapping[str, float | str]) -> dict[str, float | None]:
-    """One number per peer, the smallest over its kinds; None unless all of them have one."""
-    kinds: dict[str, list[float | str]] = {}
-    for name, ratio in ratios.items():
-        kinds.setdefault(name.partition(":")[0], []).append(ratio)
-    numbers = {peer: [r for r in found if not isinstance(r, str)] for peer, found in kinds.items()}
-    return {peer: min(found) if len(found) == len(kinds[peer]) else None for peer, found in numbers.items()}
-
-
-def rates(found: Mapping[str, Sequence[Run]], tokens: int) -> dict[str, int]:
-    """Tokens per CPU second of everybody's sweeps, warm start and set-up not counted where they can be separated."""
-    result = {}
-    for name, runs in found.items():
-        curve = runs[0]["curve"]
-        first = [point for point in curve if point["sweeps"] == 0][-1] if name == "tertulia" else curve[0]
-        last = curve[-1]
-        result[name] = round(tokens * (last["sweeps"] - first["sweeps"]) / (last["cpu_s"] - first["cpu_s"]))
+def compare(chosen: argparse.Namespace) -> Result:
+    """The curves of all corpora and numbers of topics, by key, corpus and number of topics."""
+    peers = installed_peers(chosen.peers)
+    plan = curves.Plan(peers, chosen.iterations, chosen.sweeps, chosen.keep, chosen.only_kept)
+    result: Result = {"unigram": {}}
+    for corpus in chosen.corpora:
+        result["unigram"][corpus] = floor(corpus)
+        for K in chosen.topics:
+            runs = curves.train_all(corpus, K, seeds_of(chosen, K), plan)
+            found = curves.summary(runs)
+            picture(corpus, K, runs, found)
+            if chosen.fixed:
+                same = curves.summary(curves.train_all(corpus, K, seeds_of(chosen, K), plan, fixed=True))
+                found |= {f"{key}_fixed": same[key] for key in ("to_default", "end", "cpu_s")}
+            for key, value in found.items():
+                result.setdefault(key, {}).setdefault(corpus, {})[str(K)] = value
+            say(f"{corpus} K = {K}: {json.dumps({key: found[key] for key in ('to_default', 'early', 'end', 'cpu_s')})}")
     return result
 
 
-def import_seconds(times: int = 5) -> float:
-    """What `import tertulia` costs a fresh process, the median."""
-    code = "import time; t = time.perf_counter(); import tertulia; print(time.perf_counter() - t)"
-    runs = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(times)
-    ]
-    return statistics.median(float(run.stdout) for run in runs)
+def floor(corpus: str) -> float:
+    """The perplexity of a single topic, the training documents' word frequencies: nothing learned."""
+    train, heldout = parts(corpus)
+    return round(completion(unigram(train, pseudo_count=BETA), 1.0, heldout).perplexity, 1)
 
 
-def baseline(directory: Path) -> float:
-    """The perplexity of a single topic, the training documents' word frequencies."""
-    train, heldout = (Corpus.load(directory / part) for part in ("train", "heldout"))
-    return completion(unigram(train, pseudo_count=BETA), 1.0, heldout).perplexity
-
-
-def compare(
-    name: str, corpus: Corpus, directory: Path, topics: Sequence[int], peers: Sequence[str], n: int
-) -> dict[str, Any]:
-    """Everything about one corpus."""
-    found = {K: rounds(directory / name, K, trainers(peers), n, 1) for K in topics}
-    floor = baseline(directory / name)
-    by_kind = {str(K): speedups(runs) for K, runs in found.items()}
-    for K, ratios in by_kind.items():
-        say(f"{name} K = {K}, unigram {floor:.0f}: " + "; ".join(f"{kind}: {ratio}" for kind, ratio in ratios.items()))
-    result = {
-        "speedup": {K: hardest(ratios) for K, ratios in by_kind.items()},
-        "unigram": round(floor, 1),
-        "speedup_by_sampler": {
-            K: {k: r for k, r in kinds.items() if not isinstance(r, str)} for K, kinds in by_kind.items()
-        },
-        "above_unigram": {str(K): above(runs, floor) for K, runs in found.items()},
-        "undecided": {K: {k: r for k, r in kinds.items() if isinstance(r, str)} for K, kinds in by_kind.items()},
-        "tokens_per_cpu_s": {str(K): rates(runs, corpus.n_tokens) for K, runs in found.items()},
-        "rss_mb": {str(K): {kind: round(runs[0]["rss_mb"]) for kind, runs in r.items()} for K, r in found.items()},
-        "curves": {str(K): {kind: runs[0]["curve"] for kind, runs in r.items()} for K, r in found.items()},
-    }
-    picture(name, corpus, result)
-    return result
-
-
-def picture(name: str, corpus: Corpus, result: Mapping[str, Any]) -> None:
+def picture(corpus: str, K: int, runs: curves.Runs, found: Result) -> None:
     """Draw the curves and say where they are."""
-    label = {kind: kind.replace(":", " ") for runs in result["curves"].values() for kind in runs}
-    curves = {f"{K} topics": {label[k]: c for k, c in runs.items()} for K, runs in result["curves"].items()}
-    ratios = {
-        f"{K} topics": {label[k]: r for k, r in found.items()} for K, found in result["speedup_by_sampler"].items()
-    }
-    title = f"{name}: {corpus.n_documents:,} documents, {corpus.n_tokens:,} tokens, {len(corpus.vocabulary):,} words"
-    paths = save(draw(curves, ratios, result["unigram"], title), result, OUT / f"sampler_{name}")
+    lines = {who: [run["curve"] for run in several] for who, several in runs.items()}
+    paths = save(draw(lines, f"{corpus}, {K} topics"), found, OUT / "sampler" / "pictures" / f"{corpus}_{K}")
     say("drawn: " + ", ".join(str(path) for path in paths))
 
 
-def two_threads(name: str, directory: Path, topics: Sequence[int], peers: Sequence[str], n: int) -> dict[str, Any]:
-    """The same with two threads each, by the clock on the wall."""
-    return {str(K): speedups(rounds(directory / name, K, trainers(peers), n, 2), "wall_s") for K in topics}
+def settle(chosen: argparse.Namespace, K: int) -> Result:
+    """Where `auto` ends."""
+    sweeps = OWN_MARKS[-1] if chosen.quick else 1000
+    found = {}
+    for corpus in chosen.corpora:
+        parts(corpus)  # made before workers look for it
+        found[corpus] = auto_sweeps(corpus, K, min(sweeps, chosen.most), keep=chosen.keep)
+    return {"auto_sweeps": found, "auto_topics": K}
 
 
-def inference(name: str, directory: Path, peers: Sequence[str], n: int) -> dict[str, dict[str, float]]:
-    """The race of `transform`."""
-    task = Task("tertulia", str(directory / name), 100, SWEEPS[100])
-    wanted = {"task": asdict(task), "peers": list(peers), "rounds": n}
-    found: dict[str, dict[str, float]] = call("benchmarks.sampler.transform", json.dumps(wanted))
-    for peer, run in found.items():
-        say(f"transform, {peer}: {run['cpu_s']:.3f} s, perplexity {run['perplexity']:.0f}")
-    return found
+def chains(chosen: argparse.Namespace) -> Result:
+    """Long chains."""
+    names, sweeps, seeds = (["grants"], 300, "1") if chosen.quick else (list(SMALL), 1000, "1,2,3")
+    each = [int(seed) for seed in (chosen.seeds or seeds).split(",")]
+    found = {}
+    for name in names:
+        parts(name)
+        found[name] = long_gap(name, min(50, max(chosen.topics)), min(sweeps, chosen.most), each, keep=chosen.keep)
+    gaps = {name: one["gap"] for name, one in found.items()}
+    worst = max(one["ppl"] for one in gaps.values())
+    return {"long_gibbs_gap": gaps, "long_gibbs_gap_max": worst, "long_gibbs": found}
+
+
+def two_threads(chosen: argparse.Namespace, K: int) -> Result:
+    """Two threads on the first corpus."""
+    found = threads_ratios(parts(chosen.corpora[0])[0], K, 3 if chosen.quick else 7)
+    ratio, ceiling = found["train"]["ratio"], found["train"]["ceiling"]
+    return {"threads2_ratio": ratio, "threads2_ceiling": ceiling, "threads2_by_part": found}
+
+
+def inference(chosen: argparse.Namespace, K: int) -> Result:
+    """The race of `transform` on the first corpus, against scikit-learn in any case."""
+    peers = installed_peers(list(dict.fromkeys([*chosen.peers, "sklearn"])))
+    wanted = {"corpus": chosen.corpora[0], "topics": K, "peers": peers, "rounds": 1 if chosen.quick else 3}
+    parts(chosen.corpora[0])
+    found = call("benchmarks.sampler.transform", json.dumps(wanted))
+    ratios = {peer: round(found[peer]["cpu_s"] / found["tertulia"]["cpu_s"], 1) for peer in peers}
+    return {"transform_speedup": ratios, "transform": found}
 
 
 def options() -> argparse.Namespace:
     """Read the command line."""
-    command = parser("LDA trainers: perplexity against time")
-    command.add_argument("--peers", help=f"a list from {','.join(PEERS)}; by default all, with --quick the samplers")
-    command.add_argument("--corpora", help="a list from imdb,newsgroups,generated; by default all, with --quick imdb")
-    command.add_argument("--documents", type=int, help="only so many of IMDB's; by default all, with --quick 5000")
-    command.add_argument("--topics", default=",".join(map(str, SWEEPS)), help="a list from 100,1000; by default both")
-    command.add_argument("--rounds", type=int, help="of which the median counts; by default 3, with --quick 1")
-    return command.parse_args()
+    command = parser("LDA trainers: perplexity, NPMI and diversity against CPU seconds")
+    command.add_argument("--parts", help=f"a list from {','.join(PARTS)}; by default all")
+    command.add_argument("--peers", default="tomotopy,topica", help=f"a list from {','.join(PEERS)}")
+    command.add_argument("--corpora", help=f"a list from {','.join(CORPORA)}; by default all, quick: newsgroups")
+    command.add_argument("--topics", help="a list of numbers; by default 50,100,1000, quick: 50,100")
+    command.add_argument("--seeds", help="a list; by default 1,2,3 (1 from 1000 topics on), quick: 1")
+    command.add_argument("--iterations", type=int, help="of peers; by default 1000, quick: 300")
+    command.add_argument("--sweeps", type=int, help=f"of ours, at the most; by default {OWN_MARKS[-1]}, quick: 240")
+    command.add_argument("--fixed", action="store_true", help="also with the same fixed priors for all")
+    command.add_argument("--keep", action="store_true", help="keep our curves and use those that are kept")
+    command.add_argument("--only-kept", action="store_true", help="train no peer: take the curves that are kept")
+    chosen = command.parse_args()
+    chosen.parts = _some(chosen.parts or ",".join(PARTS), PARTS, "--parts")
+    usual = "newsgroups" if chosen.quick else ",".join(CORPORA)
+    chosen.corpora = _some(chosen.corpora or usual, CORPORA, "--corpora")
+    chosen.topics = [int(K) for K in (chosen.topics or ("50,100" if chosen.quick else "50,100,1000")).split(",")]
+    chosen.peers = chosen.peers.split(",")
+    chosen.most = chosen.sweeps or 1000  # a limit to whatever else is long
+    chosen.sweeps = chosen.sweeps or (240 if chosen.quick else OWN_MARKS[-1])
+    chosen.iterations = chosen.iterations or (300 if chosen.quick else 1000)
+    return chosen
+
+
+def _some(text: str, known: Sequence[str] | dict[str, Any], option: str) -> list[str]:
+    names = text.split(",")
+    if unknown := [name for name in names if name not in known]:
+        raise SystemExit(f"{option} {','.join(unknown)}: choose from {','.join(known)}")
+    return names
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], Result]] = {
+    "curves": compare,
+    "auto": lambda chosen: settle(chosen, min(chosen.topics)),
+    "gibbs": chains,
+    "threads": lambda chosen: two_threads(chosen, min(100, max(chosen.topics))),
+    "transform": lambda chosen: inference(chosen, min(100, max(chosen.topics))),
+    "memory": lambda chosen: {"bytes_per_token": bytes_per_token(4_000_000 if chosen.quick else 8_000_000)},
+    "cold": lambda chosen: {"cold_first_fit_s": cold_first_fit()},
+}
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Run the parts that were asked for; a part's results are printed when it is done, and all of them at the end."""
     chosen = options()
-    quick, topics = chosen.quick, [int(K) for K in chosen.topics.split(",")]
-    if unknown := set(topics) - set(SWEEPS):
-        raise SystemExit(f"--topics {unknown}: choose from {','.join(map(str, SWEEPS))}")
-    n = chosen.rounds or (1 if quick else 3)
-    peers = installed_peers((chosen.peers or ("tomotopy,topica" if quick else ",".join(PEERS))).split(","))
-    inferring = installed_peers(["sklearn"]) if quick and not chosen.peers else []
-    names = (chosen.corpora or ("imdb" if quick else "imdb,newsgroups,generated")).split(",")
-    with tempfile.TemporaryDirectory(prefix="tertulia-") as temporary:
-        directory = Path(temporary)
-        read = corpora(names, chosen.documents or (5000 if quick else None), directory)
-        bound = bandwidth()
-        results = {name: compare(name, corpus, directory, topics, peers, n) for name, corpus in read.items()}
-        main_name, main_corpus = next(iter(read.items()))
-        transform = inference(main_name, directory, [*peers, *inferring], n)
-        mine = transform["tertulia"]["cpu_s"]
-        threads = threads_ratios(main_corpus, 100, SWEEPS[100], 5 if quick else 3)
-        extra = {} if quick else {"speedup_threads2": two_threads(main_name, directory, topics, peers, n)}
-        finish(
-            {
-                "benchmark": "sampler",
-                "corpus": main_name,
-                **{key: value for key, value in results[main_name].items() if key != "curves"},
-                "bytes_per_token": round(bytes_per_token(directory, 8_000_000), 2),
-                "threads2_ratio": threads["train"]["ratio"],
-                "threads2_ceiling": threads["train"]["ceiling"],
-                "threads2_by_part": threads,
-                "transform_speedup": {
-                    p: round(run["cpu_s"] / mine, 1) for p, run in transform.items() if p != "tertulia"
-                },
-                "transform": transform,
-                "import_s": round(import_seconds(), 3),
-                "bandwidth": bound,
-                "passes": {str(K): passes(main_corpus, K, bound["read_gb_s"]) for K in topics},
-                **extra,
-                **({} if quick else {"corpora": results}),
-            }
-        )
+    result: Result = {"benchmark": "sampler", "quick": chosen.quick}
+    for name in chosen.parts:
+        found = PARTS[name](chosen)
+        say(f"{name}: {json.dumps(found)}")
+        result |= found
+    finish(result)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """The corpora that trainers are compared on, in two parts each, and kept where worker processes find them.
 
-Settings of ours were chosen on others (benchmarks/results/sampler.md): nothing was tuned on these four.
+Settings of ours were chosen on `SMALL` and on titles (kernels/lda/fitting.py): nothing was tuned on `CORPORA`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from tertulia.corpus.splits import is_heldout
 
 Parts = tuple[Corpus, Corpus]  # to train on, held out
 _FOLDER = OUT / "sampler" / "corpora"
-_HELDOUT = 0.05
+_HELDOUT, _HELDOUT_OF_SMALL = 0.05, 0.1
 _MIN_DOCUMENTS = 5  # that a word must be in
 
 
@@ -43,11 +44,22 @@ def enron_parts() -> Parts:
     return _split(Corpus.from_texts(table["text"].to_list(), table["id"].to_list()))
 
 
+def small_parts(file: str) -> Parts:
+    """A smaller corpus, a tenth held out."""
+    return _split(read(data(file), id="id"), _HELDOUT_OF_SMALL)
+
+
 CORPORA: dict[str, Callable[[], Parts]] = {
     "newsgroups": newsgroups_parts,
     "imdb": imdb_parts,
     "reuters": reuters_parts,
     "enron": enron_parts,
+}
+SMALL: dict[str, Callable[[], Parts]] = {
+    "bbc": partial(small_parts, "bbc_news.parquet"),
+    "medical": partial(small_parts, "medical_abstracts_2888.parquet"),
+    "grants": partial(small_parts, "nsf_awards_fy2026.parquet"),
+    "reviews": partial(small_parts, "amazon_fine_food_6k.parquet"),
 }
 
 
@@ -55,7 +67,7 @@ def parts(name: str) -> Parts:
     """A corpus in two parts, made once."""
     folder = _FOLDER / name
     if not (folder / "heldout").exists():
-        for part, corpus in zip(("train", "heldout"), CORPORA[name](), strict=True):
+        for part, corpus in zip(("train", "heldout"), (CORPORA | SMALL)[name](), strict=True):
             corpus.save(folder / part)
     train, heldout = Corpus.load(folder / "train"), Corpus.load(folder / "heldout")
     say(f"{name}: {train}, {heldout.n_documents} documents held out")
@@ -67,6 +79,6 @@ def folder(name: str) -> Path:
     return _FOLDER / name
 
 
-def _split(corpus: Corpus) -> Parts:
-    held = np.array([is_heldout(name, _HELDOUT, 0) for name in corpus.table["id"]])
+def _split(corpus: Corpus, share: float = _HELDOUT) -> Parts:
+    held = np.array([is_heldout(name, share, 0) for name in corpus.table["id"]])
     return split_heldout(corpus, held, _MIN_DOCUMENTS)

@@ -1,4 +1,4 @@
-"""The curves as pictures: perplexity against CPU seconds, a PNG to paste and an HTML page that needs nothing else."""
+"""The curves as pictures: scores against CPU seconds, a PNG to paste and an HTML page that needs nothing else."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-Curves = Mapping[str, Mapping[str, Sequence[Mapping[str, float]]]]  # panel -> trainer -> points
+Curves = Mapping[str, Sequence[Sequence[Mapping[str, float]]]]  # trainer -> a curve per seed
 
 COLOURS = {
     "tertulia": "#c2410c",
     "tomotopy": "#1d4ed8",
-    "topica warp": "#0f766e",
-    "topica sparse": "#65a30d",
+    "topica": "#0f766e",
     "gensim": "#7e22ce",
     "sklearn": "#525252",
+}
+PANELS = {
+    "ppl": "held-out perplexity (lower is better)",
+    "npmi": "NPMI of ten words (higher is better)",
+    "diversity": "diversity of 25 words (higher is better)",
 }
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -39,48 +43,47 @@ STYLE: Any = {
 }
 
 
-def draw(curves: Curves, ratios: Mapping[str, Mapping[str, float]], unigram: float, title: str) -> Any:
-    """One panel per number of topics: every trainer's curve, how far behind each peer ends, and what all must beat."""
+def draw(curves: Curves, title: str) -> Any:
+    """Three panels, a line per trainer and seed. A dashed line is what a peer ends with, a star where ours stops."""
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(1, len(curves), figsize=(7.0 * len(curves), 5.8), squeeze=False)
-        for axis, (panel, trainers) in zip(axes[0], curves.items(), strict=True):
-            _panel(axis, trainers, ratios.get(panel, {}), unigram)
-            axis.set_title(panel, pad=10)
-        axes[0][0].set_ylabel("held-out perplexity (lower is better)")
+        figure, axes = plt.subplots(1, len(PANELS), figsize=(6.0 * len(PANELS), 5.4))
+        for axis, (score, label) in zip(axes, PANELS.items(), strict=True):
+            for name, several in curves.items():
+                _lines(axis, name, several, score)
+            _dress(axis, score)
+            axis.set_title(label, pad=10, fontsize=12)
+        handles = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
+        figure.legend(handles.values(), handles.keys(), frameon=False, loc="lower center", ncols=len(handles))
         figure.suptitle(title, x=0.012, y=0.985, ha="left", fontsize=13)
-        figure.tight_layout(rect=(0, 0, 1, 0.96), w_pad=3)
+        figure.tight_layout(rect=(0, 0.06, 1, 0.96), w_pad=2.5)
     return figure
 
 
-def _panel(
-    axis: Any, trainers: Mapping[str, Sequence[Mapping[str, float]]], ratios: Mapping[str, float], unigram: float
-) -> None:
-    for name, points in trainers.items():
-        colour = COLOURS.get(name, "#111827")
-        own = name == "tertulia"
-        x, y = [p["cpu_s"] for p in points], [p["perplexity"] for p in points]
-        axis.plot(x, y, color=colour, linewidth=2.6 if own else 1.8, zorder=3 if own else 2, label=_label(name, ratios))
+def _lines(axis: Any, name: str, several: Sequence[Sequence[Mapping[str, float]]], score: str) -> None:
+    colour, own = COLOURS.get(name, "#111827"), name == "tertulia"
+    for curve in several:
+        points = [point for point in curve if not point.get("auto")]
+        x, y = [p["cpu_s"] for p in points], [p[score] for p in points]
+        axis.plot(x, y, color=colour, linewidth=2.6 if own else 1.8, zorder=3 if own else 2, label=name)
         axis.scatter(x, y, color=colour, s=22 if own else 16, zorder=4, edgecolor="white", linewidth=0.6)
-        if name in ratios:  # from where we reached the peer's end to where the peer did
-            axis.plot([x[-1] / ratios[name], x[-1]], [y[-1]] * 2, color=colour, linewidth=1, linestyle=(0, (2, 3)))
-    axis.axhline(unigram, color="#9ca3af", linewidth=1.4, linestyle="--", label="unigram: nothing learned", zorder=1)
-    heights = [unigram, *(p["perplexity"] for points in trainers.values() for p in points)]
-    margin = 0.06 * (max(heights) - min(heights))
-    axis.set_ylim(min(heights) - margin, max(heights) + margin)
+        if not own:
+            axis.axhline(y[-1], color=colour, linewidth=1, linestyle=(0, (2, 3)), zorder=1)
+        for point in (point for point in curve if point.get("auto")):
+            star = {"marker": "*", "s": 170, "edgecolor": "white", "linewidth": 0.8, "zorder": 5}
+            axis.scatter(point["cpu_s"], point[score], color=colour, label="tertulia, auto", **star)
+
+
+def _dress(axis: Any, score: str) -> None:
     axis.set_xscale("log")
     axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.xaxis.set_minor_formatter(NullFormatter())
     axis.yaxis.set_major_locator(MaxNLocator(6))
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    if score == "ppl":
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axis.grid(color="#e5e7eb", linewidth=0.8)
     axis.set_axisbelow(True)
     axis.set_xlabel("CPU seconds of training, one thread")
-    axis.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, handlelength=1.6)
-
-
-def _label(name: str, ratios: Mapping[str, float]) -> str:
-    return f"{name}  (we: {ratios[name]:.1f} times sooner)" if name in ratios else name
 
 
 def save(figure: Any, result: Mapping[str, Any], stem: Path) -> list[Path]:
@@ -101,7 +104,7 @@ def _rows(result: Mapping[str, Any]) -> str:
 
 
 _PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>LDA trainers: perplexity against time</title>
+<html lang="en"><meta charset="utf-8"><title>LDA trainers: scores against time</title>
 <style>
 body {{ font: 16px/1.5 system-ui, sans-serif; color: #111827; max-width: 76rem; margin: 2rem auto; padding: 0 1rem }}
 svg {{ width: 100%; height: auto }}

@@ -14,40 +14,44 @@ from functools import partial
 from threading import Thread
 from typing import Any
 
+from benchmarks.common import say
 from benchmarks.sampler.trainers import ALPHA, BETA
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda
+from tertulia.kernels.lda.options import Learning
+
+_SWEEPS, _LATE = 40, 10
 
 
-def threads_ratios(corpus: Corpus, K: int, sweeps: int, rounds: int = 5) -> dict[str, dict[str, float]]:
-    """Two threads over one, for a whole training, its start, and ten sweeps of each sampler; and their ceilings.
+def threads_ratios(corpus: Corpus, K: int, rounds: int = 5) -> dict[str, dict[str, Any]]:
+    """Two threads over one, for a whole training, and for sweeps after it; and their ceilings.
 
     The medians of rounds in which one thread, two threads and two trainings take turns.
     """
-    V, priors = len(corpus.vocabulary), (ALPHA / K, BETA)
-    data = corpus.words, corpus.documents
+    V, priors, data = len(corpus.vocabulary), (ALPHA / K, BETA), (corpus.words, corpus.documents)
 
-    def train(sweeps: int, threads: int) -> Any:
-        return lda.train(*data, V, K, *priors, sweeps, 1, threads=threads)
+    def train(threads: int) -> lda.LDAState:
+        return lda.train(*data, V, K, *priors, _SWEEPS, 1, threads=threads, learning=Learning(alpha=True))
 
-    state = train(1, 2)
+    state = train(2)
 
-    def sweep(sampler: Any, threads: int) -> Any:
-        return lda.run(*data, state, 10, 1, sampler, threads=threads, phi="mean")
+    def late(threads: int) -> Any:
+        return lda.run(*data, state, _LATE, 1, "blocked", threads=threads)
 
-    kinds = {"train": partial(train, sweeps), "start": partial(train, 0)}
-    kinds |= {sampler: partial(sweep, sampler) for sampler in ("dense", "sparse", "warp")}
-    return {name: _compare(work, rounds) for name, work in kinds.items()}
+    return {name: _compare(name, work, rounds) for name, work in {"train": train, "late": late}.items()}
 
 
-def _compare(work: Callable[[int], Any], rounds: int) -> dict[str, float]:
+def _compare(name: str, work: Callable[[int], Any], rounds: int) -> dict[str, Any]:
     work(2)
     turns = [
         (_wall([partial(work, 1)]), _wall([partial(work, 2)]), _wall([partial(work, 1)] * 2)) for _ in range(rounds)
     ]
+    ratios, ceilings = [one / two for one, two, _ in turns], [2 * one / both for one, _, both in turns]
+    say(f"two threads, {name}: {statistics.median(ratios):.2f} of {statistics.median(ceilings):.2f}")
     return {
-        "ratio": round(statistics.median(one / two for one, two, _ in turns), 2),
-        "ceiling": round(statistics.median(2 * one / both for one, _, both in turns), 2),
+        "ratio": round(statistics.median(ratios), 2),
+        "ceiling": round(statistics.median(ceilings), 2),
+        "each": [[round(ratio, 2), round(ceiling, 2)] for ratio, ceiling in zip(ratios, ceilings, strict=True)],
     }
 
 

@@ -10,12 +10,12 @@ import json
 import statistics
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.common import time_cpu
+from benchmarks.sampler.corpora import parts
 from benchmarks.sampler.trainers import align, matrix, tokens
 from tertulia._arrays import Array
 from tertulia.corpus import Corpus
@@ -120,9 +120,9 @@ def topica(model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
 PEERS = {"tomotopy": tomotopy, "topica": topica, "gensim": gensim, "sklearn": sklearn}
 
 
-def race(parts: tuple[Corpus, Corpus], K: int, peers: Sequence[str], rounds: int) -> dict[str, dict[str, float]]:
+def race(documents: tuple[Corpus, Corpus], K: int, peers: Sequence[str], rounds: int) -> dict[str, dict[str, float]]:
     """Seconds and perplexity of everybody on the held-out part; rounds are interleaved."""
-    train, heldout = parts
+    train, heldout = documents
     seen, unseen = halves(heldout)
     model = ours(train, K)
     runners: dict[str, tuple[Array, Infer]] = {"tertulia": (model.topic_word, lambda: model.transform(seen))}
@@ -137,10 +137,9 @@ def race(parts: tuple[Corpus, Corpus], K: int, peers: Sequence[str], rounds: int
 
 
 def main() -> None:
-    """Race what the command line says: a directory with the corpora train/ and heldout/, topics, peers, rounds."""
+    """Race what the command line says: a corpus, topics, peers, rounds."""
     wanted: dict[str, Any] = json.loads(sys.argv[1])
-    train, heldout = (Corpus.load(Path(wanted["task"]["directory"]) / part) for part in ("train", "heldout"))
-    print(json.dumps(race((train, heldout), wanted["task"]["topics"], wanted["peers"], wanted["rounds"])))
+    print(json.dumps(race(parts(wanted["corpus"]), wanted["topics"], wanted["peers"], wanted["rounds"])))
 
 
 if __name__ == "__main__":

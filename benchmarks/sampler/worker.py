@@ -1,7 +1,7 @@
 """One training in a process of its own, scored as it goes: `python -m benchmarks.sampler.worker '{"trainer": ...}'`.
 
-A process each keeps one library's memory and threads out of another's figures. Curves are kept in `benchmarks/out`: a
-peer's thousand iterations need not be run twice. The last line is JSON.
+A process each keeps one library's memory and threads out of another's figures. Curves of peers are kept in
+`benchmarks/out`: a thousand iterations need not be run twice. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ from tertulia.metrics import completion, npmi, topic_diversity
 
 _CURVES = OUT / "sampler" / "curves"
 Curve = list[dict[str, float]]
+
+
+def is_kept(task: Task) -> bool:
+    """Whether there is a curve from before."""
+    return (_CURVES / f"{task.name}.json").exists()
 
 
 def measure(task: Task, *, keep: bool) -> dict[str, Any]:
@@ -60,7 +65,8 @@ def main() -> None:
         peak = max(peak, peak_mb())
         cpu, wall = cpu + step.cpu, wall + step.wall
         scores = score(step.topic_word, step.alpha, corpus, heldout)
-        curve.append({"iterations": step.iterations, "cpu_s": cpu, "wall_s": wall, **scores})
+        mark = {"auto": True} if step.auto else {}
+        curve.append({"iterations": step.iterations, "cpu_s": cpu, "wall_s": wall, **scores, **mark})
         reset_peak()  # scoring is not training
     print(json.dumps({"curve": curve, "rss_mb": peak, "load": os.getloadavg()[0]}))
 

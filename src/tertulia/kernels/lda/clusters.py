@@ -1,8 +1,9 @@
 """Where training begins: documents in K clusters, by spherical k-means (Dhillon and Modha, Machine Learning 2001).
 
 A document is the row (1 + log tf) log(D / df), of length 1. Seeds are documents: of two candidates that are unlike
-those chosen so far the one that more documents resemble (cf. k-means++, Arthur and Vassilvitskii, SODA 2007). Then half
-of a document's tokens begin in its cluster, and each of the others in that of another document with the same word.
+those chosen so far the one that more tokens' documents resemble (cf. k-means++, Arthur and Vassilvitskii, SODA 2007).
+Documents count by their tokens: else a few that are long and strange would find no cluster of their own. Then half of a
+document's tokens begin in its cluster, and each of the others in that of another document with the same word.
 
 Large corpora are clustered by a sample of their documents; so many topics that seeding would take longer than training
 have seeds at random.
@@ -42,6 +43,7 @@ class Rows(NamedTuple):
     starts: I64  # [documents+1]
     words: I32
     values: F32
+    sizes: F32  # [documents] tokens: by so much each counts, as it does in the likelihood
 
 
 def topics_of_clusters(words: I32, documents: I64, V: int, K: int, key: np.uint64, threads: int = 1) -> I32:
@@ -124,7 +126,8 @@ def _rows(words: I32, documents: I64, chosen: I64, weight: F32, place: I32) -> R
     starts, mine = np.zeros(len(chosen) + 1, dtype=np.int64), np.empty(size, dtype=np.int32)
     values = np.empty(size, dtype=np.float32)
     n = fill_rows(words, documents, freeze(chosen, np.int64), weight, starts, mine, values)
-    return Rows(starts, place[mine[:n]], values[:n])
+    sizes = (documents[chosen + 1] - documents[chosen]).astype(np.float32)
+    return Rows(starts, place[mine[:n]], values[:n], sizes)
 
 
 def seeds(rows: Rows, V: int, K: int, key: np.uint64) -> I64:
@@ -179,7 +182,7 @@ def fill_rows(words: I32, documents: I64, chosen: I64, weight: F32, starts: I64,
 
 
 @kernel
-def choose_seeds(starts: I64, words: I32, values: F32, V: int, K: int, key: np.uint64) -> I64:
+def choose_seeds(starts: I64, words: I32, values: F32, sizes: F32, V: int, K: int, key: np.uint64) -> I64:
     """K documents, each the better of two candidates."""
     D = starts.shape[0] - 1
     best, likeness = np.zeros(D, dtype=np.float32), np.empty((2, D), dtype=np.float32)
@@ -188,7 +191,7 @@ def choose_seeds(starts: I64, words: I32, values: F32, V: int, K: int, key: np.u
     for k in range(K):
         total = 0.0
         for d in range(D):
-            total += max(1.0 - best[d], 1e-6) ** _POWER
+            total += sizes[d] * max(1.0 - best[d], 1e-6) ** _POWER
             upto[d] = total
         for c in range(2):
             gain[c] = 0.0
@@ -200,7 +203,7 @@ def choose_seeds(starts: I64, words: I32, values: F32, V: int, K: int, key: np.u
                 for j in range(starts[d], starts[d + 1]):
                     same += values[j] * row[words[j]]
                 likeness[c, d] = max(same, best[d])
-                gain[c] += likeness[c, d]
+                gain[c] += sizes[d] * likeness[c, d]
             for j in range(starts[picked[c]], starts[picked[c] + 1]):
                 row[words[j]] = 0.0
         better = 0 if gain[0] >= gain[1] else 1
@@ -224,7 +227,9 @@ def _find(upto: F64, goal: float) -> int:
 
 
 @kernel
-def label_block(starts: I64, words: I32, values: F32, first: int, last: int, K: int, centres: F32, labels: I32) -> None:
+def label_block(
+    starts: I64, words: I32, values: F32, sizes: F32, first: int, last: int, K: int, centres: F32, labels: I32
+) -> None:
     """The nearest of K centres of rows first..last-1."""
     score = np.empty(centres.shape[1], dtype=np.float32)
     for d in range(first, last):
@@ -247,10 +252,10 @@ def _clear_columns(centres: F32, sizes: I64) -> None:
 
 
 @kernel
-def _add_rows(starts: I64, words: I32, values: F32, labels: I32, centres: F32) -> None:
+def _add_rows(starts: I64, words: I32, values: F32, sizes: F32, labels: I32, centres: F32) -> None:
     for d in range(labels.shape[0]):
         for j in range(starts[d], starts[d + 1]):
-            centres[words[j], labels[d]] += values[j]
+            centres[words[j], labels[d]] += sizes[d] * values[j]
 
 
 @kernel

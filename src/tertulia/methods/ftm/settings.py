@@ -28,7 +28,7 @@ class FTMSettings(PrivateSettings):
     learn_alpha: bool = Field(
         True,
         description="each party learns its topics' alpha and keeps it for itself; false: it stays `alpha` / `topics` "
-        "for all, as always in mode `paper`",
+        "for all, as always in mode `paper`, and in mode `sound` unless you set it",
     )
     rounds: Positive = Field(5, description="rounds of training at the parties, merging and composing")
     merge: Literal["one-to-one", "union-find"] | None = Field(

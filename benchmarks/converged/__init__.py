@@ -1,1 +1,0 @@
-"""LDA trained until it settles."""
