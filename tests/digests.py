@@ -48,7 +48,7 @@ SMALL: dict[str, Any] = {"topics": 4, "rounds": 2, "vocabulary": PUBLIC}
 def federated() -> Iterator[tuple[str, Any]]:
     """Every method and mode, with each sampler, channel and way of averaging."""
     lda = SMALL | {"sweeps": 6}
-    for sampler in ("auto", "gibbs", "dense", "sparse", "warp"):
+    for sampler in ("auto", "blocked", "gibbs", "dense", "sparse", "warp"):
         yield f"ftm clear {sampler}", tt.FTM(**lda, sampler=sampler)
         yield f"alone {sampler}", tt.NonCollaborative(topics=4, sweeps=6, vocabulary=PUBLIC, sampler=sampler)
     yield "ftm union of words", tt.FTM(topics=4, rounds=2, sweeps=6)
@@ -61,6 +61,7 @@ def federated() -> Iterator[tuple[str, Any]]:
         yield f"ftm paper {model}", tt.FTM(**lda, model=model, mode="paper", epsilon=9.0)
         for channel in ("krr", "subset", "laplace"):
             yield f"ftm sound {model} {channel}", tt.FTM(**lda, model=model, mode="sound", epsilon=5.0, channel=channel)
+    yield "ftm sound, alpha learned", tt.FTM(**lda, mode="sound", epsilon=5.0, learn_alpha=True)
     yield "ftm sound warp", tt.FTM(**lda, mode="sound", epsilon=5.0, channel="krr", sampler="warp")
     for channel in ("krr", "subset", "laplace"):
         yield f"consensus sound {channel}", tt.Consensus(**lda, mode="sound", epsilon=5.0, channel=channel)
@@ -97,8 +98,9 @@ def neural() -> Iterator[tuple[str, Any]]:
 
 def one_machine() -> Iterator[tuple[str, Any]]:
     """Trainers without parties."""
-    for sampler in ("auto", "gibbs", "dense", "sparse", "warp"):
+    for sampler in ("auto", "blocked", "gibbs", "dense", "sparse", "warp"):
         yield f"tt.LDA {sampler}", tt.LDA(topics=4, sweeps=6, sampler=sampler)
+    yield "tt.LDA until it has settled", tt.LDA(topics=4)
     yield "tt.LDA, alpha given", tt.LDA(topics=4, sweeps=60, learn_alpha=False)
     yield "tt.ProdLDA", tt.ProdLDA(topics=4, epochs=3, hidden=(16, 16))
     yield "tt.ZeroShotTM", tt.ZeroShotTM(topics=4, epochs=3, hidden=(16, 16))

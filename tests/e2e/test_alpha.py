@@ -53,7 +53,8 @@ def test_rounds_are_scored_with_the_alpha_of_the_model(method):
 @pytest.mark.parametrize("kind", ["lda", "sentence"])
 @pytest.mark.parametrize("mode", [{}, SOUND], ids=["clear", "sound"])
 def test_ftm_s_parties_keep_their_alpha(mode, kind, tmp_path):
-    model = tt.FTM(**FTM, **mode, model=kind).fit(PARTIES, directory=tmp_path / "run", heldout=0.0)
+    method = tt.FTM(**FTM, **mode, model=kind, learn_alpha=True)  # which mode `sound` does only if asked
+    model = method.fit(PARTIES, directory=tmp_path / "run", heldout=0.0)
     run = Run.open(tmp_path / "run")
     for name in PARTIES:
         host = open_party(run, name)
@@ -66,6 +67,14 @@ def test_ftm_s_parties_keep_their_alpha(mode, kind, tmp_path):
         assert model.local[name].alpha.sum() == pytest.approx(5.0)
         assert np.array_equal(np.argsort(model.local[name].alpha), np.argsort(sizes))
     assert not [row for row in disclosure_rows(run) if "alpha" in row["what"] or "histogram" in row["what"]]
+
+
+@pytest.mark.parametrize("mode", [{}, SOUND], ids=["clear", "sound"])
+def test_ftm_learns_alpha_by_default_but_under_noise(mode, tmp_path):
+    assert tt.FTM(**FTM, **mode).learn_alpha is (not mode)
+    tt.FTM(**FTM, **mode).fit(PARTIES, directory=tmp_path / "run", heldout=0.0)
+    own = open_party(Run.open(tmp_path / "run"), next(iter(PARTIES))).answers.state.alpha
+    assert bool(np.ptp(own) > 0) is (not mode)
 
 
 def kept_model(run, name):

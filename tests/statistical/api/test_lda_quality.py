@@ -1,12 +1,11 @@
-"""The trainer against long collapsed Gibbs: three kinds of corpora, five seeds, held-out perplexity and coherence.
+"""The trainer against long collapsed Gibbs: three kinds of corpora, held-out perplexity and coherence.
 
-Bars: over five seeds, perplexity on average at most 1 % higher than that of 200 sweeps of
-collapsed Gibbs from random topics, and coherence at most 0.01 lower. One chain each. After the trainer come as many
-sweeps of the exact sampler, as its own (`phi="mean"`) is an approximation: on the last corpus it stops 2.5 % higher,
-and after only 100 exact sweeps still 1.1 % higher.
+Like with like: both begin with the same topics, have as many sweeps, and end with the mean of counts over the last
+quarter of them. Bars: perplexity on average at most 0.5 % higher than collapsed Gibbs', coherence at most 0.01 lower.
 
 The models have fewer or more topics than were planted. With as many, and on small real corpora, a chain may end in one
-of several modes, collapsed Gibbs too: the ratio then has a standard deviation of 2.5 %, too much for five to tell.
+of several modes, collapsed Gibbs too: the ratio then has a standard deviation of 2.5 %, too much for five to say.
+Seen over five seeds: 0.9997, 1.0024 and 0.997.
 """
 
 import numpy as np
@@ -15,8 +14,9 @@ import pytest
 from helpers.marks import seeds, slow
 from helpers.planted import completion_perplexity, planted
 from tertulia.kernels import lda
+from tertulia.kernels.core.rng import derive
 
-BETA, HELDOUT = 0.05, 500
+BETA, HELDOUT, SWEEPS = 0.05, 500, 160
 # documents, length, words, planted topics, alpha, topics of the model: fewer than planted, more, far fewer
 CORPORA = [(1_000, 50, 800, 40, 0.1, 25), (800, 60, 600, 20, 0.1, 30), (1_000, 50, 800, 80, 0.05, 30)]
 
@@ -36,24 +36,33 @@ def coherence(topic_word, words, length):
     return float(np.mean(scores))
 
 
+def long_gibbs(corpus, state, sweeps, key):
+    """The mean of counts over the last quarter of the sweeps."""
+    state, _ = lda.run(*corpus, state, sweeps - sweeps // 4, key, "gibbs")
+    mean = np.zeros(state.cwk.shape)
+    for s in range(sweeps // 4):
+        state, _ = lda.run(*corpus, state, 1, int(derive(key, s)), "gibbs")
+        mean += state.cwk / (sweeps // 4)
+    return state._replace(mean=mean)
+
+
 @pytest.mark.parametrize(("shape", "n"), [(CORPORA[0], 2), *(slow(shape, 5) for shape in CORPORA)])
 def test_as_good_as_long_collapsed_gibbs(shape, n):
     D, length, V, planted_topics, alpha, K = shape
     ratios, gains = [], []
     for seed in range(n):
         train, heldout = planted(seed, D + HELDOUT, length, V, planted_topics, alpha).split(D)
-        trained = lda.train(*train, V, K, alpha, BETA, 60, seed)
-        trained, _ = lda.run(*train, trained, 200, seed, "gibbs")
-        gibbs, _ = lda.run(*train, lda.init(*train, V, K, alpha, BETA, seed), 200, seed, "gibbs")
-        ours, theirs = lda.topic_word(trained), lda.topic_word(gibbs)
+        begun = lda.train(*train, V, K, alpha, BETA, 0, seed)
+        trained = lda.train(*train, V, K, alpha, BETA, SWEEPS, seed, sampler="blocked", threads=2)
+        ours, theirs = lda.topic_word(trained), lda.topic_word(long_gibbs(train, begun, SWEEPS, seed))
         ratios.append(completion_perplexity(*heldout, ours, alpha) / completion_perplexity(*heldout, theirs, alpha))
         gains.append(coherence(ours, train[0], length) - coherence(theirs, train[0], length))
-    assert np.mean(ratios) < 1.01
+    assert np.mean(ratios) < 1.005
     assert np.mean(gains) > -0.01
 
 
 @pytest.mark.parametrize("seed", seeds(3, quick=1))
-def test_the_warm_start_is_ahead_of_random_topics(seed):
+def test_clusters_are_ahead_of_random_topics(seed):
     """It is worth more than five sweeps from random topics, at once and five sweeps later."""
     train, heldout = planted(seed, D=2_000, length=60, V=2_000, K=50, alpha=0.1).split(1_800)
 
@@ -61,5 +70,5 @@ def test_the_warm_start_is_ahead_of_random_topics(seed):
         state = lda.train(*train, 2_000, 50, 0.1, BETA, sweeps, seed, start=start, threads=2)
         return completion_perplexity(*heldout, lda.topic_word(state), 0.1)
 
-    assert score("warm", 0) < score("random", 5)
-    assert score("warm", 5) < score("random", 10)
+    assert score("clusters", 0) < score("random", 5)
+    assert score("clusters", 5) < score("random", 10)

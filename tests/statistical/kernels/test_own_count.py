@@ -16,7 +16,7 @@ from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.ftm_paper import gibbs as plain_gibbs
-from tertulia.kernels.lda import dense, sparse
+from tertulia.kernels.lda import blocked, dense, sparse
 from tertulia.kernels.lda.by_word import columns
 from tertulia.kernels.lda.phi import NO_TOTALS, mean_totals
 from tertulia.kernels.lda.sparse_phi import mean_rows
@@ -96,6 +96,27 @@ def test_sparse(w, others):
         sparse.sweep(words, documents, z, rows._replace(without=without), derive(1), threads=2)
         found = p_value(z[:: len(others) + 1], p)
         assert found > LIKELY if exact else found < UNLIKELY
+
+
+@pytest.mark.parametrize("others", [[2], [2, OLD]])  # topics that the document holds besides
+@pytest.mark.parametrize("w", [0, 1, 2, 3])
+def test_blocked(w, others, monkeypatch):
+    """Whether by the document's topics or by the word's row, where the own count is drawn and refused.
+
+    Topics have thousands of tokens: the parts with alpha leave the token in C_k.
+    """
+    monkeypatch.setattr(blocked, "BLOCKS", 1)  # counts stand still for all draws
+    cwk, beta = counts(0.2)
+    cwk[4] = 3_000
+    prior = ALPHA + np.bincount(others, minlength=K)
+    words, documents, z = copies([w] + [4] * len(others), [OLD, *others])
+    cells = np.zeros((V, padded_width(K)), dtype=np.float32)
+    cells[:, :K] = cwk
+    given_counts = blocked.Counts(cells, cwk.sum(axis=0, dtype=np.int64))
+    blocked.sweep(words, documents, z, given_counts, ALPHA, 0.2, derive(1), threads=2)
+    drawn = z[:: len(others) + 1]
+    assert p_value(drawn, prior * mean(cwk, beta, [w])[w]) > LIKELY
+    assert p_value(drawn, prior * mean(cwk, beta)[w]) < UNLIKELY
 
 
 IDX, A, R0 = np.array([0, 2, 3]), np.array([1.5, 3.0, 2.0]), 0.05

@@ -58,6 +58,28 @@ def test_threads_do_not_change_the_topics(model):
     assert np.array_equal(two.topic_word, model.topic_word)
 
 
+@pytest.mark.parametrize("sampler", ["auto", "gibbs", "warp"])
+def test_training_ends_by_itself_and_says_after_how_many_sweeps(sampler):
+    calls = []
+    found = LDA(topics=4, sampler=sampler, vocabulary=EVERY_WORD).fit(
+        texts(100, 1), progress=lambda *call: calls.append(call)
+    )
+    assert 40 <= found.provenance["sweeps"] < 300
+    assert found.provenance["sweeps"] == calls[-1][0]
+    assert calls[-1][1] < calls[0][1]
+    assert found.provenance["config"]["sweeps"] == "auto"
+    bounded = LDA(topics=4, sampler=sampler, max_sweeps=7, vocabulary=EVERY_WORD).fit(texts(100, 1))
+    assert bounded.provenance["sweeps"] == 7
+
+
+def test_priors_are_learned_or_stay():
+    few = {"topics": 4, "sweeps": 12, "vocabulary": EVERY_WORD}
+    assert np.array_equal(LDA(**few, alpha=2.0, learn_alpha=False).fit(texts(100, 1)).alpha, np.full(4, 0.5))
+    learned = LDA(**few, learn_beta=True).fit(texts(100, 1))
+    assert np.ptp(learned.alpha) > 0
+    assert learned.beta != LDA(**few).fit(texts(100, 1)).beta == LDA().beta
+
+
 def test_another_seed_gives_other_topics(model):
     assert LDA(topics=4, sweeps=30, vocabulary=EVERY_WORD).fit(texts(200, 1), seed=4) != model
 

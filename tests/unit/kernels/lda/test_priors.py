@@ -69,3 +69,22 @@ def test_a_run_learns_alpha_and_beta():
     assert state.alpha.sum() == pytest.approx(1.3, rel=0.25)
     assert state.alpha.max() / state.alpha.sum() > 0.6
     assert state.beta == pytest.approx(0.1, rel=0.25)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("tokens", [1, 2, 50, 100_000])
+def test_one_document_leaves_alpha_within_bounds(tokens, symmetric):
+    """Its likelihood has no best alpha: the prior of alpha bounds it."""
+    for z in (np.zeros(tokens, np.int32), np.arange(tokens, dtype=np.int32) % 4):
+        seen = priors.histograms(np.array([0, tokens]), z, 4)
+        for first in (1e-3, 1.0, 1e3):
+            learned = priors.fit_alpha(seen, np.full(4, first), symmetric, iterations=5_000)
+            assert np.isfinite(learned).all()
+            assert learned.min() >= 1e-6
+            assert learned.sum() < 50
+
+
+def test_the_alpha_of_one_document_does_not_depend_on_the_first_guess():
+    seen = priors.histograms(np.array([0, 40]), np.repeat(np.arange(2, dtype=np.int32), 20), 2)
+    low, high = (priors.fit_alpha(seen, np.full(2, x), iterations=5_000, tolerance=1e-9) for x in (0.01, 100.0))
+    assert np.allclose(low, high, rtol=1e-3)

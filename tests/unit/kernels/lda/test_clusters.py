@@ -1,0 +1,128 @@
+"""Clusters of documents: planted ones are found, the same bits at any number of threads, and corpora that are odd."""
+
+import numpy as np
+import pytest
+
+from tertulia.kernels.core.jit import freeze
+from tertulia.kernels.core.rng import derive
+from tertulia.kernels.lda import clusters
+
+V, K = 200, 8
+KEY = derive(5)
+
+
+def made(D=400, seed=1, longest=60):
+    """Documents of one subject each, half of their words of its own 25 and half of any; some are empty."""
+    generator = np.random.default_rng(seed)
+    lengths, subject = generator.integers(0, longest, size=D), generator.integers(0, K, size=D)
+    of_token = np.repeat(subject, lengths)
+    own = generator.random(len(of_token)) < 0.5
+    words = np.where(own, 25 * of_token + generator.integers(0, 25, len(own)), generator.integers(0, V, size=len(own)))
+    return freeze(words, np.int32), freeze(np.concatenate([[0], np.cumsum(lengths)]), np.int64), subject
+
+
+def purity(labels, subject, documents):
+    """The share of documents, those of ten tokens and more, whose cluster has mostly documents of their subject."""
+    long = np.diff(documents) >= 10
+    together = np.zeros((labels.max() + 1, K))
+    np.add.at(together, (labels[long], subject[long]), 1)
+    return together.max(axis=1).sum() / long.sum()
+
+
+def test_planted_clusters_are_found():
+    words, documents, subject = made()
+    labels = clusters.cluster(words, documents, V, K, KEY)
+    assert labels.min() >= 0
+    assert labels.max() < K
+    assert purity(labels, subject, documents) > 0.75  # 0.2 by chance
+    more = clusters.cluster(words, documents, V, 3 * K, KEY)
+    assert purity(more, subject, documents) > 0.9
+    assert len(np.unique(more)) > 2 * K
+
+
+@pytest.mark.parametrize("sample", [2_000, 1_000_000])
+@pytest.mark.parametrize("cells", [16 * 90, 2**26])
+def test_same_bits_at_any_number_of_threads(sample, cells, monkeypatch):
+    monkeypatch.setattr(clusters, "_SAMPLE", sample)
+    monkeypatch.setattr(clusters, "_CELLS", cells)
+    words, documents, _ = made()
+    one, two, three = (clusters.topics_of_clusters(words, documents, V, K, KEY, threads) for threads in (1, 2, 3))
+    assert np.array_equal(one, two)
+    assert np.array_equal(one, three)
+    assert not np.array_equal(one, clusters.topics_of_clusters(words, documents, V, K, derive(6)))
+
+
+def test_a_sample_is_enough(monkeypatch):
+    words, documents, subject = made(2_000)
+    whole = purity(clusters.cluster(words, documents, V, 2 * K, KEY), subject, documents)
+    monkeypatch.setattr(clusters, "_SAMPLE", len(words) // 4)
+    sample = clusters._sample(documents, KEY)
+    assert 0.2 < len(sample) / 2_000 < 0.3
+    assert np.diff(documents)[sample].sum() >= len(words) // 4
+    assert (np.diff(sample) > 0).all()
+    assert purity(clusters.cluster(words, documents, V, 2 * K, KEY), subject, documents) > whole - 0.1
+
+
+def test_rare_words_are_left_out_where_centres_have_no_room(monkeypatch):
+    """The 90 words that most documents have are kept; rare ones have no row, and their documents still a cluster."""
+    words, documents, subject = made()
+    monkeypatch.setattr(clusters, "_CELLS", 16 * 90)
+    seen = []
+    found = clusters._Found
+    monkeypatch.setattr(clusters, "_Found", lambda *given: seen.append(found(*given)) or seen[-1])
+    labels = clusters.cluster(words, documents, V, K, KEY)
+    assert seen[0].centres.shape == (90, 16)
+    df = clusters.document_frequency(words, documents, V)
+    weight = clusters._word_weights(words, documents, V, K)
+    assert (weight > 0).sum() == 90
+    assert df[weight > 0].min() >= df[weight == 0].max()
+    assert purity(labels, subject, documents) > 0.6
+
+
+def test_half_of_the_tokens_begin_in_their_document_s_cluster():
+    """The others in that of a document with the same word, their own among them."""
+    words, documents, _ = made()
+    labels = np.repeat(clusters.cluster(words, documents, V, K, derive(KEY, 0)), np.diff(documents))
+    z = clusters.topics_of_clusters(words, documents, V, K, KEY)
+    together = np.zeros((V, K))
+    np.add.at(together, (words, labels), 1)
+    share = 0.5 + 0.5 * (together[words, labels] / together.sum(axis=1)[words]).mean()
+    assert (z == labels).mean() == pytest.approx(share, abs=4.5 * 0.5 / np.sqrt(len(z)))
+    assert (together[words, z] > 0).all()
+
+
+@pytest.mark.parametrize("topics", [1, 3, 50, 2_500])
+@pytest.mark.parametrize(
+    ("words", "documents"),
+    [
+        ([0, 1, 1, 2], [0, 4]),  # one document
+        ([0, 1, 1, 2], [0, 2, 4]),
+        ([0, 1, 1, 2], [0, 0, 2, 2, 4, 4]),  # empty ones
+        ([1] * 8, [0, 2, 4, 6, 8]),  # all alike
+    ],
+)
+def test_edges(words, documents, topics):
+    """Fewer documents than topics, and so many topics that their seeds are drawn at random."""
+    words, documents = freeze(words, np.int32), freeze(documents, np.int64)
+    for threads in (1, 3):
+        z = clusters.topics_of_clusters(words, documents, 4, topics, KEY, threads)
+        assert len(z) == len(words)
+        assert z.min() >= 0
+        assert z.max() < topics
+
+
+def test_every_document_is_a_seed_where_there_are_no_more():
+    words, documents, _ = made(K, seed=3)
+    rows = clusters._rows(words, documents, np.arange(K), np.ones(V, np.float32), np.arange(V, dtype=np.int32))
+    assert sorted(clusters.seeds(rows, V, K, KEY)) == list(range(K))
+    assert sorted(set(clusters.seeds(rows, V, 3 * K, KEY))) == list(range(K))
+
+
+def test_rows_have_length_one():
+    words, documents = freeze([0, 0, 0, 2, 1], np.int32), freeze([0, 4, 4, 5], np.int64)
+    weight = np.array([1.0, 2.0, 3.0], np.float32)
+    rows = clusters._rows(words, documents, np.arange(3), weight, np.arange(3, dtype=np.int32))
+    expected = np.array([1 + np.log(3), 3.0])
+    assert rows.starts.tolist() == [0, 2, 2, 3]
+    assert rows.words.tolist() == [0, 2, 1]
+    assert np.allclose(rows.values, [*expected / np.linalg.norm(expected), 1.0])
