@@ -90,13 +90,14 @@ def picture(corpus: str, K: int, runs: curves.Runs, found: Result) -> None:
     say("drawn: " + ", ".join(str(path) for path in paths))
 
 
-def settle(chosen: argparse.Namespace, K: int) -> Result:
-    """Where `auto` ends."""
+def settle(chosen: argparse.Namespace, before: Result, K: int) -> Result:
+    """Where `auto` ends, in a run of its own unless there was one before."""
     sweeps = OWN_MARKS[-1] if chosen.quick else 1000
     found = {}
     for corpus in chosen.corpora:
         parts(corpus)  # made before workers look for it
-        found[corpus] = auto_sweeps(corpus, K, min(sweeps, chosen.most), keep=chosen.keep)
+        ended = before.get("auto", {}).get(corpus, {}).get(str(K), {}).get("1")
+        found[corpus] = auto_sweeps(corpus, K, min(sweeps, chosen.most), ended, keep=chosen.keep)
     return {"auto_sweeps": found, "auto_topics": K}
 
 
@@ -122,7 +123,7 @@ def two_threads(chosen: argparse.Namespace, K: int) -> Result:
 
 def inference(chosen: argparse.Namespace, K: int) -> Result:
     """The race of `transform` on the first corpus, against scikit-learn in any case."""
-    peers = installed_peers(list(dict.fromkeys([*chosen.peers, "sklearn"])))
+    peers = installed_peers(["sklearn"] if chosen.quick else list(dict.fromkeys([*chosen.peers, "sklearn"])))
     wanted = {"corpus": chosen.corpora[0], "topics": K, "peers": peers, "rounds": 1 if chosen.quick else 3}
     parts(chosen.corpora[0])
     found = call("benchmarks.sampler.transform", json.dumps(wanted))
@@ -162,14 +163,14 @@ def _some(text: str, known: Sequence[str] | dict[str, Any], option: str) -> list
     return names
 
 
-PARTS: dict[str, Callable[[argparse.Namespace], Result]] = {
-    "curves": compare,
-    "auto": lambda chosen: settle(chosen, min(chosen.topics)),
-    "gibbs": chains,
-    "threads": lambda chosen: two_threads(chosen, min(100, max(chosen.topics))),
-    "transform": lambda chosen: inference(chosen, min(100, max(chosen.topics))),
-    "memory": lambda chosen: {"bytes_per_token": bytes_per_token(4_000_000 if chosen.quick else 8_000_000)},
-    "cold": lambda chosen: {"cold_first_fit_s": cold_first_fit()},
+PARTS: dict[str, Callable[[argparse.Namespace, Result], Result]] = {  # of the options, and of what was found before
+    "curves": lambda chosen, _: compare(chosen),
+    "auto": lambda chosen, before: settle(chosen, before, min(chosen.topics)),
+    "gibbs": lambda chosen, _: chains(chosen),
+    "threads": lambda chosen, _: two_threads(chosen, min(100, max(chosen.topics))),
+    "transform": lambda chosen, _: inference(chosen, min(100, max(chosen.topics))),
+    "memory": lambda _, __: {"bytes_per_token": bytes_per_token(8_000_000)},
+    "cold": lambda _, __: {"cold_first_fit_s": cold_first_fit()},
 }
 
 
@@ -178,7 +179,7 @@ def main() -> None:
     chosen = options()
     result: Result = {"benchmark": "sampler", "quick": chosen.quick}
     for name in chosen.parts:
-        found = PARTS[name](chosen)
+        found = PARTS[name](chosen, result)
         say(f"{name}: {json.dumps(found)}")
         result |= found
     finish(result)

@@ -1,6 +1,6 @@
 """The corpora that trainers are compared on, in two parts each, and kept where worker processes find them.
 
-Settings of ours were chosen on `SMALL` and on titles (kernels/lda/fitting.py): nothing was tuned on `CORPORA`.
+Peers are met on `CORPORA`. Settings of ours were chosen on `SMALL` and on titles (kernels/lda/fitting.py).
 """
 
 from __future__ import annotations

@@ -127,6 +127,7 @@ def summary(runs: Runs) -> dict[str, Any]:
         "early": {peer: median(values) for peer, values in soon.items()},
         "end": {who: [_typical(points, score) for score in SCORES] for who, points in last.items()},
         "end_each": {who: [[round(p[s], 4) for s in SCORES] for p in points] for who, points in last.items()},
+        "auto": {str(run["seed"]): auto(run["curve"]) for run in runs[OURS]},
         "cpu_s": {who: round(_typical(points, "cpu_s"), 2) for who, points in last.items()},
         "rss_mb": {who: round(statistics.median(run["rss_mb"] for run in several)) for who, several in runs.items()},
         "load": {who: [round(run["load"], 1) for run in several] for who, several in runs.items()},

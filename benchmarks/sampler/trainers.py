@@ -26,7 +26,7 @@ from tertulia.kernels.lda.options import NEVER, Learning
 PEERS = ("tomotopy", "topica", "gensim", "sklearn")
 PACKAGES = {"sklearn": "scikit-learn"}  # where the name to import is not the name to install
 ALPHA, BETA = 5.0, 0.01  # where priors are fixed: the sum over all topics; of each word
-OWN_MARKS = (30, 60, 120, 180, 240, 320, 480)
+OWN_MARKS, FEW_MARKS = (30, 60, 120, 180, 240, 320, 480), (30, 60, 120, 240)
 _MARKS = (10, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500, 600, 800, 1000)
 
 
@@ -47,7 +47,8 @@ class Task:
         """The iterations after which the topics are scored."""
         if self.trainer in ("tertulia-once", "tertulia-auto"):
             return [self.iterations] if self.trainer == "tertulia-once" else []
-        usual = OWN_MARKS if self.trainer == "tertulia" else _MARKS
+        own = OWN_MARKS if self.iterations > FEW_MARKS[-1] else FEW_MARKS
+        usual = own if self.trainer == "tertulia" else _MARKS
         return sorted({mark for mark in usual if mark < self.iterations} | {self.iterations})
 
     @property
