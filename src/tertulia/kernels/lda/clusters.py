@@ -1,6 +1,7 @@
 """Where training begins: documents in K clusters, by spherical k-means (Dhillon and Modha, Machine Learning 2001).
 
-A document is the row (1 + log tf) log(D / df), of length 1. Seeds are documents: of two candidates that are unlike
+A document is the row sqrt(tf) log(D / df), of length 1: with log tf a word that fills a document would hardly show, and
+two kinds of such documents would share a cluster for ever. Seeds are documents: of two candidates that are unlike
 those chosen so far the one that more tokens' documents resemble (cf. k-means++, Arthur and Vassilvitskii, SODA 2007).
 Documents count by their tokens: else a few that are long and strange would find no cluster of their own. Then half of a
 document's tokens begin in its cluster, and each of the others in that of another document with the same word.
@@ -174,7 +175,7 @@ def fill_rows(words: I32, documents: I64, chosen: I64, weight: F32, starts: I64,
             values[place[w]] += np.float32(1.0)
         norm = 0.0
         for j in range(first, n):
-            values[j] = (1.0 + np.log(values[j])) * weight[mine[j]]
+            values[j] = np.sqrt(values[j]) * weight[mine[j]]
             norm += values[j] * values[j]
         for j in range(first, n):
             values[j] /= np.sqrt(norm)
