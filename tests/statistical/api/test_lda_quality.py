@@ -5,7 +5,7 @@ quarter of them. Bars: perplexity on average at most 0.5 % higher than collapsed
 
 The models have fewer or more topics than were planted. With as many, and on small real corpora, a chain may end in one
 of several modes, collapsed Gibbs too: the ratio then has a standard deviation of 2.5 %, too much for five to say.
-Seen over five seeds: 0.9997, 1.0024 and 0.997.
+Seen over five seeds: 0.998, 1.002 and 0.993, with standard errors of 0.002, 0.001 and 0.007.
 """
 
 import numpy as np

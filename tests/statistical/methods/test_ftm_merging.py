@@ -58,7 +58,7 @@ def test_parties_that_are_alike_end_with_the_topics_that_were_asked_for(model, n
     """Within 25 % of K, and better than the best party alone at as many sweeps.
 
     Topics are, at the same total of alpha: parties learn it and keep it, so that the shared model has 5, where the
-    documents, half of whose words are general, say some 40. So it would lose, 295 to 272 with 20 topics.
+    documents, half of whose words are general, say some 30. So it would lose, 299 to 273 with 20 topics.
     """
     parties = {f"p{i}": party(f"p{i}-", 10 * seed + i, planted(K)) for i in range(n)}
     shared = tt.FTM(topics=K, model=model, **METHOD).fit(parties, seed=seed, heldout=HELDOUT)

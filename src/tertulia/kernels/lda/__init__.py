@@ -121,7 +121,7 @@ def _settle(
     progress: Progress | None,
 ) -> LDAState:  # fmt: skip
     """Sweeps of a sampler that keeps no perplexity: looked at after every window, by the joint likelihood."""
-    key, trace, done = how[0], [], 0  # type: ignore[var-annotated]
+    key, trace, done = how[0], [], 0
     most = schedule.most if schedule.sweeps is None else schedule.sweeps
     window = -(-WINDOW // how[2].every) * how[2].every  # priors are learned at its end
     while done < most:

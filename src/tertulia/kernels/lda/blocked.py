@@ -288,10 +288,10 @@ def _draw_beyond(
     A row counts the token itself: its old topic is drawn again with probability 1 / C_wk.
     """
     if goal >= rest:
-        return climb(fixed.upto, fixed.guide, min((goal - rest) / floor, np.float32(0.9999999)))
+        return climb(fixed.upto, fixed.guide, float(min((goal - rest) / floor, np.float32(0.9999999))))
     u, again = goal / rest, mix(key)
     for t in range(_TRIES):
-        new = draw(fixed.pull, fixed.cells, w, scratch, u, old)
+        new = draw(fixed.pull, fixed.cells, int(w), scratch, u, int(old))
         chance = uniform32(again, np.uint64(2 * (_TRIES * i + t)))
         if new != old or chance * fixed.cells[w, old] >= np.float32(1.0):
             return new

@@ -109,7 +109,8 @@ def _word_weights(words: I32, documents: I64, V: int, K: int) -> F32:
     room = max(1, _CELLS // padded_width(K))
     if room < V:
         weight[np.argsort(-df, kind="stable")[room:]] = 0.0
-    return weight.astype(np.float32)
+    found: F32 = weight.astype(np.float32)
+    return found
 
 
 def _sample(documents: I64, key: np.uint64) -> I64:

@@ -203,7 +203,8 @@ def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
     for s in range(averaged):
         state, _ = sentence.run(*units, state, 1, int(derive(keys[1], last, s)), **how)
         mean += state.cwk
-    return state._replace(mean=mean / np.float32(averaged))
+    mean /= np.float32(averaged)
+    return state._replace(mean=mean)
 
 
 def _noise_aware(chain: _Chain, reports: noise_aware.Source) -> tuple[I32, F64, F64, F64]:

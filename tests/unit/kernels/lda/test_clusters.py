@@ -122,7 +122,7 @@ def test_rows_have_length_one():
     words, documents = freeze([0, 0, 0, 2, 1], np.int32), freeze([0, 4, 4, 5], np.int64)
     weight = np.array([1.0, 2.0, 3.0], np.float32)
     rows = clusters._rows(words, documents, np.arange(3), weight, np.arange(3, dtype=np.int32))
-    expected = np.array([1 + np.log(3), 3.0])
+    expected = np.array([np.sqrt(3), 3.0])
     assert rows.starts.tolist() == [0, 2, 2, 3]
     assert rows.words.tolist() == [0, 2, 1]
     assert np.allclose(rows.values, [*expected / np.linalg.norm(expected), 1.0])
