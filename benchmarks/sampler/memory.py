@@ -17,7 +17,7 @@ from tertulia.corpus import Corpus
 from tertulia.kernels import lda
 from tertulia.kernels.lda.options import Learning
 
-_SWEEPS = 4  # the first begins hot, the last is averaged: all that training holds is held
+_SWEEPS = 4  # the last is averaged: all that training holds is held
 
 
 def bytes_per_token(tokens: int, K: int = 100) -> float:

@@ -4,8 +4,8 @@ By default each runs as its users run it, with its own defaults: priors learned 
 the same priors, and nobody learns any. The clock runs from a corpus in the trainer's own form to its topics; loading is
 not timed. Ours includes the start, and not the loading of compiled kernels.
 
-Ours trains as `tt.LDA` does. How long it begins hot and over how many sweeps it takes the mean depend on how many there
-are, so every mark is a training of its own, as a user has it who asks for so many. The last is as long as it likes.
+Ours trains as `tt.LDA` does. Over how many sweeps it takes the mean depends on how many there are, so every mark is a
+training of its own, as a user has it who asks for so many. The last is as long as it likes.
 """
 
 from __future__ import annotations

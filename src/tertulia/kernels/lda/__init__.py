@@ -91,7 +91,7 @@ def train(
     words, documents = check_documents(words, documents, V)
     alpha, beta = check_alpha(alpha, K), check_beta(beta)
     z = _first_topics(words, documents, V, alpha, start, derive(key, _INIT), threads)
-    schedule = Schedule(sweeps, most_sweeps, from_scratch=isinstance(start, str))
+    schedule = Schedule(sweeps, most_sweeps)
     name = choose(K, V, int(frequency(words, V).max(initial=0))) if sampler == "auto" else sampler
     if name != "blocked":
         how = (key, name, learning, "mean", threads)

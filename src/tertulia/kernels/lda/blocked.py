@@ -1,7 +1,7 @@
 """Collapsed Gibbs in blocks of documents: the draw of `gibbs`, over the few topics that a document holds.
 
 A token of word w is drawn anew with probability
-    p(k) ∝ (C_dk + alpha_k) (C_wk + beta) / (C_k + V beta),   its own count left out of all three,
+    p(k) ∝ (C_dk + alpha_k) (C_wk + beta) / (C_k + V beta),   its own count left out (of C_k in the first part only),
 which has three parts (cf. SparseLDA, Yao et al., KDD 2009):
     C_dk (C_wk + beta) / (C_k + V beta)      zero but for the topics that the document holds, some ten
     alpha_k C_wk / (C_k + V beta)            of which a sum per word is kept; drawn from the word's row, seldom

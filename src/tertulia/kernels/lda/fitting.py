@@ -1,8 +1,6 @@
 """A point estimate of LDA: sweeps of `blocked` until they have settled, then the mean of a third as many.
 
-First all topics have a large alpha, so that documents hold many of them and words find theirs; then alpha is learned
-after every sweep, by two steps from the last, and cools down to what the documents say. Beta, if it
-is learned at all, is every tenth.
+Alpha is learned after every sweep, by two steps from the last; beta, if it is learned at all, after every tenth.
 
 Training has settled when the perplexity of tokens given all others, which a sweep finds by the way, was lower by less
 than `TOLERANCE` in the last `WINDOW` sweeps than in as many before. The counts of the sweeps that follow are added up:
@@ -12,8 +10,9 @@ their mean predicts better than any single draw. The topics z, the end of the ch
 # Settings were chosen on documents held out of five corpora: BBC news, medical abstracts, grants, reviews, titles. What
 # parts give in perplexity (medical abstracts, K = 100, 120 sweeps): the mean over the last quarter 1324 -> 1266, where
 # expected instead of drawn counts would give 1262 at ten writes per token; clusters instead of a random start 1306 ->
-# 1272. Hot sweeps are for diversity (160 sweeps): none .548, twenty .581, forty .590, forty four times as hot .605; but
-# on 20 Newsgroups they cost perplexity and coherence (K = 50: none 2854 and .162, fifteen 2879 and .156), so few it is.
+# 1272. Tried, and left out: first sweeps with a large alpha, after which topics of small corpora share fewer words (160
+# sweeps: diversity .548 -> .590), but those of 20 Newsgroups are worse (K = 50, 240 sweeps: 2813 -> 2884, NPMI .186 ->
+# .172); a start with some topics at random; unrolled and gathered sums in the sweep.
 
 from __future__ import annotations
 
@@ -30,8 +29,6 @@ from tertulia.kernels.lda.options import Learning
 
 WINDOW, TOLERANCE = 20, 2e-3
 MOST_SWEEPS = 1_000
-_HOT_SWEEPS = 20  # at most, and at most a quarter of all
-_HOT = 1.0  # times the mean length of documents: the sum of the first alpha
 _BETA_EVERY = 10
 _FEWEST = 20  # sweeps that are averaged, where training ends by itself
 Progress = Callable[[int, float], None]  # gets the sweeps so far and the perplexity of tokens given all others
@@ -42,14 +39,6 @@ class Schedule(NamedTuple):
 
     sweeps: int | None  # None: until it has settled
     most: int = MOST_SWEEPS
-    from_scratch: bool = True  # topics are not yet known: begin hot
-
-    @property
-    def hot(self) -> int:
-        """Sweeps with a large alpha."""
-        if not self.from_scratch:
-            return 0
-        return min(_HOT_SWEEPS, (self.most if self.sweeps is None else self.sweeps) // 4)
 
 
 class Estimate(NamedTuple):
@@ -70,11 +59,6 @@ def fit(
     """Train from topics z [N], which change in place."""
     counts = blocked.count(words, z, V, len(alpha), threads)
     lengths, N = priors.length_histogram(documents), max(len(z), 1)
-    given, hot = alpha, schedule.hot
-    if hot:
-        alpha = np.full(
-            len(alpha), max(alpha.sum(), _HOT * N / max(int((np.diff(documents) > 0).sum()), 1)) / len(alpha)
-        )
     trace: list[float] = []
     end, averaged, total, found = _end(schedule, trace), 0, blocked.NO_AVERAGE.cells, None
     while len(trace) < end:
@@ -86,10 +70,7 @@ def fit(
         average = blocked.Average(total, end - s if averaged else 0)
         found = blocked.sweep(words, documents, z, counts, alpha, beta, derive(key, s), average, threads)
         trace.append(math.exp(-found.log_likelihood / N))
-        if s + 1 == hot and not learning.alpha:
-            alpha = given
-        if s + 1 >= hot:
-            alpha, beta = _learn(learning, s, priors.Histograms(found.histogram, lengths), counts, alpha, beta)
+        alpha, beta = _learn(learning, s, priors.Histograms(found.histogram, lengths), counts, alpha, beta)
         if progress is not None:
             progress(s + 1, trace[-1])
         if averaged == 0:
@@ -112,7 +93,7 @@ def _end(schedule: Schedule, trace: list[float]) -> int:
     if schedule.sweeps is not None:
         return schedule.sweeps
     s = len(trace)
-    if settled(trace[schedule.hot :]):
+    if settled(trace):
         return min(schedule.most, s + max(_FEWEST, s // 3))
     return schedule.most
 

@@ -90,19 +90,11 @@ def test_progress_is_called_after_every_sweep_with_the_perplexity(sweeps):
     assert perplexities[-1] < perplexities[0] < V
 
 
-def test_it_begins_hot_and_goes_on_with_the_alpha_given(sweeps):
-    state = train(20)
-    alphas = [alpha for alpha, _, _, _ in sweeps]
-    assert all(np.array_equal(alpha, np.full(K, fitting._HOT * 30 / K)) for alpha in alphas[:5])  # a quarter of all
-    assert all(np.array_equal(alpha, np.full(K, 0.2)) for alpha in [*alphas[5:], state.alpha])
-
-
-def test_topics_that_are_given_need_no_hot_sweeps(sweeps):
-    topics = np.random.default_rng(1).dirichlet(np.ones(V), size=K)
-    train(20, start=topics)
+def test_alpha_is_learned_from_the_first_sweep_on(sweeps):
+    train(20)
     assert all(np.array_equal(alpha, np.full(K, 0.2)) for alpha, _, _, _ in sweeps)
     sweeps.clear()
-    train(20, start=topics, learning=Learning(True))
+    train(20, learning=Learning(True))
     assert np.array_equal(sweeps[0][0], np.full(K, 0.2))
     assert np.ptp(sweeps[1][0]) > 0
 
