@@ -75,7 +75,7 @@ def test_the_mean_is_over_the_last_quarter_of_sweeps(n, sweeps):
 def test_what_settles_by_itself_averages_a_quarter_too(sweeps):
     state = train(None, learning=Learning(True))
     perplexities = [math.exp(-found.log_likelihood / len(CORPUS[0])) for _, _, _, found in sweeps]
-    settled = next(s for s in range(1, len(sweeps)) if fitting.settled(perplexities[fitting._HOT_SWEEPS : s]))
+    settled = next(s for s in range(1, len(sweeps)) if fitting.settled(perplexities[:s]))
     averaged = max(fitting._FEWEST, settled // 3)
     assert len(sweeps) == settled + averaged
     counts = [counts_of(CORPUS[0], z, V, K) for _, _, z, _ in sweeps[-averaged:]]
