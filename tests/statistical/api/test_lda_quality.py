@@ -46,7 +46,7 @@ def long_gibbs(corpus, state, sweeps, key):
     return state._replace(mean=mean)
 
 
-@pytest.mark.parametrize(("shape", "n"), [(CORPORA[0], 2), *(slow(shape, 5) for shape in CORPORA)])
+@pytest.mark.parametrize(("shape", "n"), [(CORPORA[0], 6), *(slow(shape, 10) for shape in CORPORA[1:])])
 def test_as_good_as_long_collapsed_gibbs(shape, n):
     D, length, V, planted_topics, alpha, K = shape
     ratios, gains = [], []
