@@ -24,16 +24,5 @@ def fetch_add(typing: Any, x: Any, i: Any, more: Any) -> Any:
     return x.dtype(x, types.intp, more), build
 
 
-@intrinsic
-def add_float(typing: Any, x: Any, i: Any, more: Any) -> Any:
-    """Add to x[i] of a flat array of float32, undisturbed by other threads: in any order, as long as all are whole."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.atomic_rmw("fadd", _place(context, builder, signature, args), args[2], "acq_rel")
-        return context.get_dummy_value()
-
-    return types.void(x, types.intp, types.float32), build
-
-
 def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.gep(data_of(context, builder, signature, args, 0), [args[1]])

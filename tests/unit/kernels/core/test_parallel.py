@@ -10,7 +10,7 @@ import pytest
 
 from tertulia.kernels import lda
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.atomics import add_float, fetch_add
+from tertulia.kernels.core.atomics import fetch_add
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import dense
@@ -127,18 +127,6 @@ def add_many(total, places):
 def test_no_addition_is_lost(dtype):
     total, places = np.zeros(4, dtype=dtype), np.random.default_rng(1).integers(0, 4, size=500_000)
     parallel.run(add_many, [(total, places)] * 4, 4)
-    assert np.array_equal(total, 4 * np.bincount(places))
-
-
-@kernel
-def add_many_floats(total, places):
-    for place in places:
-        add_float(total, place, np.float32(1.0))
-
-
-def test_no_addition_of_floats_is_lost():
-    total, places = np.zeros(4, dtype=np.float32), np.random.default_rng(1).integers(0, 4, size=500_000)
-    parallel.run(add_many_floats, [(total, places)] * 4, 4)
     assert np.array_equal(total, 4 * np.bincount(places))
 
 
