@@ -112,6 +112,7 @@ def sweep(
         where = (counts.cells.reshape(-1), width, counts.topics, *average)
         moves = [(words, z, base, end, drawn, t, threads, *where) for t in range(threads)]
         changed += sum(parallel.run(move_block, moves, threads))
+        z[base:end] = drawn  # not by the threads, which would write side by side on the same lines of the cache
     lengths = np.diff(documents)
     lengths = lengths[lengths > 0]
     likelihood = log_sum[0] / _UNIT - float((lengths * np.log(lengths - 1 + alpha.sum())).sum())
@@ -153,7 +154,7 @@ def move_block(
     words: I32, z: I32, first: int, last: int, drawn: I32, part: int, parts: int, cells: F32, width: int, topics: I64,
     total: I32, left: int,
 ) -> int:  # fmt: skip
-    """Let tokens first..last-1 have the topics that were drawn for them, and count them there; return their number.
+    """Count tokens first..last-1 where they were drawn to, and no longer where they were; return how many moved.
 
     Of every so many words: other threads have other words. To add at the same cells at the same time takes far longer.
     """
@@ -164,7 +165,6 @@ def move_block(
         if new == old or words[np.uintp(i)] % parts != part:
             continue
         row = np.int64(words[np.uintp(i)]) * width
-        z[np.uintp(i)] = new
         gained[old] -= 1
         gained[new] += 1
         moved += 1
