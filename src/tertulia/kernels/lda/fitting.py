@@ -11,8 +11,8 @@ their mean predicts better than any single draw. The topics z, the end of the ch
 # parts give in perplexity (medical abstracts, K = 100, 120 sweeps): the mean over the last quarter 1324 -> 1266, where
 # expected instead of drawn counts would give 1262 at ten writes per token; clusters instead of a random start 1306 ->
 # 1272. Tried, and left out: first sweeps with a large alpha, after which topics of small corpora share fewer words (160
-# sweeps: diversity .548 -> .590), but those of 20 Newsgroups are worse (K = 50, 240 sweeps: 2813 -> 2884, NPMI .186 ->
-# .172); a start with some topics at random; unrolled and gathered sums in the sweep.
+# sweeps: diversity .548 -> .590), but those of 20 Newsgroups are worse (K = 50, 160 sweeps: 2854 -> 2893, NPMI .162 ->
+# .156); a start with some topics at random; unrolled and gathered sums in the sweep.
 
 from __future__ import annotations
 
