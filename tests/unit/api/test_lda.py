@@ -162,3 +162,10 @@ def test_wrong_settings_are_explained(model):
         LDA().fit(texts(5, 1), start=model, text=TextOptions(language="de"))
     with pytest.raises(InputError, match="holds a word to model"):
         LDA().fit(["", ""])
+
+
+@pytest.mark.parametrize("sweeps", [0, "soon", 2.5])
+def test_a_bad_number_of_sweeps_is_named_once(sweeps):
+    """It may be a number or a word: one message says both."""
+    with pytest.raises(ConfigError, match=r"^sweeps = .*: input should be [^;]*, or 'auto'$"):
+        LDA(sweeps=sweeps)

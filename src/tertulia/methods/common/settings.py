@@ -95,9 +95,9 @@ class Explained(Settings):
 
 def explain(error: ValidationError) -> str:
     """Say which key is wrong, what it holds, and what it should."""
-    lines = []
+    lines: list[str] = []
     for problem in error.errors():
-        path = problem["loc"]
+        path = tuple(part for part in problem["loc"] if not _is_kind(part))
         if path[:1] == ("method",):  # its second part is the kind of method, no key
             path = (path[0], *path[2:])
         key = ".".join(str(part) for part in path) or "settings"
@@ -111,8 +111,21 @@ def explain(error: ValidationError) -> str:
             lines.append(f"'{key}' is missing: add it")
         else:
             reason = problem["msg"].removeprefix("Value error, ")
-            lines.append(f"{key} = {problem['input']!r}: {reason[0].lower()}{reason[1:]}")
+            start, reason = f"{key} = {problem['input']!r}: ", f"{reason[0].lower()}{reason[1:]}"
+            if lines and lines[-1].startswith(start):  # of several kinds that it may have, the next
+                lines[-1] += f", or {reason.removeprefix('input should be ')}"
+            else:
+                lines.append(start + reason)
     return "; ".join(lines)
+
+
+def _is_kind(part: str | int) -> bool:
+    """Whether a part of a path is no key, but one of several kinds of value that are allowed: `literal['auto']`.
+
+    >>> [_is_kind(part) for part in ("sweeps", "literal['auto']", "constrained-int", 3)]
+    [False, True, True, False]
+    """
+    return isinstance(part, str) and (part.startswith("constrained-") or "[" in part)
 
 
 class SweepsAlone(NamedTuple):
