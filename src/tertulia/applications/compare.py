@@ -63,6 +63,7 @@ def parties(
         if (home / "run.json").exists():
             raise ConfigError(f"{home} holds a run already: choose another directory")
         asked = PrevalenceSettings(model=str(model.save(home / "shared-topics").resolve()), **settings)
+        method.plan(asked.model_dump())  # noise that cannot be drawn is reported before parties are asked
         whole = RunSettings(
             directory=str(home), method=_custom(asked), text=model.options.to_dict(), heldout=0.0, engine=engine,
             workers=workers, parties={party: dict(own) for party, own in (party_settings or {}).items()},

@@ -16,14 +16,11 @@ def compare_run(run: Path, output: Path | None, settings: dict[str, Any]) -> dic
     found = compare.of_run(run, **settings)
     if output is not None:
         console.say(f"tables written to {found.save(output)}")
-    over_time = found.over_time().to_dicts() if len(found.periods) > 1 else []
-    return {
-        "parties": list(found.names),
-        "epsilon": found.epsilon,
-        "prevalence": found.table().to_dicts(),
-        "similarity": found.similarity().to_dicts(),
-        "over_time": over_time,
-    }
+    tables = {"prevalence": found.table(), "similarity": found.similarity()}
+    if len(found.periods) > 1:
+        tables["over_time"] = found.over_time()
+    rows = {name: table.fill_nan(None).to_dicts() for name, table in tables.items()}
+    return {"parties": found.names, "epsilon": found.epsilon if found.sigma else "infinite (non-private)", **rows}
 
 
 def dry_run_of_comparison(run: Path, settings: dict[str, Any]) -> dict[str, Any]:

@@ -157,8 +157,9 @@ def compare(
         list[str] | None, typer.Option("--group", help="NAME=PARTY,PARTY: use only sums over groups.")
     ] = None,
     by: Annotated[str | None, typer.Option(help="month, quarter or year: a table over time.")] = None,
-    since: Annotated[str | None, typer.Option(help="A date in the first period.")] = None,
-    until: Annotated[str | None, typer.Option(help="A date in the last period.")] = None,
+    between: Annotated[
+        tuple[str, str] | None, typer.Option(help="Dates in the first and last period.", metavar="SINCE UNTIL")
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Add noise that keeps this for a document.")] = None,
     dry: Annotated[bool, typer.Option("--check", help="Only say what would leave, and what policies say.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write CSV files to this folder.")] = None,
@@ -167,6 +168,7 @@ def compare(
     """Compare the parties of a finished run: which works on what. It is a run of its own, RUN-compared."""
     from tertulia.cli.compare import compare_run, dry_run_of_comparison, groups_of
 
+    since, until = between or (None, None)
     given = {"groups": groups_of(groups or []), "by": by, "since": since, "until": until, "epsilon": epsilon}
     if dry:
         _show_dry_run(dry_run_of_comparison(directory, given), as_json)
