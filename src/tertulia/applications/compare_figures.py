@@ -22,15 +22,15 @@ class Figures:
     def __init__(self, found: Comparison) -> None:
         self.found = found
 
-    def prevalence(self, *, bars: bool = True, ax: Axes | None = None) -> Axes:
-        """Draw a row for each topic, a mark for each party: its share of the party's documents.
+    def prevalence(self, top: int | None = None, *, bars: bool = True, ax: Axes | None = None) -> Axes:
+        """Draw a row for each topic (or the `top` ones), a mark for each party: its share of the party's documents.
 
         `bars` are two standard errors to each side, at most: few documents, and noise.
         """
         found = self.found
-        axes = _axes(ax, (8, 1.2 + 0.42 * found.n_topics))
-        order = np.argsort(np.nanmax(found.prevalence, axis=0))  # the topic that some party has most of stands on top
-        rows = np.arange(found.n_topics)
+        largest = np.nan_to_num(found.prevalence).max(axis=0)
+        order = np.argsort(largest)[-(top or found.n_topics) :]  # what some party has most of stands on top
+        axes, rows = _axes(ax, (8, 1.2 + 0.42 * len(order))), np.arange(len(order))
         spread = np.linspace(-0.3, 0.3, len(found.names)) if len(found.names) > 1 else [0.0]
         for r, name in enumerate(found.names):
             share, reach = found.prevalence[r, order], 2 * found.margins[r, order]
@@ -42,7 +42,7 @@ class Figures:
         for row in rows[1:]:
             axes.axhline(row - 0.5, color="0.9", lw=0.8, zorder=0)
         axes.set_yticks(rows, [self._label(k) for k in order], fontsize=8)
-        axes.set_ylim(-0.6, found.n_topics - 0.4)
+        axes.set_ylim(-0.6, len(order) - 0.4)
         axes.set_xlim(left=0)
         axes.set_xlabel(f"share of a party's {found.weigh}")
         _legend(axes)
@@ -119,9 +119,11 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
         return ax
     try:
         import matplotlib.pyplot as plt
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError as error:
         raise InputError("figures need matplotlib: pip install 'tertulia[bench]', or draw from `table()`") from error
-    return plt.subplots(figsize=size, layout="constrained")[1]
+    layout = ConstrainedLayoutEngine(w_pad=0.1)  # inches: long labels and legends stay off the edge
+    return plt.subplots(figsize=size, layout=layout)[1]
 
 
 def _colours(n: int) -> Any:

@@ -84,7 +84,9 @@ def test_a_model_from_a_federated_run_and_a_corpus_will_do():
 
 def test_a_neural_model_infers_by_its_encoder():
     given = parties(12)
-    neural = tt.ProdLDA(topics=2, hidden=(4,), epochs=1, vocabulary={"min_documents": 1}).fit([text for own in given.values() for text in own])
+    neural = tt.ProdLDA(topics=2, hidden=(4,), epochs=1, vocabulary={"min_documents": 1}).fit(
+        [text for own in given.values() for text in own]
+    )
     found = compare.parties(neural, given, epsilon=8.0, delta=1e-2)
     clear = compare.parties(neural, given)
     for row, own in zip(clear.released, given.values(), strict=True):
@@ -225,6 +227,33 @@ def test_no_document_moves_the_table_by_more_than_one_whatever_the_model():
     assert (moved >= 0).all()
     assert (np.linalg.norm(moved, axis=1) <= 2**20).all()
     assert (moved.sum(axis=1) <= 2**20).all()
+
+
+def test_a_document_more_moves_the_table_by_at_most_one():
+    corpus = model().encode([*texts([0, 3], 20), "", "unheard", "wordaa wordbe wordby wordba"])
+    places = np.arange(corpus.n_documents) % 3
+    whole, _ = method.tabulate(model(), corpus, places, 3)
+    for d in range(corpus.n_documents):
+        others = np.arange(corpus.n_documents) != d
+        without, _ = method.tabulate(model(), corpus.select(others), places[others], 3)
+        assert np.linalg.norm(whole - without) <= 2**20
+        assert (whole - without).any() == (corpus.lengths[d] > 0)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"topic_word": np.ones((2, 3)) / 3},
+        {"topic_word": np.full((K, 60), np.nan)},
+        {"alpha": np.zeros(K)},
+        {"alpha": np.ones(K + 1)},
+    ],
+)
+def test_a_model_that_is_none_is_refused_before_documents_are_touched(changes):
+    party = _Party(None)
+    with pytest.raises(InputError):
+        measure(party, None, ask(**changes))
+    assert not party.asked
 
 
 def test_noise_on_counts_of_tokens_is_refused_by_the_party():

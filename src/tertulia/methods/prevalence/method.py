@@ -98,7 +98,10 @@ def measure(party: Party, state: Any, ask: PrevalenceTask) -> tuple[Any, Table]:
 def tabulate(
     model: Topics, corpus: Corpus, places: I64, rows: int, *, tokens: bool = False, threads: int = 1
 ) -> tuple[I64, I64]:
-    """Sum topic shares [P, K], in steps of the grid, and count documents [P]; place -1 and wordless ones are out."""
+    """Sum topic shares [P, K], in steps of the grid, and count documents [P]; place -1 and wordless ones are out.
+
+    The corpus is one over the model's words.
+    """
     cells, documents = np.zeros((rows, model.n_topics), np.int64), np.zeros(rows, np.int64)
     counted = np.flatnonzero((places >= 0) & ~_silent(model, corpus))
     for start in range(0, len(counted), _BLOCK):
