@@ -249,7 +249,7 @@ def show(fitted: Fitted, parties: dict[str, Corpus], folder: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    over_time = compare.parties(fitted.model, parties, **PERIODS, min_documents=3)
+    over_time = compare.parties(fitted.model, parties, **PERIODS, min_documents_per_cell=3)
     noisy = compare.parties(fitted.model, parties, epsilon=1.0)
     fitted.found.save(folder)
     draw: dict[str, Callable[[], Any]] = {

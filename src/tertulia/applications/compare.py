@@ -51,9 +51,9 @@ def parties(
     `documents` maps a party to texts, to a data frame (`text`, and `date` for periods) or to a corpus. `settings` are
     those of `PrevalenceSettings`: `groups={"science": ["MPS", "GEO"]}` to use only sums over groups; `by="quarter",
     since="2025-10", until="2026-09"` for a table over time; `epsilon=1.0` for noise under which a single document
-    hardly shows; `min_documents=5` to leave small cells empty. `party_settings` are the parties' own: a `policy` that
-    may forbid all this, a `home` for ledger and noise key. With a `directory` the run can be looked into afterwards
-    (`tertulia disclosures`, `tertulia privacy`). A party that refuses is left out, with a warning.
+    hardly shows; `min_documents_per_cell=5` to leave small cells empty. `party_settings` are the parties' own: a
+    `policy` that may forbid all this, a `home` for ledger and noise key. With a `directory` the run can be looked into
+    afterwards (`tertulia disclosures`, `tertulia privacy`). A party that refuses is left out, with a warning.
     """
     if not documents:
         raise InputError("there are no parties: give a mapping from a name to documents")

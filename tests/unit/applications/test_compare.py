@@ -11,7 +11,8 @@ from helpers.compared import SHARED, K, model, parties, texts
 from tertulia.applications import compare
 from tertulia.applications.comparison import to_shares
 from tertulia.corpus.inputs import as_corpus
-from tertulia.errors import ConfigError, InputError, PartyFailure, QuorumError
+from tertulia.errors import ConfigError, FormatError, InputError, PartyFailure, QuorumError
+from tertulia.federation.codec import decode, encode
 from tertulia.federation.types import step_name
 from tertulia.methods.prevalence import method
 from tertulia.methods.prevalence.method import measure
@@ -182,7 +183,7 @@ def test_a_group_of_which_one_party_alone_answered_is_not_used(tmp_path):
     assert found.names == ("g",)
 
 
-@pytest.mark.parametrize("settings", [{}, {"epsilon": 4.0}])
+@pytest.mark.parametrize("settings", [{}, {"epsilon": 4.0}, {"epsilon": 1.0, "delta": 0.1}])
 def test_a_partys_own_epsilon_is_kept(settings):
     own = {"a": {"epsilon": 2.0}}
     with pytest.warns(UserWarning, match="refused by rule 'the party's own epsilon'"):
@@ -257,8 +258,13 @@ def test_a_model_that_is_none_is_refused_before_documents_are_touched(changes):
 
 
 def test_noise_on_counts_of_tokens_is_refused_by_the_party():
-    with pytest.raises(ConfigError, match="noise covers documents"):
-        measure(_Party(as_corpus("a", texts([0], 3))), None, ask(tokens=True))
+    """Also where the server sends such settings: they are checked again where they arrive."""
+    sound = encode(ask().table)
+    forged = sound.replace(b'\\"weigh\\":\\"documents\\"', b'\\"weigh\\":\\"tokens\\"   ')
+    assert decode(sound).weigh == "documents"
+    assert forged != sound
+    with pytest.raises(FormatError, match="epsilon goes with weigh = 'documents'"):
+        decode(forged)
     with pytest.raises(ConfigError, match="epsilon goes with weigh = 'documents'"):
         compare.parties(model(), parties(), weigh="tokens", epsilon=1.0)
 
@@ -346,7 +352,7 @@ def test_small_cells_are_emptied_as_the_party_wants(tmp_path):
     policy = tmp_path / "policy.toml"
     policy.write_text("min_documents_per_cell = 6")
     own = {"b": {"policy": str(policy)}}
-    found = compare.parties(model(), given, **YEARS, min_documents=4, party_settings=own)
+    found = compare.parties(model(), given, **YEARS, min_documents_per_cell=4, party_settings=own)
     np.testing.assert_allclose(found.released.sum(axis=2), [[0, 5, 9], [0, 0, 9], [0, 0, 0]], atol=1e-3)
     assert np.isnan(found.prevalence[2]).all()
     assert found.similarity()["c"].is_nan().all()
@@ -357,7 +363,7 @@ def test_small_cells_are_emptied_as_the_party_wants(tmp_path):
 
 def test_with_noise_it_is_the_noisy_count_that_decides():
     dates = ["2024-01-01"] * 2 + ["2026-01-01"] * 400
-    found = compare.parties(model(), {"a": dated([0], dates)}, **YEARS, epsilon=8.0, min_documents=100)
+    found = compare.parties(model(), {"a": dated([0], dates)}, **YEARS, epsilon=8.0, min_documents_per_cell=100)
     assert (found.released[0, :2] == 0).all()
     assert found.released[0, 2].sum() == pytest.approx(400, abs=20)
 

@@ -23,7 +23,7 @@ from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, InputError, PolicyRefusal
 from tertulia.federation.types import Federation, Party, PartyId, Planned, message, step
 from tertulia.methods.prevalence.periods import Periods
-from tertulia.methods.prevalence.settings import PrevalenceSettings
+from tertulia.methods.prevalence.settings import PrevalenceSettings, TableSettings
 from tertulia.models import Topics
 from tertulia.models.neural.encoder import Encoder
 from tertulia.privacy.mechanisms import Adjacency, Clear, Mechanism
@@ -31,7 +31,6 @@ from tertulia.privacy.mechanisms.gaussian import epsilon_of
 from tertulia.privacy.mechanisms.noisy_tables import BITS, NoisyTable
 
 WHAT = "topic prevalence"
-NO_BOUND = "noise covers documents that count 1 each: without a bound on their length it cannot cover counts of tokens"
 ENCODER = "the shares that an encoder finds for a document do not depend on other documents, but for rounding"
 NO_DATES = "documents have no dates: read them with a column `date`, or compare without `by`"
 _OWN_DELTA = 1e-6  # at which a party's own epsilon is meant
@@ -46,11 +45,7 @@ class PrevalenceTask:
     topic_word: Array  # [K, V]
     alpha: Array  # [K]
     encoder: dict[str, Any] | None  # of a neural model
-    periods: Periods | None
-    tokens: bool  # a document counts as many as it has tokens, not 1
-    min_documents: int
-    sigma: float
-    adjacency: str
+    table: TableSettings
 
     def model(self) -> Topics:
         """The model; its arrays are checked."""
@@ -77,16 +72,13 @@ class Measured:
 @step
 def measure(party: Party, state: Any, ask: PrevalenceTask) -> tuple[Any, Table]:
     """Add up the topic shares of this party's documents."""
-    if ask.tokens and ask.sigma:
-        raise ConfigError(NO_BOUND)
-    smallest = max(ask.min_documents, party.min_documents_per_cell)
-    mechanism = _mechanism(ask.sigma, ask.adjacency, smallest)
+    smallest = max(ask.table.min_documents_per_cell, party.min_documents_per_cell)
+    mechanism = _mechanism(ask.table, smallest)
     _check_own_epsilon(party, mechanism)
-    model = ask.model()
+    model, periods, tokens = ask.model(), ask.table.periods, ask.table.weigh == "tokens"
     corpus = party.documents(model.vocabulary)
-    places = _places(party, corpus, ask.periods)
-    rows = 1 if ask.periods is None else ask.periods.count
-    cells, documents = tabulate(model, corpus, places, rows, tokens=ask.tokens, threads=party.setting("threads", 1))
+    places, rows = _places(party, corpus, periods), 1 if periods is None else periods.count
+    cells, documents = tabulate(model, corpus, places, rows, tokens=tokens, threads=party.setting("threads", 1))
     if isinstance(mechanism, NoisyTable):
         assumed = () if model.encoder is None else (ENCODER,)
         mechanism = replace(mechanism, contents=digest_of(cells), assumptions=assumed)
@@ -145,13 +137,12 @@ def _places(party: Party, corpus: Corpus, periods: Periods | None) -> I64:
     return places
 
 
-def _mechanism(sigma: float, adjacency: str, smallest: int) -> Mechanism:
+def _mechanism(table: TableSettings, smallest: int) -> Mechanism:
     """How the table leaves."""
-    if not sigma:
+    if table.epsilon is None:
         return Clear(WHAT)
-    how = Adjacency(adjacency)
     return NoisyTable(
-        WHAT, sigma=sigma, sensitivity=1.0 if how is Adjacency.ADD_REMOVE else 2**0.5, adjacency=how,
+        WHAT, sigma=table.sigma, sensitivity=table.sensitivity, adjacency=Adjacency(table.adjacency),
         smallest=smallest if smallest > 1 else 0.0,
     )  # fmt: skip
 
@@ -209,14 +200,11 @@ def task_of(settings: PrevalenceSettings, model: Topics) -> PrevalenceTask:
     if model.encoder is not None:
         names = ("architecture", "weights", "statistics", "embedding")
         encoder = {name: getattr(model.encoder, name) for name in names}
-    return PrevalenceTask(
-        model.vocabulary.words, model.topic_word, model.alpha, encoder, settings.periods,
-        settings.weigh == "tokens", settings.min_documents, settings.sigma, settings.adjacency,
-    )  # fmt: skip
+    return PrevalenceTask(model.vocabulary.words, model.topic_word, model.alpha, encoder, settings.part(TableSettings))
 
 
 def plan(config: Mapping[str, Any]) -> list[Planned]:
     """Everything that will leave a party, for `tertulia check`."""
     settings = PrevalenceSettings(**config)
-    mechanism = _mechanism(settings.sigma, settings.adjacency, settings.min_documents)
+    mechanism = _mechanism(settings, settings.min_documents_per_cell)
     return [Planned(measure, "sum" if settings.groups else "each", mechanism, 1)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import polars as pl
 
 from tertulia._arrays import I64
 from tertulia.errors import ConfigError
-from tertulia.federation.types import message
 
 By = Literal["month", "quarter", "year"]
 _DATE = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-\d{2}.*)?")
@@ -17,7 +17,7 @@ _PER_YEAR = {"month": 12, "quarter": 4, "year": 1}
 _MOST = 1200
 
 
-@message
+@dataclass(frozen=True)
 class Periods:
     """Consecutive periods, numbered from the year 0 on.
 
