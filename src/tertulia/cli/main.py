@@ -151,12 +151,47 @@ def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_
 
 
 @app.command()
+def compare(
+    directory: RunDirectory,
+    groups: Annotated[
+        list[str] | None, typer.Option("--group", help="NAME=PARTY,PARTY: use only sums over groups.")
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="month, quarter or year: a table over time.")] = None,
+    between: Annotated[
+        tuple[str, str] | None, typer.Option(help="Dates in the first and last period.", metavar="SINCE UNTIL")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Add noise that keeps this for a document.")] = None,
+    dry: Annotated[bool, typer.Option("--check", help="Only say what would leave, and what policies say.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write CSV files to this folder.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the parties of a finished run: which works on what. It is a run of its own, RUN-compared."""
+    from tertulia.cli.compare import compare_run, dry_run_of_comparison, groups_of
+
+    since, until = between or (None, None)
+    given = {"groups": groups_of(groups or []), "by": by, "since": since, "until": until, "epsilon": epsilon}
+    if dry:
+        _show_dry_run(dry_run_of_comparison(directory, given), as_json)
+        return
+    found = compare_run(directory, output, given)
+    if as_json:
+        _print_json(found)
+    else:
+        console.records("Share of each topic in a party's documents", found["prevalence"])
+        console.records("How alike parties are", found["similarity"])
+
+
+@app.command()
 def check(config: ConfigFile, as_json: AsJson = False) -> None:
     """Dry run: what would be read, trained and disclosed, and what each party's policy says to it."""
     from tertulia.runs import config as configuration
     from tertulia.view.dry_run import dry_run
 
-    report = dry_run(configuration.load(config))
+    _show_dry_run(dry_run(configuration.load(config)), as_json)
+
+
+def _show_dry_run(report: Mapping[str, Any], as_json: bool) -> None:
+    """Print what would leave; exit code 3 if a policy forbids some of it."""
     if as_json:
         _print_json(report)
     else:

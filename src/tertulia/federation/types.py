@@ -96,6 +96,10 @@ class Party(Protocol):
     def setting(self, name: str, default: Any) -> Any:
         """The party's own value of a method's setting (its own K, say), else the server's."""
 
+    @property
+    def min_documents_per_cell(self) -> int:
+        """How many documents a cell of a table must count, by the party's policy: a step empties smaller ones."""
+
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """The only door out: charge the ledger, then return what may be put into a reply."""
 

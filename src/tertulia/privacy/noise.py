@@ -21,7 +21,7 @@ from tempfile import NamedTemporaryFile
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-from tertulia._arrays import F64, I64, U64
+from tertulia._arrays import F64, I64, U64, Bool
 from tertulia._disk import sync_directory
 from tertulia.errors import ConfigError, FormatError
 
@@ -114,6 +114,28 @@ class NoiseStream:
             m = min(_CHUNK, n - start + 1)  # one draw more at the end: noise that was drawn once must stay the same
             out[start : start + m] = (self.geometric(m, rate) - self.geometric(m, rate))[: n - start]
         return out
+
+    def gaussian(self, n: int, sigma: Fraction) -> I64:
+        """P(k) ∝ exp(-k² / 2 sigma²) on the integers: Laplace noise, thinned out (Canonne, Kamath, Steinke 2020)."""
+        out = np.empty(0, dtype=np.int64)
+        scale = int(sigma) + 1
+        while len(out) < n:
+            proposed = self.laplace(n - len(out), Fraction(1, scale))
+            out = np.concatenate([out, proposed[self._accepts(np.abs(proposed), sigma**2, scale)]])
+        return out
+
+    def _accepts(self, size: I64, variance: Fraction, scale: int) -> Bool:
+        """Toss a coin for each: it falls with probability exp(-(size - variance / scale)² / 2 variance)."""
+        start = self._position
+        words = self.words(len(size))
+        value, error = _exponential(words)
+        spread = float(variance)
+        needed = (size - spread / scale) ** 2 / (2 * spread)
+        accepted = value >= needed
+        for i in np.flatnonzero(np.abs(value - needed) <= error + (1 + needed + size**2.0 / spread) * _ROUNDING):
+            exact = (int(size[i]) - variance / scale) ** 2 / (2 * variance)
+            accepted[i] = self._settle(int(words[i]), start + int(i), lambda e, exact=exact: int(e >= exact))  # type: ignore[misc]
+        return accepted
 
     def _settle(self, word: int, position: int, outcome: Callable[[Fraction], int]) -> int:
         """The outcome, monotone in -ln U, where U = 0.(word)(more bits): read on until both ends agree."""

@@ -50,6 +50,7 @@ class Policy(BaseModel):
     max_bytes_per_round: _Count | None = Field(None, description="a whole number of bytes above 0")
     max_tokens_per_document: _Count | None = Field(None, description="a whole number above 0")
     max_documents_per_user: _Count | None = Field(None, description="a whole number above 0")
+    min_documents_per_cell: _Count = Field(1, description="a whole number above 0")
     budget: tuple[Budget, ...] = Field((), description="tables headed [[budget]]")
 
     @classmethod

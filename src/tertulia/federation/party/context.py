@@ -71,6 +71,11 @@ class StepContext:
         """The party's own choice, else the server's."""
         return self._host.config.settings.get(name, default)
 
+    @property
+    def min_documents_per_cell(self) -> int:
+        """What the party's policy says of small cells of tables."""
+        return self._host.policy.min_documents_per_cell
+
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """Check the policy, charge the ledger on disk, and only then let `x` through the mechanism."""
         host, question = self._host, self._question

@@ -3,9 +3,9 @@
 A mechanism says what it releases, for which privacy unit, under which adjacency, and describes its privacy loss as
 data (`charge`), which the ledger stores and the accountants of dp-accounting interpret.
 
-Noise comes in by one of two ways. `DiscreteLaplace` adds it to the integers that leave; never to floats (Mironov 2012):
-clip, scale by a power of two, round, and only then release. With a `Randomiser` the step draws its noise first, and all
-that is computed from it leaves as `Derived`.
+Noise comes in by one of two ways. `DiscreteLaplace`, and `NoisyTable` with Gaussian noise, add it to the integers that
+leave; never to floats (Mironov 2012): clip, scale by a power of two, round, and only then release. With a `Randomiser`
+the step draws its noise first, and all that is computed from it leaves as `Derived`.
 
 This module holds what any method may need; the other modules of the package are families for one paper each.
 """
@@ -176,10 +176,11 @@ class DiscreteLaplace(Mechanism):
     def apply(self, x: Array, noise: NoiseStream) -> Array:
         """The integers plus noise, as int64 (sums wrap modulo 2^64)."""
         rate = Fraction(self.epsilon) / int(self.sensitivity)
-        return _integers(x, self.what) + noise.laplace(x.size, rate).reshape(x.shape)
+        return whole_numbers(x, self.what) + noise.laplace(x.size, rate).reshape(x.shape)
 
 
-def _integers(x: Array, what: str) -> I64:
+def whole_numbers(x: Array, what: str) -> I64:
+    """The array as int64; raise `InputError` if it does not hold integers."""
     if not np.issubdtype(x.dtype, np.integer):
         raise InputError(f"{what}: noise is only added to integers, not {x.dtype}; clip, scale by 2**b and round first")
     return x.astype(np.int64)

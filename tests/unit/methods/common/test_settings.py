@@ -20,10 +20,11 @@ PACKAGE = Path(tt.__file__).parent
 MEANINGS = {  # names that stand for more than one thing, and for which
     "alpha": "sum of theta's prior (LDA); of each topic (neural)",
     "channel": "of reports of tokens (FTM, Consensus; with Laplace); of users' reports (FedLDA)",
-    "delta": "of a guarantee (PC-TD); a topic's deserted tail (FedLDA, the paper's symbol)",
+    "delta": "of a guarantee (PC-TD, prevalence); a topic's deserted tail (FedLDA, the paper's symbol)",
+    "epsilon": "of a token (methods); of a document (prevalence)",
     "max_words": "of a vocabulary; of a user (FedLDA)",
     "mode": "of privacy; of a vocabulary",
-    "model": "what has a topic (LDA); which network (gFedNTM)",
+    "model": "what has a topic (LDA); which network (gFedNTM); a saved one (prevalence)",
     "paper": "each method's own details of its paper",
     "parties": "of a run; names of those that data are cut into",
     "rounds": "so many (LDA and PC-TD); at most so many (gFedNTM); of an offer to train alone",

@@ -1,0 +1,156 @@
+"""Which party works on what: parties fold their documents into a shared model, and release how much each topic has.
+
+>>> from tertulia.applications import compare
+>>> found = compare.parties(model, {"north": texts, "south": more_texts})  # doctest: +SKIP
+>>> found.table()  # doctest: +SKIP
+>>> found.shared(), found.private(), found.similarity()  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tertulia.applications.comparison import Comparison
+from tertulia.corpus import Corpus
+from tertulia.corpus.inputs import Documents, as_corpus
+from tertulia.errors import ConfigError, InputError
+from tertulia.methods import CustomSettings
+from tertulia.methods.prevalence import method
+from tertulia.methods.prevalence.method import Measured
+from tertulia.methods.prevalence.settings import PrevalenceSettings
+from tertulia.models import Topics
+from tertulia.privacy.accounting import guarantee_of
+from tertulia.privacy.mechanisms.noisy_tables import STEP
+from tertulia.runs.config import RunSettings
+from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import open_party, rehearse
+
+__all__ = ["Comparison", "of_run", "parties", "plan", "settings_of_run"]
+_SEEN = {"each": "each party's, by the server", "sum": "as a sum over a group; its parts reach the server's machine"}
+
+
+def parties(
+    model: Topics,
+    documents: Mapping[str, Documents],
+    *,
+    directory: str | Path | None = None,
+    party_settings: Mapping[str, Mapping[str, Any]] | None = None,
+    engine: str = "local",
+    workers: int = 1,
+    **settings: Any,
+) -> Comparison:
+    """Let each party measure its topic prevalence under a shared model, and compare what they release.
+
+    `documents` maps a party to texts, to a data frame (`text`, and `date` for periods) or to a corpus. `settings` are
+    those of `PrevalenceSettings`: `groups={"science": ["MPS", "GEO"]}` to use only sums over groups; `by="quarter",
+    since="2025-10", until="2026-09"` for a table over time; `epsilon=1.0` for noise under which a single document
+    hardly shows; `min_documents_per_cell=5` to leave small cells empty. `party_settings` are the parties' own: a
+    `policy` that may forbid all this, a `home` for ledger and noise key. With a `directory` the run can be looked into
+    afterwards (`tertulia disclosures`, `tertulia privacy`). A party that refuses is left out, with a warning.
+    """
+    if not documents:
+        raise InputError("there are no parties: give a mapping from a name to documents")
+    corpora = {name: _corpus(name, given, model) for name, given in documents.items()}
+    with tempfile.TemporaryDirectory(prefix="tertulia-") as temporary:
+        home = Path(directory or Path(temporary) / "run")
+        if (home / "run.json").exists():
+            raise ConfigError(f"{home} holds a run already: choose another directory")
+        asked = PrevalenceSettings(model=str(model.save(home / "shared-topics").resolve()), **settings)
+        method.plan(asked.model_dump())  # noise that cannot be drawn is reported before parties are asked
+        whole = RunSettings(
+            directory=str(home), method=_custom(asked), text=model.options.to_dict(), heldout=0.0, engine=engine,
+            workers=workers, parties={party: dict(own) for party, own in (party_settings or {}).items()},
+            federation={"quorum": 0.0},
+        )  # fmt: skip
+        measured = rehearse(whole, corpora, durable=directory is not None, observe=_warn)
+    return _comparison(measured, model, asked)
+
+
+def of_run(run: str | Path, *, directory: str | Path | None = None, **settings: Any) -> Comparison:
+    """Compare the parties of a finished run by its own model; the comparison is a run of its own, in `directory`.
+
+    Parties keep their policies, homes and documents; by default it is the run's name with "-compared".
+    """
+    whole = settings_of_run(run, directory=directory, **settings)
+    asked = PrevalenceSettings(**whole.method.config)  # type: ignore[attr-defined]
+    opened = Run.open(Path(run))
+    corpora = {party: open_party(opened, party).corpus for party in opened.parties}
+    return _comparison(rehearse(whole, corpora, observe=_warn), Topics.load(asked.model), asked)
+
+
+def settings_of_run(run: str | Path, *, directory: str | Path | None = None, **settings: Any) -> RunSettings:
+    """The settings of a comparison of a run's parties, for a dry run, say."""
+    run = Path(run)
+    trained = RunSettings(**Run.open(run).config)
+    if trained.method.pools:
+        raise ConfigError(f"{run} pooled all documents in one place: it has no parties to compare")
+    if not (run / "model").exists():
+        raise ConfigError(f"{run} has no model yet: `tertulia resume {run}` ends the run")
+    asked = PrevalenceSettings(model=str((run / "model").resolve()), **settings)
+    return trained.replace(
+        directory=str(directory or run.with_name(f"{run.resolve().name}-compared")), method=_custom(asked),
+        heldout=0.0, validation=0.0, federation=trained.federation.replace(quorum=0.0),
+    )  # fmt: skip
+
+
+def plan(model: Topics, **settings: Any) -> pl.DataFrame:
+    """What would leave each party, and what it would cost: the settings are those of `parties`."""
+    asked = PrevalenceSettings(model=".", **settings)
+    rows = 1 if asked.periods is None else asked.periods.count
+    return pl.DataFrame(
+        [
+            {
+                "what": one.mechanism.what,
+                "seen": _SEEN[one.verb],
+                "times": one.times,
+                "numbers": f"{rows}x{model.n_topics}",
+                "mechanism": one.mechanism.name,
+                "unit": one.mechanism.unit.value,
+                "adjacency": one.mechanism.adjacency.value,
+                "real epsilon": guarantee_of(one.mechanism, asked.delta).epsilon,
+                "delta": asked.delta,
+            }
+            for one in method.plan(asked.model_dump())
+        ]
+    )
+
+
+def _corpus(name: str, given: Documents, model: Topics) -> Corpus:
+    corpus = as_corpus(name, given, model.options, model.reads_sentences)
+    if corpus.options != model.options:
+        raise ConfigError(
+            f"the documents of party '{name}' were cut into words in another way than the model's: read them with "
+            "`options=model.options`"
+        )
+    return corpus
+
+
+def _custom(asked: PrevalenceSettings) -> CustomSettings:
+    return CustomSettings(module=method.__name__, config=asked.model_dump(mode="json"))
+
+
+def _comparison(measured: Measured, model: Topics, asked: PrevalenceSettings) -> Comparison:
+    (planned,) = method.plan(asked.model_dump())
+    return Comparison(
+        measured.names,
+        measured.members,
+        ("all",) if asked.periods is None else asked.periods.labels,
+        np.asarray(measured.cells * STEP),
+        model.top_words(10),
+        asked.weigh,
+        asked.sigma,
+        guarantee_of(planned.mechanism, asked.delta).epsilon,
+        asked.delta,
+    )
+
+
+def _warn(kind: str, facts: Mapping[str, Any]) -> None:
+    if kind == "warning":
+        warnings.warn(str(facts["text"]), stacklevel=2)

@@ -1,0 +1,210 @@
+"""Which party works on what: each folds its documents into a shared model, and only sums over documents leave it.
+
+gFedNTM (2022) is about funding agencies that want to see what each of them, and what all, work on. The model is there;
+what is missing is how much of each topic a party has. A party infers its documents' topic shares and adds them up, by
+period if dates are asked for: a table [P, K], on a grid of 2^-20, so that sums are exact. The server sees each party's
+table (`fed.each`), or only sums over groups of parties (`fed.sum`).
+
+The server chooses the model, so it could choose one whose topics are single words: without noise a table is charged as
+what it is, unprotected. With noise the guarantee holds for any model: what a document adds is computed from that
+document alone and clipped to shares that sum to at most 1, so it moves the table by at most 1 in the L2 norm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tertulia._arrays import F64, I64, Array, Bool, digest_of
+from tertulia.corpus import Corpus, Vocabulary
+from tertulia.errors import ConfigError, InputError, PolicyRefusal
+from tertulia.federation.types import Federation, Party, PartyId, Planned, message, step
+from tertulia.methods.prevalence.periods import Periods
+from tertulia.methods.prevalence.settings import PrevalenceSettings, TableSettings
+from tertulia.models import Topics
+from tertulia.models.neural.encoder import Encoder
+from tertulia.privacy.mechanisms import Adjacency, Clear, Mechanism
+from tertulia.privacy.mechanisms.gaussian import epsilon_of
+from tertulia.privacy.mechanisms.noisy_tables import BITS, NoisyTable
+
+WHAT = "topic prevalence"
+ENCODER = "the shares that an encoder finds for a document do not depend on other documents, but for rounding"
+NO_DATES = "documents have no dates: read them with a column `date`, or compare without `by`"
+_OWN_DELTA = 1e-6  # at which a party's own epsilon is meant
+_BLOCK = 1 << 14  # documents whose shares are in memory at a time
+
+
+@message
+class PrevalenceTask:
+    """What parties are asked: a model, and what to count."""
+
+    words: tuple[str, ...]
+    topic_word: Array  # [K, V]
+    alpha: Array  # [K]
+    encoder: dict[str, Any] | None  # of a neural model
+    table: TableSettings
+
+    def model(self) -> Topics:
+        """The model; its arrays are checked."""
+        encoder = None if self.encoder is None else Encoder(**self.encoder)
+        return Topics(self.topic_word, Vocabulary(self.words), self.alpha, encoder=encoder)
+
+
+@message
+class Table:
+    """A party's sums over documents, or the sum of parties'."""
+
+    cells: Array  # [P, K] in steps of the grid
+
+
+@message
+class Measured:
+    """What the server keeps: a table for each party, or group of parties."""
+
+    names: tuple[str, ...]  # R
+    members: dict[str, tuple[PartyId, ...]]  # whose documents are in each
+    cells: Array  # [R, P, K] in steps of the grid
+
+
+@step
+def measure(party: Party, state: Any, ask: PrevalenceTask) -> tuple[Any, Table]:
+    """Add up the topic shares of this party's documents."""
+    smallest = max(ask.table.min_documents_per_cell, party.min_documents_per_cell)
+    mechanism = _mechanism(ask.table, smallest)
+    _check_own_epsilon(party, mechanism)
+    model, periods, tokens = ask.model(), ask.table.periods, ask.table.weigh == "tokens"
+    corpus = party.documents(model.vocabulary)
+    places, rows = _places(party, corpus, periods), 1 if periods is None else periods.count
+    cells, documents = tabulate(model, corpus, places, rows, tokens=tokens, threads=party.setting("threads", 1))
+    if isinstance(mechanism, NoisyTable):
+        assumed = () if model.encoder is None else (ENCODER,)
+        mechanism = replace(mechanism, contents=digest_of(cells), assumptions=assumed)
+    else:
+        cells = np.where(documents[:, None] < smallest, 0, cells)
+    return state, Table(party.release(cells, mechanism))
+
+
+def tabulate(
+    model: Topics, corpus: Corpus, places: I64, rows: int, *, tokens: bool = False, threads: int = 1
+) -> tuple[I64, I64]:
+    """Sum topic shares [P, K], in steps of the grid, and count documents [P]; place -1 and wordless ones are out.
+
+    The corpus is one over the model's words.
+    """
+    cells, documents = np.zeros((rows, model.n_topics), np.int64), np.zeros(rows, np.int64)
+    counted = np.flatnonzero((places >= 0) & ~_silent(model, corpus))
+    for start in range(0, len(counted), _BLOCK):
+        chosen = counted[start : start + _BLOCK]
+        part = corpus.select(chosen)
+        weights = part.lengths if tokens else np.ones(len(chosen))
+        steps = np.floor(_clip(model.transform(part, n_jobs=threads)) * (weights * 2**BITS)[:, None]).astype(np.int64)
+        np.add.at(cells, places[chosen], steps)
+        documents += np.bincount(places[chosen], minlength=rows)
+    return cells, documents
+
+
+def _silent(model: Topics, corpus: Corpus) -> Bool:
+    """Documents in which the model finds nothing: their shares would be the prior's, not theirs."""
+    silent: Bool = corpus.lengths == 0
+    return silent if model.encoder is None else model.encoder.silent(corpus)
+
+
+def _clip(theta: F64) -> F64:
+    """Shares as they must be for the sensitivity to hold, whatever the model is: not negative, with a sum of at most 1.
+
+    The little that is taken off makes up for rounding in the sum.
+    """
+    shares = np.clip(np.nan_to_num(theta, nan=0.0, posinf=0.0, neginf=0.0), 0.0, 1.0)
+    total = shares.sum(axis=1, keepdims=True)
+    clipped: F64 = shares / np.maximum(total * (1 + 2.0**-40), 1.0)
+    return clipped
+
+
+def _places(party: Party, corpus: Corpus, periods: Periods | None) -> I64:
+    """Each document's row of the table."""
+    if periods is None:
+        return np.zeros(corpus.n_documents, np.int64)
+    if "date" not in corpus.table.columns:
+        raise InputError(NO_DATES)
+    places = periods.places(corpus.table["date"])
+    if outside := int((places < 0).sum()):
+        party.notice(
+            f"{outside} of {len(places)} documents are not counted: no date that can be read, or none asked for"
+        )
+    return places
+
+
+def _mechanism(table: TableSettings, smallest: int) -> Mechanism:
+    """How the table leaves."""
+    if table.epsilon is None:
+        return Clear(WHAT)
+    return NoisyTable(
+        WHAT, sigma=table.sigma, sensitivity=table.sensitivity, adjacency=Adjacency(table.adjacency),
+        smallest=smallest if smallest > 1 else 0.0,
+    )  # fmt: skip
+
+
+def _check_own_epsilon(party: Party, mechanism: Mechanism) -> None:
+    """Refuse what would cost a document more than the party's own epsilon."""
+    own = party.setting("epsilon", None)
+    if own is None:
+        return
+    noisy = isinstance(mechanism, NoisyTable)
+    cost = epsilon_of(mechanism.sensitivity / mechanism.sigma, _OWN_DELTA) if noisy else np.inf  # type: ignore[attr-defined]
+    if cost > own:
+        why = f"'{WHAT}' would cost a document {cost:.4g} at delta {_OWN_DELTA:g}, beyond {own:g}"
+        raise PolicyRefusal("the party's own epsilon", f"{why}; ask with a smaller epsilon")
+
+
+STEPS = (measure,)
+
+
+def train(fed: Federation, config: Mapping[str, Any], state: Measured | None = None) -> Measured:
+    """Ask each party, or each group, once."""
+    if state is not None:
+        return state
+    settings = PrevalenceSettings(**config)
+    task = task_of(settings, Topics.load(settings.model))
+    found = dict(_sums(fed, settings.groups, task) if settings.groups else _each(fed, task))
+    if not found:
+        raise InputError("no group is left in which at least two parties answered: ask larger groups")
+    cells = np.stack([table for _, table in found.values()])
+    return fed.commit(Measured(tuple(found), {name: members for name, (members, _) in found.items()}, cells))
+
+
+_Rows = Iterator[tuple[str, tuple[tuple[PartyId, ...], Array]]]  # name, members and table
+
+
+def _each(fed: Federation, task: PrevalenceTask) -> _Rows:
+    for party, table in fed.each(measure, task).items():
+        yield party, ((party,), table.cells)
+
+
+def _sums(fed: Federation, groups: Mapping[str, tuple[PartyId, ...]], task: PrevalenceTask) -> _Rows:
+    """A sum for each group; of a group in which one party alone answered it is that party's own, and not used."""
+    if strangers := sorted({party for members in groups.values() for party in members} - set(fed.parties)):
+        raise ConfigError(f"'{strangers[0]}' is in a group, but no party: the parties are {sorted(fed.parties)}")
+    for name, members in groups.items():
+        total = fed.sum(measure, dict.fromkeys(members, task))
+        answered = tuple(fed.answered)
+        if len(answered) > 1:
+            yield name, (answered, total.cells)
+
+
+def task_of(settings: PrevalenceSettings, model: Topics) -> PrevalenceTask:
+    """What parties are asked."""
+    encoder = None
+    if model.encoder is not None:
+        names = ("architecture", "weights", "statistics", "embedding")
+        encoder = {name: getattr(model.encoder, name) for name in names}
+    return PrevalenceTask(model.vocabulary.words, model.topic_word, model.alpha, encoder, settings.part(TableSettings))
+
+
+def plan(config: Mapping[str, Any]) -> list[Planned]:
+    """Everything that will leave a party, for `tertulia check`."""
+    settings = PrevalenceSettings(**config)
+    mechanism = _mechanism(settings, settings.min_documents_per_cell)
+    return [Planned(measure, "sum" if settings.groups else "each", mechanism, 1)]

@@ -1,0 +1,81 @@
+"""`tertulia compare` on a finished run: tables, a dry run, and policies."""
+
+import json
+
+import polars as pl
+import pytest
+
+CONFIG = """
+directory = "runs/two"
+[method]
+name = "consensus"
+topics = 3
+rounds = 1
+sweeps = 2
+start_sweeps = 3
+[parties.north]
+path = "north.jsonl"
+date = "when"
+[parties.south]
+path = "south.jsonl"
+date = "when"
+policy = "south.toml"
+"""
+
+
+@pytest.fixture
+def run(tertulia, tmp_path, worded):
+    for party, name in enumerate(("north", "south")):
+        rows = [{"text": t, "when": f"2026-{1 + i % 6:02d}-01"} for i, t in enumerate(worded(party, 30))]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "south.toml").write_text("")
+    (tmp_path / "run.toml").write_text(CONFIG)
+    assert tertulia("run", tmp_path / "run.toml")[0] == 0
+    return tmp_path / "runs" / "two"
+
+
+def test_compare_is_a_run_of_its_own(tertulia, run):
+    periods = ("--by", "quarter", "--between", "2026-01", "2026-06")
+    code, out, _ = tertulia("compare", run, *periods, "--check", "--json")
+    assert code == 0
+    (row, _) = json.loads(out)["disclosed"]
+    assert (row["what"], row["mechanism"], row["verdict"]) == ("topic prevalence", "clear", "allowed")
+    assert not (run.parent / "two-compared").exists()
+
+    code, out, err = tertulia("compare", run, *periods, "--json", "-o", run.parent / "tables")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["parties"] == ["north", "south"]
+    assert sum(row["north"] for row in found["prevalence"]) == pytest.approx(1, abs=1e-6)
+    assert {row["period"] for row in found["over_time"]} == {"2026-Q1", "2026-Q2"}
+    assert sum(row["documents"] for row in found["over_time"] if row["topic"] == 0) == pytest.approx(60, abs=0.01)
+    assert pl.read_csv(run.parent / "tables" / "similarity.csv")["party"].to_list() == ["north", "south"]
+
+    rows = json.loads(tertulia("disclosures", run.parent / "two-compared", "--json")[1])["disclosures"]
+    assert [(row["party"], row["what"], row["shape"]) for row in rows] == [
+        ("north", "topic prevalence", "2x3"), ("south", "topic prevalence", "2x3"),
+    ]  # fmt: skip
+    for given, text in (
+        ((), "holds a run already"),
+        (("--group", "both"), "write NAME=PARTY,PARTY"),
+        (("--by", "month"), "needs `since` and `until`"),
+    ):
+        code, _, err = tertulia("compare", run, *given)
+        assert code == 1
+        assert text in err
+        assert "Traceback" not in err
+
+
+def test_a_policy_is_asked_beforehand_and_in_the_run(tertulia, run):
+    (run / ".." / ".." / "south.toml").write_text("allow_single = false\n")
+    code, out, _ = tertulia("compare", run, "--check", "--epsilon", 1, "--json")
+    assert code == 3
+    north, south = json.loads(out)["disclosed"]
+    assert (north["verdict"], north["real epsilon"]) == ("allowed", "1")
+    assert "allow_single" in south["verdict"]
+    code, out, err = tertulia("compare", run, "--group", "both=north,south", "--epsilon", 1, "--json")
+    assert code == 0, err
+    assert json.loads(out)["parties"] == ["both"]
+    assert (
+        json.loads(tertulia("privacy", run.parent / "two-compared", "--json")[1])["privacy"][0]["real epsilon"] == "1"
+    )
