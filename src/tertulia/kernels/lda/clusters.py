@@ -16,8 +16,8 @@ have seeds at random.
 # 2900; none of 8 with eight.
 #
 # Tried for more diverse topics: all other tokens of a word at one cluster (diversity after 240 sweeps, K = 50, two
-# seeds: .654 -> .664 and .582 -> .590 on larger corpora, but perplexity after 20 sweeps 2-4 % higher); first sweeps with
-# a large alpha (no more diverse there).
+# seeds: .654 -> .664 and .582 -> .590 on larger corpora, but perplexity after 20 sweeps 2-4 % higher); first sweeps
+# with a large alpha (no more diverse there).
 
 from __future__ import annotations
 
