@@ -2,7 +2,7 @@
 
 iFTM's tables 2 and 3 and FedLDA's table 2. Every trained and scored model is a cell on disk: a run that was stopped
 goes on where it was, and a fresh machine reuses the cells in `benchmarks/results/applications`. `--publish` writes
-results and cells there.
+results and cells there. Tables go to `benchmarks/out/applications`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from benchmarks.applications.cells import KEPT
+from benchmarks.applications.tables import tables
 from benchmarks.common import finish, parser, say
 from tertulia.errors import TertuliaError
 
@@ -70,6 +72,10 @@ def main() -> None:
     result: dict[str, Any] = {"benchmark": "applications", "quick": given.quick}
     for part in parts:
         result |= PARTS[part](given.quick, given.publish)
+    if text := tables(result):
+        KEPT.mkdir(parents=True, exist_ok=True)
+        (KEPT / "tables.md").write_text(text, encoding="utf-8")
+        say(text)
     finish(result)
 
 

@@ -39,6 +39,7 @@ CLASSES |= {"science": "science", "computing": "computing"}  # in the order in w
 PARTIES, FOLDS, VALIDATION = 3, 5, 1000
 COSTS = (0.3, 1.0, 3.0, 10.0)  # C
 WEIGHTS = (0.3, 1.0, 3.0, 10.0)  # of topic shares beside rows of TF-IDF, of length 1; tried until the score falls
+SEEDS = 5
 UNITS = {"lda": "lda", "sentencelda": "sentence"}
 Interval = list[float]  # mean, low, high
 Found = dict[str, dict[str, dict[str, float]]]  # model -> labels -> accuracy and settings
@@ -71,31 +72,30 @@ def run(quick: bool, publish: bool = False) -> dict[str, Any]:
     """Accuracy by number of labels and model, with 95 % intervals over seeds, and paired differences."""
     if quick:
         plan = Plan(party=1000, test=500, labels=(300, 3000), topics=30, sweeps=10)
-        return _measure("classification-quick", plan, (0, 1, 2), tuple(UNITS), publish)
-    found = _measure("classification", Plan(), range(5), tuple(UNITS), publish)
-    apart = _measure("classification-by-subject", Plan(labels=(1000,), split="by subject"), range(5), ("lda",), publish)
+        return _measure("classification-quick", plan, 3, list(UNITS), publish)
+    found = _measure("classification", Plan(), SEEDS, list(UNITS), publish)
+    plan = Plan(labels=(1000,), split="by subject")
+    apart = _measure("classification-by-subject", plan, SEEDS, ["lda"], publish)
     return {**found, **{f"{key}_by_subject": value for key, value in apart.items()}}
 
 
-def _measure(part: str, plan: Plan, seeds: Sequence[int], models: Sequence[str], publish: bool) -> dict[str, Any]:
-    kinds = ["none", *(f"{kind}_{model}" for model in models for kind in ("alone", "federated", "pooled"))]
+def _measure(part: str, plan: Plan, seeds: int, models: Sequence[str], publish: bool) -> dict[str, Any]:
     configuration = {**plan._asdict(), "C": COSTS, "weights": WEIGHTS, "version": VERSION}
+    kinds = ["none", *(f"{who}_{model}" for model in models for who in ("alone", "federated", "pooled"))]
     runs: list[Found] = []
-    for seed in seeds:
+    for seed in range(seeds):
         found: Found = {}
         for kind in kinds:
             compute = partial(_score, plan, seed, kind, found)
             found |= cell(part, {**configuration, "kind": kind, "seed": seed}, compute)
         runs.append(found)
-    accuracy = {
-        str(n): {name: [run[name][str(n)]["accuracy"] for run in runs] for name in runs[0]} for n in plan.labels
-    }
+    scores = {str(n): {name: [run[name][str(n)]["accuracy"] for run in runs] for name in runs[0]} for n in plan.labels}
     result = {
-        "classification": {n: {name: interval(values) for name, values in by.items()} for n, by in accuracy.items()},
-        "classification_differences": {n: _differences(by, models) for n, by in accuracy.items()},
+        "classification": {n: {name: interval(values) for name, values in by.items()} for n, by in scores.items()},
+        "classification_differences": {n: _differences(by, models) for n, by in scores.items()},
         "classification_topics": {name: _mean_topics(runs, name) for name in runs[0] if name != "none"},
     }
-    keep(part, {**configuration, "kinds": kinds, "seeds": list(seeds)}, result, publish)
+    keep(part, {**configuration, "kinds": kinds, "seeds": seeds}, result, publish)
     return result
 
 

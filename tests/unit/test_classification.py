@@ -1,8 +1,10 @@
 """`TopicFeatures`: scikit-learn's own checks, alone and among other transformers, and what it is worth."""
 
 import pickle
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -188,6 +190,7 @@ def test_bad_models_are_named(model):
 def test_without_scikit_learn_the_name_is_there_and_says_what_to_install():
     code = """
 import sys
+from pathlib import Path
 sys.modules["sklearn"] = sys.modules["sklearn.base"] = None
 from tertulia import *
 try:
@@ -244,3 +247,14 @@ def test_search_over_models_and_columns_of_a_table(federated):
     found = chosen.set_output(transform="pandas").fit_transform(table)
     assert found.columns[0] == "topics__topic0"
     assert found.shape == (60, federated.n_topics + 1)
+
+
+def test_the_page_s_own_ten_lines_run():
+    page = (Path(__file__).parents[2] / "docs" / "classification.md").read_text(encoding="utf-8")
+    lines = re.search(r"```python\n(import tertulia.*?)```", page, re.S)[1]
+    assert len([line for line in lines.splitlines() if line.strip()]) <= 10
+    (texts, labels), (new_texts, truth) = planted(7, 8), planted(8, 100)
+    names = {"north_texts": planted(5, 200)[0], "south_texts": planted(6, 200)[0]}
+    names |= {"texts": texts, "labels": labels, "new_texts": new_texts}
+    exec(lines, names)
+    assert np.mean(names["found"] == truth) > 0.95
