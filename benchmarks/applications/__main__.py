@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from benchmarks.applications.cells import KEPT
+from benchmarks.applications.cells import KEPT, compute_nothing
 from benchmarks.applications.tables import tables
 from benchmarks.common import finish, parser, say
 from tertulia.errors import TertuliaError
@@ -65,10 +65,16 @@ def main() -> None:
     command = parser("the papers' applications: speech, classification, spam, sentiment")
     command.add_argument("--parts", default=",".join(PARTS), help=f"a list from {','.join(PARTS)}; by default all")
     command.add_argument("--publish", action="store_true", help="write results and cells to benchmarks/results")
+    command.add_argument(
+        "--only-kept", action="store_true", help="compute nothing: results of the cells that there are"
+    )
     given = command.parse_args()
     parts = given.parts.split(",")
     if unknown := sorted(set(parts) - set(PARTS)):
         raise SystemExit(f"--parts {','.join(unknown)}: choose from {','.join(PARTS)}")
+    if given.only_kept:
+        compute_nothing()
+        parts = [part for part in parts if part != "speech"]
     result: dict[str, Any] = {"benchmark": "applications", "quick": given.quick}
     for part in parts:
         result |= PARTS[part](given.quick, given.publish)

@@ -19,12 +19,23 @@ from benchmarks.common import OUT, say
 KEPT = OUT / "applications"
 COMMITTED = Path(__file__).resolve().parents[1] / "results" / "applications"
 Configuration = Mapping[str, Any]
+_computes = True
 _used: dict[str, dict[str, dict[str, Any]]] = {}  # part -> hash -> cell, of this run
+
+
+class NotKept(Exception):
+    """A cell that is not on disk, in a run that computes none."""
 
 
 def digest(configuration: Configuration) -> str:
     """The name of a configuration: equal ones have equal names, whatever the order of their keys."""
     return hashlib.blake2b(json.dumps(configuration, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def compute_nothing() -> None:
+    """From now on let a cell that is not on disk be an error, `NotKept`."""
+    global _computes
+    _computes = False
 
 
 def cell(part: str, configuration: Configuration, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -35,6 +46,8 @@ def cell(part: str, configuration: Configuration, compute: Callable[[], dict[str
     kept = _committed(part).get(name)
     if kept is None and file.exists():
         kept = json.loads(file.read_text(encoding="utf-8"))
+    if kept is None and not _computes:
+        raise NotKept(f"{part}: {_short(configuration)}")
     if kept is None:
         kept = {"configuration": whole, "found": compute()}
         _write(file, kept)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache, partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from scipy import sparse, stats
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
-from benchmarks.applications.cells import cell, keep
+from benchmarks.applications.cells import NotKept, cell, keep
 from benchmarks.common import data, say
 from tertulia import FTM, Centralised, Corpus, NonCollaborative, TopicFeatures, Topics, Vocabulary
 from tertulia._arrays import F64, Array, Bool
@@ -85,17 +86,20 @@ def _measure(part: str, plan: Plan, seeds: int, models: Sequence[str], publish: 
     runs: list[Found] = []
     for seed in range(seeds):
         found: Found = {}
-        for kind in kinds:
-            compute = partial(_score, plan, seed, kind, found)
-            found |= cell(part, {**configuration, "kind": kind, "seed": seed}, compute)
-        runs.append(found)
+        with suppress(NotKept):  # a seed counts when all its cells are there
+            for kind in kinds:
+                compute = partial(_score, plan, seed, kind, found)
+                found |= cell(part, {**configuration, "kind": kind, "seed": seed}, compute)
+            runs.append(found)
+    if not runs:
+        return {}
     scores = {str(n): {name: [run[name][str(n)]["accuracy"] for run in runs] for name in runs[0]} for n in plan.labels}
     result = {
         "classification": {n: {name: interval(values) for name, values in by.items()} for n, by in scores.items()},
         "classification_differences": {n: _differences(by, models) for n, by in scores.items()},
         "classification_topics": {name: _mean_topics(runs, name) for name in runs[0] if name != "none"},
     }
-    keep(part, {**configuration, "kinds": kinds, "seeds": seeds}, result, publish)
+    keep(part, {**configuration, "kinds": kinds, "seeds": len(runs)}, result, publish)
     return result
 
 
@@ -107,13 +111,17 @@ def interval(values: Sequence[float]) -> Interval:
 
 
 def _differences(by: Mapping[str, Sequence[float]], models: Sequence[str]) -> dict[str, Interval]:
-    """What federated topics have over the others, seed by seed."""
-    return {
-        f"federated_{model} - {name}": interval(np.subtract(by[f"federated_{model}"], values).tolist())
-        for model in models
-        for name, values in by.items()
-        if name == "none" or (name.endswith(f"_{model}") and name != f"federated_{model}")
-    }
+    """What federated topics have over the others, and over parties alone on average, seed by seed."""
+    found: dict[str, Interval] = {}
+    for model in models:
+        alone = np.mean([by[f"p{i + 1}_{model}"] for i in range(PARTIES)], axis=0)
+        others = {name: by[name] for name in by if name == "none" or name.endswith(f"_{model}")}
+        others = {**others, f"mean party_{model}": alone.tolist()}
+        for name, values in others.items():
+            if name != f"federated_{model}":
+                gain = np.subtract(by[f"federated_{model}"], values)
+                found[f"federated_{model} - {name}"] = interval(gain.tolist())
+    return found
 
 
 def _mean_topics(runs: Sequence[Found], name: str) -> float:

@@ -57,6 +57,15 @@ def test_a_fresh_machine_goes_on_from_what_is_committed(folders, monkeypatch):
     assert len(list((folders / "other machine").iterdir())) == 1
 
 
+def test_a_run_may_compute_nothing(folders, monkeypatch):
+    cells.cell("spam", {"seed": 0}, lambda: {"auc": 0.8})
+    monkeypatch.setattr(cells, "_computes", True)  # put back when the test is over
+    cells.compute_nothing()
+    assert cells.cell("spam", {"seed": 0}, fail) == {"auc": 0.8}
+    with pytest.raises(cells.NotKept, match="spam: seed 1"):
+        cells.cell("spam", {"seed": 1}, fail)
+
+
 def test_intervals_are_students():
     assert interval([0.8, 0.9]) == [0.85, 0.2147, 1.4853]  # 12.7062 times 0.05
     assert interval([0.8]) == [0.8, 0.8, 0.8]
