@@ -1,11 +1,11 @@
-"""FedLDA's figures and table 2, and what they cost in truth: mechanisms side by side, a million users, real epsilons.
+"""FedLDA's figures, and what they cost in truth: mechanisms side by side, a million users, real epsilons.
 
 Every mechanism has as many rounds, of one sweep each. By default a token's word is drawn once and counts converge;
 `*_paper` are the same with the paper's bookkeeping, whose counts drift. `sound` reports every token once and keeps its
 promise. Perplexity is by document completion on users who took no part; beta is chosen on others, for each mechanism.
 Means over three seeds with their standard deviations; on Sentiments some mechanisms have one seed or are left out, and
 all panels of the pictures have one. Beside them stand controls: word frequencies, LDA on one machine, topics that
-nobody has learned.
+nobody has learned. Table 2, which predicts labels, is part of `benchmarks.applications`.
 Pictures and a Markdown table go to benchmarks/out. `--only reviews` runs one data set, without pictures and scale.
 """
 
@@ -104,7 +104,7 @@ def real_epsilon(name: str) -> float:
 
 def main() -> None:
     """Run the benchmark."""
-    options = parser("FedLDA: figure 5, table 2, and a million users")
+    options = parser("FedLDA: figure 5, and a million users")
     options.add_argument("--only", choices=list(DATASETS), nargs="+", help="data sets; leaves out pictures and scale")
     given = options.parse_args()
     rounds, seeds = (20, (0,)) if given.quick else (100, (0, 1, 2))

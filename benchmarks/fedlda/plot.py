@@ -1,4 +1,4 @@
-"""FedLDA's figure 5 as we measure it, and everything as Markdown: the paper's value, ours, and the real epsilon."""
+"""FedLDA's figure 5 as we measure it, and everything as Markdown: perplexities, and the real epsilon."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from benchmarks.fedlda.runs import DATASETS
 from benchmarks.sampler.plot import STYLE
 
 MARKDOWN = "fedlda.md"
@@ -31,14 +30,6 @@ LOOKS = {  # label, colour, dashes; dotted: the paper's bookkeeping
 SAMPLERS = {"gibbs": "Gibbs sampling", "mh": "Metropolis-Hastings"}
 HIGHEST = 2.2  # times the unigram: what lies above, as HM does at first, has learned nothing
 AXES = {"epsilon": "epsilon", "topics": "topics K", "delta": "delta", "sample_ratio": "sample ratio l / M"}
-PAPERS = {  # table 2: AUC
-    ("spam", "none"): 0.798,
-    ("spam", "rrp"): 0.771,
-    ("spam", "rrp at 5"): 0.738,
-    ("sentiment", "none"): 0.794,
-    ("sentiment", "rrp"): 0.778,
-    ("sentiment", "rrp at 5"): 0.767,
-}
 
 
 def draw(panels: Mapping[str, Mapping[str, Any]], unigrams: Mapping[str, float], out: Path) -> list[Path]:
@@ -91,13 +82,11 @@ def table(
     """Everything that was measured, as Markdown."""
     lines = []
     for name, mechanisms in found.items():
-        task = DATASETS[name].task
-        lines += _head(name, "perplexity", "own documents", f"AUC {task}", "paper's", "seeds", "real epsilon")
+        lines += _head(name, "perplexity", "own documents", "seeds", "real epsilon")
         lines += [
             _row(
                 mechanism,
-                *(_spread(scores, key, digits) for key, digits in (("test", 0), ("own", 0), ("auc", 3))),
-                PAPERS.get((task, mechanism), "–"),
+                *(_spread(scores, key) for key in ("test", "own")),
                 scores["seeds"],
                 _real_epsilon(mechanism, real_epsilons[name]),
             )
@@ -125,12 +114,12 @@ def _head(*cells: str) -> list[str]:
     return [_row(*cells), "|---" * len(cells) + "|"]
 
 
-def _spread(scores: Mapping[str, float], key: str, digits: int) -> str:
+def _spread(scores: Mapping[str, float], key: str) -> str:
     """The mean and the standard deviation over seeds."""
     if key not in scores:
         return "–"
-    deviation = f" ± {scores[f'{key} sd']:.{digits}f}" if f"{key} sd" in scores else ""
-    return f"{scores[key]:.{digits}f}{deviation}"
+    deviation = f" ± {scores[f'{key} sd']:.0f}" if f"{key} sd" in scores else ""
+    return f"{scores[key]:.0f}{deviation}"
 
 
 def _real_epsilon(mechanism: str, sound: float) -> str:

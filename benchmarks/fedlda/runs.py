@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,10 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import precision_recall_fscore_support, roc_auc_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from benchmarks.common import OUT, data, say
 from tertulia import LDA, Corpus, FedLDA, TextOptions, Topics, Vocabulary
@@ -109,8 +104,8 @@ def scores(name: str, mechanism: str, rounds: int, seed: int = 0, **changes: Any
     """What a model by one mechanism is worth; `changes` are settings, such as beta, epsilon or topics."""
     key = json.dumps([name, mechanism, rounds, seed, changes], sort_keys=True)
     if key not in _kept():
-        found = _scores(name, _train(name, mechanism, rounds, seed, changes))
-        say(f"  {key}: perplexity {found['test']:.0f}, AUC {found.get('auc', math.nan):.3f}")
+        found = _scores(name, train(name, mechanism, rounds, seed, **changes))
+        say(f"  {key}: perplexity {found['test']:.0f}")
         OUT.mkdir(exist_ok=True)
         with KEPT.open("a", encoding="utf-8") as file:
             file.write(json.dumps([key, found]) + "\n")
@@ -126,7 +121,7 @@ def _kept() -> dict[str, Scores]:
 def choose_beta(name: str, mechanism: str, rounds: int) -> float:
     """The beta that is best on the users who choose, after as many rounds or fewer, with one seed."""
     rounds = min(rounds, TUNED)
-    return min(BETAS, key=lambda beta: scores(name, mechanism, rounds, beta=beta)["validation"][-1])
+    return min(BETAS, key=lambda beta: scores(name, mechanism, rounds, beta=beta, evaluate=False)["validation"][-1])
 
 
 def repeat(name: str, mechanism: str, rounds: int, seeds: Sequence[int], **changes: Any) -> list[Scores]:
@@ -136,28 +131,33 @@ def repeat(name: str, mechanism: str, rounds: int, seeds: Sequence[int], **chang
 
 
 class Model(NamedTuple):
-    """What is scored, and the perplexity of the users who choose after each round."""
+    """What is scored, and the perplexity of the users who choose, after each round or at the end."""
 
     topics: Topics
     validation: list[float]
 
 
-def _train(name: str, mechanism: str, rounds: int, seed: int, changes: dict[str, Any]) -> Model:
+def train(name: str, mechanism: str, rounds: int, seed: int, **changes: Any) -> Model:
+    """A model by one mechanism, or a control; with `evaluate=False` it is scored at the end alone, which is faster."""
     users, parts = DATASETS[name], parts_of(name)
-    settings = {"topics": users.topics, "max_words": M, **MECHANISMS.get(mechanism, {}), **changes}
+    settings = {"topics": users.topics, "max_words": M, "evaluate": True, **MECHANISMS.get(mechanism, {}), **changes}
     paper = {name: settings.pop(name) for name in FedLDAPaper.model_fields if name in settings}
     words = {"mode": "public", "words": parts.train.vocabulary.words}
     if mechanism == "pooled":  # a control: LDA on one machine, on the very words that users train with
         method = LDA(topics=settings["topics"], sweeps=rounds, beta=settings["beta"], vocabulary=words)
-        model = method.fit(_cut(parts.train), seed=seed)
-        return Model(model, [completion(model.topic_word, model.alpha, parts.validation).perplexity])
+        return _scored_once(method.fit(_cut(parts.train), seed=seed), parts)
     if mechanism == "random":  # a control: topics that nobody has learned
         drawn = np.random.default_rng(seed).dirichlet(np.full(len(parts.train.vocabulary), 0.1), users.topics)
-        model = Topics(drawn, parts.train.vocabulary, np.full(users.topics, 5.0 / users.topics))
-        return Model(model, [completion(model.topic_word, model.alpha, parts.validation).perplexity])
-    federated = FedLDA(**settings, paper=paper, rounds=rounds, evaluate=True, vocabulary=words)
+        return _scored_once(Topics(drawn, parts.train.vocabulary, np.full(users.topics, 5.0 / users.topics)), parts)
+    federated = FedLDA(**settings, paper=paper, rounds=rounds, vocabulary=words)
     fitted = federated.fit({"users": parts.both}, heldout=TEST + VALIDATION, seed=seed)
+    if not settings["evaluate"]:
+        return _scored_once(fitted, parts)
     return Model(fitted, [round(facts["perplexity"], 1) for facts in fitted.history[1:]])
+
+
+def _scored_once(model: Topics, parts: Parts) -> Model:
+    return Model(model, [completion(model.topic_word, model.alpha, parts.validation).perplexity])
 
 
 def _cut(corpus: Corpus) -> Corpus:
@@ -173,7 +173,6 @@ def _scores(name: str, model: Model) -> Scores:
         "validation": model.validation,
         "test": completion(phi, alpha, parts.test).perplexity,
         "own": perplexity_plugin(phi, features_of(model.topics, parts.train), parts.train),  # the paper's figure
-        **classify(name, model.topics),
     }
 
 
@@ -187,16 +186,3 @@ def features_of(model: Topics, corpus: Corpus) -> F64:
 def unigram_perplexity(name: str, part: str = "test") -> float:
     """What a model without topics gets on users who took no part."""
     return completion(unigram(parts_of(name).train), 1.0, getattr(parts_of(name), part)).perplexity
-
-
-def classify(name: str, model: Topics) -> dict[str, float]:
-    """Precision, recall, F1 and AUC of logistic regression: learned from users who take part, scored on others."""
-    positive, parts = DATASETS[name].positive, parts_of(name)
-    if positive is None:
-        return {}
-    train, test = (features_of(model, corpus) for corpus in (parts.train, parts.test))
-    known, asked = (corpus.table["label"].to_numpy() == positive for corpus in (parts.train, parts.test))
-    probability = make_pipeline(StandardScaler(), LogisticRegression()).fit(train, known).predict_proba(test)[:, 1]
-    precision, recall, f1, _ = precision_recall_fscore_support(asked, probability > 0.5, average="binary")
-    auc = roc_auc_score(asked, probability)
-    return {"precision": float(precision), "recall": float(recall), "f1": float(f1), "auc": float(auc)}

@@ -18,8 +18,8 @@ SMALL = {"topics": 2, "rounds": 1, "sweeps": 3}
 def test_the_public_names_are_these_and_no_others():
     assert tt.__all__ == [
         "Centralised", "CombinedTM", "Consensus", "Corpus", "FTM", "FedLDA", "FederatedTopics", "GFedNTM", "LDA",
-        "NonCollaborative", "PCTD", "ProdLDA", "TertuliaError", "TextOptions", "Topics", "Vocabulary", "ZeroShotTM",
-        "best_for", "federate", "read",
+        "NonCollaborative", "PCTD", "ProdLDA", "TertuliaError", "TextOptions", "TopicFeatures", "Topics", "Vocabulary",
+        "ZeroShotTM", "best_for", "federate", "read",
     ]  # fmt: skip
     assert dir(tt) == tt.__all__
     assert all(getattr(tt, name) is not None for name in tt.__all__)
