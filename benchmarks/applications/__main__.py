@@ -1,6 +1,6 @@
-"""The papers' applications: speech recognition, document classification, spam and sentiment.
+"""The papers' applications: speech recognition, document classification, spam and sentiment, comparing parties.
 
-iFTM's tables 2 and 3 and FedLDA's table 2. Every trained and scored model is a cell on disk: a run that was stopped
+iFTM's tables 2 and 3, FedLDA's table 2, and gFedNTM's purpose. Every trained and scored model is a cell on disk: a run that was stopped
 goes on where it was, and a fresh machine reuses the cells in `benchmarks/results/applications`. `--publish` writes
 results and cells there. Tables go to `benchmarks/out/applications`.
 """
@@ -21,7 +21,7 @@ from tertulia.errors import TertuliaError
 def speech(quick: bool, publish: bool) -> dict[str, Any]:
     """Word error rates; without its code or its extra there are none, and the other parts go on."""
     if find_spec("benchmarks.applications.speech") is None:
-        say("speech: left out, there is no benchmarks/applications/speech.py here")
+        say("speech: left out, there is no benchmarks/applications/speech here")
         return {}
     try:
         found: dict[str, Any] = import_module("benchmarks.applications.speech").run(quick)
@@ -52,17 +52,25 @@ def sentiment(quick: bool, publish: bool) -> dict[str, Any]:
     return {"sentiment": run("sentiment", quick, publish)}
 
 
+def compare(quick: bool, publish: bool) -> dict[str, Any]:
+    """Which NSF directorate works on what."""
+    from benchmarks.applications.compare import run
+
+    return {"compare": run(quick)}
+
+
 PARTS: dict[str, Callable[[bool, bool], dict[str, Any]]] = {
     "speech": speech,
     "classification": classification,
     "spam": spam,
     "sentiment": sentiment,
+    "compare": compare,
 }
 
 
 def main() -> None:
     """Run the benchmark, or some parts of it."""
-    command = parser("the papers' applications: speech, classification, spam, sentiment")
+    command = parser("the papers' applications: speech, classification, spam, sentiment, comparing parties")
     command.add_argument("--parts", default=",".join(PARTS), help=f"a list from {','.join(PARTS)}; by default all")
     command.add_argument("--publish", action="store_true", help="write results and cells to benchmarks/results")
     command.add_argument(
