@@ -1,8 +1,8 @@
 """The papers' applications: speech recognition, document classification, spam and sentiment, comparing parties.
 
-iFTM's tables 2 and 3, FedLDA's table 2, and gFedNTM's purpose. Every trained and scored model is a cell on disk: a run that was stopped
-goes on where it was, and a fresh machine reuses the cells in `benchmarks/results/applications`. `--publish` writes
-results and cells there. Tables go to `benchmarks/out/applications`.
+iFTM's tables 2 and 3, FedLDA's table 2, and gFedNTM's purpose. Every trained and scored model is a cell on disk: a run
+that was stopped goes on where it was, and a fresh machine reuses the cells in `benchmarks/results/applications`.
+`--publish` writes results and cells there. Tables go to `benchmarks/out/applications`.
 """
 
 from __future__ import annotations
