@@ -51,6 +51,7 @@ class Question:
     safe: int  # answers to rounds before this one will never be asked for again
     durable: bool  # must the answer survive a crash before it is sent?
     body: bytes
+    plan: str = ""  # the hash of the plan that all have agreed to; a simulation may leave it out
 
     @cached_property
     def hash(self) -> str:
@@ -59,7 +60,7 @@ class Question:
 
     def to_bytes(self) -> bytes:
         """The frame that travels."""
-        return _frame([self.run, self.place, self.previous, self.safe, self.durable], self.body)
+        return _frame([self.run, self.place, self.previous, self.safe, self.durable, self.plan], self.body)
 
     def ask(self) -> Ask:
         """The decoded body."""
@@ -93,9 +94,9 @@ def read_frame(frame: bytes) -> Question | Inquiry:
         envelope = json.loads(frame[4:size])
         if isinstance(envelope, dict):
             return Inquiry(envelope["run"], envelope["about"])
-        run, place, previous, safe, durable = envelope
-        return Question(run, (place[0], place[1]), (previous[0], previous[1]), safe, durable, frame[size:])
-    except (ValueError, TypeError, LookupError) as error:
+        run, place, previous, safe, durable, plan = envelope
+        return Question(run, (place[0], place[1]), (previous[0], previous[1]), safe, durable, frame[size:], plan)
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise FormatError(f"this frame of {len(frame)} bytes is neither a question nor an inquiry") from error
 
 

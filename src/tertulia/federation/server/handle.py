@@ -50,8 +50,10 @@ class Handle:
         journal: Journal,
         terms: Terms | None = None,
         observe: Callable[[str, Mapping[str, Any]], None] | None = None,
+        plan: str = "",
     ) -> None:
         self.run = run
+        self.plan = plan  # the hash of what parties have agreed to
         self.terms = terms or Terms()
         self._transport = transport
         self._journal = journal
@@ -131,7 +133,7 @@ class Handle:
         """Have the parties put their last answers on disk; one that died since has lost its own."""
         reachable = set(self._transport.parties) - self._left_out
         frames = {
-            party: Question(self.run, (self.round, 0), previous, self._safe, True, b"").to_bytes()
+            party: Question(self.run, (self.round, 0), previous, self._safe, True, b"", self.plan).to_bytes()
             for party, previous in self._answered.items()
             if party in reachable
         }
@@ -217,7 +219,9 @@ class Handle:
         place = (self.round, self._ordinal)
         durable = self._every == 1
         frames = {
-            p: Question(self.run, place, self._answered.get(p, BEFORE_ALL), self._safe, durable, b).to_bytes()
+            p: Question(
+                self.run, place, self._answered.get(p, BEFORE_ALL), self._safe, durable, b, self.plan
+            ).to_bytes()
             for p, b in bodies.items()
         }
         faults.point("server.before_ask")

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from tertulia._arrays import Array
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.methods.common.rounds import Metrics
 from tertulia.methods.common.vocabulary import DOCUMENTS
 from tertulia.methods.gfedntm.disclosures import VALIDATION, VALIDATION_STATISTICS
 from tertulia.methods.gfedntm.limits import ends_epoch
-from tertulia.methods.gfedntm.messages import BestModel, MomentSums, NeuralState, NeuralTask, task_of
+from tertulia.methods.gfedntm.messages import BestModel, MomentSums, NeuralState, NeuralTask, check_norms, task_of
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models.neural.synchronised import statistics_of
 from tertulia.models.neural.validation import loss_under, validation_loss, validation_moments
@@ -30,7 +31,11 @@ class ValidationTask:
     """The weights to validate, and the statistics of all parties' validation documents, as far as they are known."""
 
     task: NeuralTask
-    statistics: tuple[Array, ...]
+    statistics: tuple[fields.Pairs, ...]
+
+    def check(self) -> None:
+        """Refuse statistics of another network."""
+        check_norms(self.task.network, self.statistics)
 
 
 @message
