@@ -168,6 +168,8 @@ class _Check:
         for axis, size in zip(rule.axes, x.shape, strict=True):
             if axis.isdigit() and size != int(axis):
                 raise FormatError(f"'{name}' must have the axes {rule.axes}")
+            if axis.startswith("K") and size == 0:
+                raise FormatError(f"'{name}' has no topic")
             if axis != "*" and not axis.isdigit():
                 self._same(axis, size, name)
         if x.size and (x.min() < rule.least or x.max() > rule.most):

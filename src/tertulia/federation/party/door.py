@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
 
 from tertulia._disk import atomic_write
-from tertulia.corpus import Vocabulary
 from tertulia.errors import ConfigError, FormatError, PolicyRefusal
-from tertulia.federation.messages import BEFORE_ALL, Ask, Inquiry, Question, Verb
+from tertulia.federation.messages import BEFORE_ALL, Ask, Inquiry, Question, Verb, fingerprint
 from tertulia.federation.party.bounds import check_message, parts, word_lists
 from tertulia.federation.party.failures import OWN_EPSILON
+from tertulia.federation.party.lists import WordStore
 from tertulia.federation.plan import KEEPS, Plan
 from tertulia.federation.types import Step
 from tertulia.privacy.releases import Release
@@ -42,6 +42,7 @@ class Door:
     def __init__(self, host: PartyHost) -> None:
         self._host = host
         self._path = host.directory / "agreed.json"
+        self._lists = WordStore(host.directory / "words", durable=host.config.durable)
 
     @property
     def closed(self) -> bool:
@@ -113,7 +114,7 @@ class Door:
 
     def admit(self, question: Question) -> tuple[Ask, Step]:
         """The step to run, if what is asked is agreed and well formed."""
-        ask = question.ask()
+        ask = self._lists.complete(question.ask(), question.lists)
         if ask.verb not in get_args(Verb):
             raise FormatError(NO_SUCH_VERB)
         step = self._host.steps.get(ask.step) if isinstance(ask.step, str) else None
@@ -126,6 +127,7 @@ class Door:
         self._check_own_epsilon(question, ask)
         for words in word_lists(ask.message):
             self._check_words(words)
+        self._lists.keep({fingerprint(words): words for words in word_lists(ask.message)} if question.lists else {})
         return ask, step
 
     def _is_planned(self, ask: Ask) -> bool:
@@ -145,7 +147,7 @@ class Door:
         """One list per run. Whoever chose lists anew in each question could count any word."""
         if not self.closed:
             return
-        found = _fingerprint(words)
+        found = fingerprint(words)
         given = None if self.plan is None else self.plan.words
         if given not in (None, found) or self._agreed.get("words", found) != found:
             raise PolicyRefusal("words", "this is not the word list of the run, and a run has only one")
@@ -189,11 +191,6 @@ def agrees(part: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
         for name, value in part.items()
         if name in settings
     )
-
-
-@lru_cache(maxsize=8)
-def _fingerprint(words: tuple[str, ...]) -> str:
-    return Vocabulary(words).fingerprint
 
 
 def policy_path_or_none(directory: Path, home: str | None, owners: str) -> Path | None:

@@ -26,6 +26,7 @@ from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.party.context import StepContext
 from tertulia.federation.party.door import Door, policy_path_or_none
 from tertulia.federation.party.inquiries import INQUIRIES
+from tertulia.federation.party.lists import LackingWords
 from tertulia.federation.party.steps import steps_of
 from tertulia.federation.types import PartyId, Step
 from tertulia.privacy.ledger import Ledger
@@ -172,6 +173,8 @@ class PartyHost:
                 asked = read_frame(frame)
                 self.door.check_run(asked)
                 return self._answer(asked) if isinstance(asked, Question) else self._inform(asked)
+            except LackingWords:
+                return encode(Answer("lacking", "", None))
             except Exception as error:
                 return self._fail(error)
 
