@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -136,15 +137,15 @@ class Policy(BaseModel):
         return self.allow_clear if isinstance(self.allow_clear, bool) else what in self.allow_clear
 
     def _check_bytes(self, release: Release, ledger: Ledger) -> None:
-        limits = {
-            "max_bytes_per_round": lambda: ledger.bytes_sent(release.run, release.round),
-            "max_bytes_per_run": lambda: ledger.bytes_sent(release.run),
-            "max_bytes_per_day": ledger.bytes_sent_today,
+        limits: dict[str, tuple[str, Callable[[], int]]] = {
+            "max_bytes_per_round": (f"round {release.round}", lambda: ledger.bytes_sent(release.run, release.round)),
+            "max_bytes_per_run": ("this run", lambda: ledger.bytes_sent(release.run)),
+            "max_bytes_per_day": ("this day", ledger.bytes_sent_today),
         }
-        for rule, count in limits.items():
+        for rule, (when, count) in limits.items():
             most = getattr(self, rule)
             if most is not None and release.verb in REPLIES and (sent := count()) + release.nbytes > most:
-                why = f"'{release.what}' has {release.nbytes} bytes and {sent} have left already"
+                why = f"'{release.what}' has {release.nbytes} bytes and {sent} left in {when} already"
                 raise PolicyRefusal(rule, f"{why}; at most {most} may")
 
     def _check_budget(self, budget: Budget, release: Release, ledger: Ledger) -> None:

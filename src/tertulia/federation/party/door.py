@@ -79,7 +79,7 @@ class Door:
             raise PolicyRefusal("max_question_bytes", f"a question of {len(frame)} bytes is too long")
 
     def check_run(self, asked: Question | Inquiry) -> None:
-        """Another run is not this party's, and is not told which is."""
+        """Another run is not this party's, and does not hear which is."""
         if asked.run != self._host.config.run:
             if self.closed:
                 raise PolicyRefusal("run", NO_SUCH_RUN)
@@ -171,7 +171,9 @@ class Door:
                 raise PolicyRefusal("rounds", f"{times} rounds are planned, for which its epsilon holds")
 
     def check_release(self, release: Release) -> None:
-        """Between owners, what leaves without noise, and without a claim to any, breaks a party's own epsilon."""
+        """Nothing leaves by a step that only keeps things, nor without noise where the party has its own epsilon."""
+        if self.plan is not None and (release.step, KEEPS) in self.plan.steps:
+            raise PolicyRefusal("plan", f"'{release.what}' would leave by a step that the plan lets only keep things")
         own = self._host.config.settings.get("epsilon")
         if self.closed and own is not None and release.non_private and release.claimed is None:
             raise PolicyRefusal(OWN_EPSILON, f"'{release.what}' would leave without noise, beyond {own:g}")

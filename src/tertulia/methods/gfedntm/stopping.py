@@ -17,7 +17,7 @@ from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.methods.common.rounds import Metrics
 from tertulia.methods.common.vocabulary import DOCUMENTS
 from tertulia.methods.gfedntm.disclosures import VALIDATION, VALIDATION_STATISTICS
-from tertulia.methods.gfedntm.limits import ends_epoch
+from tertulia.methods.gfedntm.limits import check_finite, ends_epoch
 from tertulia.methods.gfedntm.messages import BestModel, MomentSums, NeuralState, NeuralTask, check_norms, task_of
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models.neural.synchronised import statistics_of
@@ -76,7 +76,9 @@ def validate_epoch(config: GFedNTMSettings, fed: Federation, state: NeuralState)
     if config.norm == "sync":
         for _ in task.network.features:
             sums = fed.sum(sum_validation, ValidationTask(task, known))
-            known = (*known, statistics_of(sums.values, float(sums.documents)))
+            found = statistics_of(sums.values, float(sums.documents))
+            check_finite(found)
+            known = (*known, found)
     loss = float(fed.mean(validate, ValidationTask(task, known)).loss)
     best = state.best
     if best is None or loss < best.loss:
