@@ -190,6 +190,17 @@ def check(config: ConfigFile, as_json: AsJson = False) -> None:
     _show_dry_run(dry_run(configuration.load(config)), as_json)
 
 
+@app.command()
+def policy(
+    path: Annotated[Path, typer.Argument(help="Where to write it.", metavar="FILE")] = Path("policy.toml"),
+    strict: Annotated[bool, typer.Option("--strict/--open", help="Nothing leaves in the clear; or all may.")] = True,
+) -> None:
+    """Write a commented policy file for a party to edit."""
+    from tertulia.privacy.policy import write_example
+
+    console.say(write_example(path, strict=strict))
+
+
 def _show_dry_run(report: Mapping[str, Any], as_json: bool) -> None:
     """Print what would leave; exit code 3 if a policy forbids some of it."""
     if as_json:

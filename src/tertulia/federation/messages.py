@@ -3,16 +3,21 @@
 A question's body (step, verb, message) is what it asks; its hash identifies it. The envelope around it says where
 in the run it stands, so that a party can tell a repeat from a change. An inquiry is about the party itself. It has no
 place in the run, so it cannot move a method's state or the answer log.
+
+A long word list travels once: a body names it by its fingerprint, and the envelope brings it to who may lack it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
+from tertulia.corpus import Vocabulary
 from tertulia.errors import FormatError
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.types import Step, message, step_name
@@ -20,6 +25,9 @@ from tertulia.federation.types import Step, message, step_name
 Verb = Literal["sum", "mean", "each"]
 Place = tuple[int, int]  # (round, ordinal within the round)
 BEFORE_ALL: Place = (-1, 0)
+WordLists = Mapping[str, tuple[str, ...]]  # by their fingerprints
+NAMED = "\0list"  # in place of a list's words, before its fingerprint; no word begins like this
+_LONG = 32  # words; a shorter list is not worth a name
 LEDGER_DIGEST, DISCLOSURES = "ledger digest", "disclosures"  # what inquiries are about
 
 
@@ -34,7 +42,7 @@ class Ask:
 
 @message
 class Answer:
-    """A party's answer: a reply, or why there is none (`refused`, `failed`, `absent`, `behind`)."""
+    """A party's answer: a reply, or why there is none (`refused`, `failed`, `absent`, `behind`, `lacking` a list)."""
 
     kind: str
     text: str
@@ -51,6 +59,8 @@ class Question:
     safe: int  # answers to rounds before this one will never be asked for again
     durable: bool  # must the answer survive a crash before it is sent?
     body: bytes
+    plan: str = ""  # the hash of the plan that all have agreed to; a simulation may leave it out
+    lists: WordLists = field(default_factory=dict)  # those that the party may not have yet
 
     @cached_property
     def hash(self) -> str:
@@ -59,7 +69,8 @@ class Question:
 
     def to_bytes(self) -> bytes:
         """The frame that travels."""
-        return _frame([self.run, self.place, self.previous, self.safe, self.durable], self.body)
+        envelope = [self.run, self.place, self.previous, self.safe, self.durable, self.plan, dict(self.lists)]
+        return _frame(envelope, self.body)
 
     def ask(self) -> Ask:
         """The decoded body."""
@@ -93,12 +104,34 @@ def read_frame(frame: bytes) -> Question | Inquiry:
         envelope = json.loads(frame[4:size])
         if isinstance(envelope, dict):
             return Inquiry(envelope["run"], envelope["about"])
-        run, place, previous, safe, durable = envelope
-        return Question(run, (place[0], place[1]), (previous[0], previous[1]), safe, durable, frame[size:])
-    except (ValueError, TypeError, LookupError) as error:
+        run, (round_, ordinal), (before, last), safe, durable, plan, given = envelope
+        lists = {fingerprint: tuple(words) for fingerprint, words in given.items()}
+        return Question(run, (round_, ordinal), (before, last), safe, durable, frame[size:], plan, lists)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise FormatError(f"this frame of {len(frame)} bytes is neither a question nor an inquiry") from error
 
 
-def body(verb: Verb, step: Step, message: Any) -> bytes:
-    """Encode what is asked, once for all parties that are asked the same."""
-    return encode(Ask(verb, step_name(step), message))
+def body(verb: Verb, step: Step, message: Any) -> tuple[bytes, WordLists]:
+    """Encode what is asked, once for all parties that are asked the same, and the word list that it names."""
+    lists: WordLists = {}
+    if _has_words(message) and len(message.words) >= _LONG:
+        lists = {fingerprint(message.words): message.words}
+        message = dataclasses.replace(message, words=(NAMED, *lists))
+    return encode(Ask(verb, step_name(step), message)), lists
+
+
+def named_or_none(message: Any) -> str | None:
+    """The fingerprint by which a message names its word list, if it does."""
+    words = message.words if _has_words(message) else ()
+    return words[1] if len(words) == 2 and words[0] == NAMED else None
+
+
+def _has_words(message: Any) -> bool:
+    fields = dataclasses.fields(message) if dataclasses.is_dataclass(message) else ()
+    return any(field.name == "words" for field in fields) and isinstance(message.words, tuple)
+
+
+@lru_cache(maxsize=8)
+def fingerprint(words: tuple[str, ...]) -> str:
+    """A word list's name."""
+    return Vocabulary(words).fingerprint

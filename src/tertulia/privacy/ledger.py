@@ -17,6 +17,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ __all__ = ["ClaimRow", "Guarantee", "Ledger", "Release"]
 
 _FORMAT = 2
 _SCHEMA = "CREATE TABLE IF NOT EXISTS entries (seq INTEGER PRIMARY KEY, id TEXT UNIQUE, body TEXT, hash TEXT)"
+_SENT = "CREATE TABLE IF NOT EXISTS sent (id TEXT PRIMARY KEY, day TEXT, nbytes INTEGER)"  # beside the chain of entries
 _MARK = "mark:"
 _GENESIS = "0" * 64
 
@@ -86,6 +88,7 @@ class Ledger:
                 with self._transaction():
                     self._db.execute(_SCHEMA)
                     self._db.execute(f"PRAGMA user_version={_FORMAT}")
+            self._db.execute(_SENT)
 
     def record(self, release: Release, policy: Policy | None = None, *, sync: bool = True) -> bool:
         """Charge a release, durably; with a policy, check it first. False if this very release was charged before."""
@@ -101,7 +104,19 @@ class Ledger:
             if policy is not None:
                 policy.check(release, self)
             self._append(release.id, release.to_json())
+            if release.verb != "reports":  # these stay at the party
+                self._db.execute("INSERT INTO sent VALUES (?, ?, ?)", (release.id, _today(), release.nbytes))
             return True
+
+    def bytes_sent(self, run: str, round_: int | None = None) -> int:
+        """How many bytes have left in a run, or in one round of it."""
+        return sum(r.nbytes for r in self.releases() if r.run == run and round_ in (None, r.round))
+
+    def bytes_sent_today(self) -> int:
+        """How many bytes have left since midnight, UTC."""
+        with self._errors():
+            row = self._db.execute("SELECT TOTAL(nbytes) FROM sent WHERE day = ?", (_today(),)).fetchone()
+        return int(row[0])
 
     def check(self, release: Release, policy: Policy) -> None:
         """Raise `PolicyRefusal` if the party's policy forbids this release; nothing is recorded."""
@@ -272,6 +287,10 @@ class Ledger:
 def charging_or_all(sources: list[Release]) -> list[Release]:
     """The releases whose unit and adjacency a cost is stated in: those that charge, if there are such."""
     return [release for release in sources if release.charges] or sources
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def _chain(previous: str, id_: str, body: str) -> str:

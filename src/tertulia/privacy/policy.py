@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _Names = tuple[StrictStr, ...]
 _Count = Annotated[int, Field(gt=0)]
+REPLIES = ("each", "sum", "mean")  # the verbs under which a party's own reply reaches the server's machine
 
 
 class Budget(BaseModel):
@@ -39,7 +41,10 @@ class Budget(BaseModel):
 
 
 class Policy(BaseModel):
-    """The rules of one party. Without a file: clear releases are allowed, and there is no budget."""
+    """The rules of one party. Without a file: clear releases are allowed, and there is no budget.
+
+    Between several owners no file means `Policy.closed()`: nothing leaves in the clear.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,9 +53,18 @@ class Policy(BaseModel):
     allow_single: StrictBool = Field(True, description="true or false")
     allow_metrics: StrictBool = Field(True, description="true or false")
     max_bytes_per_round: _Count | None = Field(None, description="a whole number of bytes above 0")
+    max_bytes_per_run: _Count | None = Field(None, description="a whole number of bytes above 0")
+    max_bytes_per_day: _Count | None = Field(None, description="a whole number of bytes above 0")
     max_tokens_per_document: _Count | None = Field(None, description="a whole number above 0")
     max_documents_per_user: _Count | None = Field(None, description="a whole number above 0")
     min_documents_per_cell: _Count = Field(1, description="a whole number above 0")
+    max_topics: _Count = Field(10_000, description="a whole number above 0")
+    max_words: _Count = Field(2_000_000, description="a whole number above 0")
+    max_cells: _Count = Field(500_000_000, description="a whole number above 0")
+    max_rounds: _Count = Field(1_000_000, description="a whole number above 0")
+    max_sweeps: _Count = Field(100_000, description="a whole number above 0")
+    max_question_bytes: _Count = Field(4_000_000_000, description="a whole number of bytes above 0")
+    log_details: StrictBool = Field(False, description="true or false")
     budget: tuple[Budget, ...] = Field((), description="tables headed [[budget]]")
 
     @classmethod
@@ -75,6 +89,16 @@ class Policy(BaseModel):
             raise ConfigError(f"{source} is not valid TOML: {error}") from error
         except ValidationError as error:
             raise ConfigError("; ".join(_explain(source, details) for details in error.errors())) from None
+
+    @classmethod
+    def closed(cls) -> Self:
+        """What holds between several owners until a party says otherwise: the strict example, without its budget."""
+        return cls(allow_clear=False, allow_metrics=False)
+
+    @property
+    def rules(self) -> frozenset[str]:
+        """The names that a refusal by this policy may have."""
+        return frozenset(type(self).model_fields) | {budget.rule for budget in self.budget}
 
     @property
     def bounds(self) -> Bounds:
@@ -104,8 +128,8 @@ class Policy(BaseModel):
             return
         if release.metric and not self.allow_metrics:
             raise PolicyRefusal("allow_metrics", f"{what} is a score of this party's documents, which stay here")
-        if release.verb == "each" and not self.allow_single:
-            raise PolicyRefusal("allow_single", f"{what} would be seen for this party alone; use a method that sums")
+        if release.verb in REPLIES and not self.allow_single:  # sums, too, are made on the server's machine
+            raise PolicyRefusal("allow_single", f"{what} of this party alone would reach the server's machine")
         if release.non_private and not self._allows_clear(release.what):
             raise PolicyRefusal("allow_clear", f"{what} would leave unprotected; use a private mode, or allow it here")
 
@@ -113,13 +137,16 @@ class Policy(BaseModel):
         return self.allow_clear if isinstance(self.allow_clear, bool) else what in self.allow_clear
 
     def _check_bytes(self, release: Release, ledger: Ledger) -> None:
-        if self.max_bytes_per_round is None:
-            return
-        this_round = [r for r in ledger.releases() if (r.run, r.round) == (release.run, release.round)]
-        sent = sum(r.nbytes for r in this_round if r.id != release.id)
-        if sent + release.nbytes > self.max_bytes_per_round:
-            why = f"'{release.what}' has {release.nbytes} bytes and {sent} left in round {release.round} already"
-            raise PolicyRefusal("max_bytes_per_round", f"{why}; at most {self.max_bytes_per_round} may")
+        limits: dict[str, tuple[str, Callable[[], int]]] = {
+            "max_bytes_per_round": (f"round {release.round}", lambda: ledger.bytes_sent(release.run, release.round)),
+            "max_bytes_per_run": ("this run", lambda: ledger.bytes_sent(release.run)),
+            "max_bytes_per_day": ("this day", ledger.bytes_sent_today),
+        }
+        for rule, (when, count) in limits.items():
+            most = getattr(self, rule)
+            if most is not None and release.verb in REPLIES and (sent := count()) + release.nbytes > most:
+                why = f"'{release.what}' has {release.nbytes} bytes and {sent} left in {when} already"
+                raise PolicyRefusal(rule, f"{why}; at most {most} may")
 
     def _check_budget(self, budget: Budget, release: Release, ledger: Ledger) -> None:
         delta = budget.delta
@@ -131,12 +158,36 @@ class Policy(BaseModel):
 
 
 def example() -> str:
-    """The commented example of a policy file, as text.
+    """The commented example of a policy file, as text: the open one.
 
     >>> Policy.parse(example()) == Policy()
     True
     """
     return files("tertulia.privacy").joinpath("policy.example.toml").read_text(encoding="utf-8")
+
+
+def strict_example() -> str:
+    """The same with its switches turned: what holds between several owners where there is no file.
+
+    >>> Policy.parse(strict_example()) == Policy.closed()
+    True
+    """
+    text = example()
+    for name in ("allow_clear", "allow_metrics"):
+        text = text.replace(f"\n{name} = true\n#{name} = false\n", f"\n{name} = false\n#{name} = true\n")
+    return text
+
+
+def write_example(path: Path, *, strict: bool) -> str:
+    """Write a commented policy where there is none yet, and say so."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(strict_example() if strict else example())
+    except FileExistsError:
+        raise ConfigError(f"{path} exists: edit it, or choose another name") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+    return f"{path}: the {'strict' if strict else 'open'} policy, with comments; `tertulia check` says what it allows"
 
 
 def _explain(source: str, details: Any) -> str:

@@ -146,6 +146,12 @@ class FederationSettings(Settings):
         "stop", description="what to do when a party's step fails: stop the run, or go on without it in this round"
     )
     dropouts: DropoutSettings = Field(DropoutSettings(), description="simulated absences")
+    owners: Literal["one", "several"] = Field(
+        "one",
+        description="`one`: a simulation, all parties are yours; policies are open unless you write some, and errors "
+        "are shown in full. `several`: each party as if it were somebody else's; without a policy nothing leaves in "
+        "clear, and reasons stay in its `party.log`",
+    )
 
 
 class RunSettings(Explained):

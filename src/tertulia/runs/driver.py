@@ -21,14 +21,10 @@ from tertulia.methods.common import choosing
 from tertulia.methods.common.result import Trained
 from tertulia.runs.config import RunSettings
 from tertulia.runs.layout import Run, drive
+from tertulia.runs.plans import plan_of
 from tertulia.runs.results import FederatedTopics
 
 Observer = Callable[[str, Mapping[str, Any]], None]  # gets the facts of each "round" and each "warning"
-
-
-def modules_of(settings: RunSettings) -> tuple[str, ...]:
-    """The modules whose steps a party has to offer."""
-    return (entry_of(settings.method).module, *((choosing.__name__,) if settings.chooses else ()))
 
 
 def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Observer | None = None) -> Any:
@@ -40,7 +36,8 @@ def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Obser
     train, config = _method_of(settings)
     with holding(run.directory):
         with closing(run.transport(settings.engine, settings.workers, corpora)) as transport:
-            handle = Handle(run.id, transport, run.journal(), terms_of(settings), observe)
+            plan = plan_of(settings, run.parties).hash
+            handle = Handle(run.id, transport, run.journal(), terms_of(settings), observe, plan)
             result = drive(handle, train, config)
             if isinstance(settings.method, CustomSettings) or not isinstance(result, Trained):
                 return result

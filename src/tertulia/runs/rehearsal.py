@@ -11,7 +11,7 @@ import shutil
 import warnings
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,15 @@ from tertulia.errors import ConfigError
 from tertulia.federation.codec import decode
 from tertulia.federation.messages import Inquiry
 from tertulia.federation.party.host import PartyConfig, PartyHost
+from tertulia.federation.plan import Plan
 from tertulia.federation.server.inquiries import inquire
 from tertulia.methods.common import choosing
 from tertulia.models import Topics
 from tertulia.privacy.policy import Policy
 from tertulia.runs.config import PartySettings, RunSettings
-from tertulia.runs.driver import Observer, finish, modules_of
+from tertulia.runs.driver import Observer, finish
 from tertulia.runs.layout import Run
+from tertulia.runs.plans import modules_of, plan_of
 from tertulia.runs.results import FederatedTopics
 from tertulia.runs.sources import POOLED, pool_documents, sources_of
 
@@ -56,10 +58,15 @@ def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *,
         raise ConfigError(f"there are settings for {sorted(strangers)}, but the parties are {sorted(parties)}")
     for party in parties:
         policy_or_none(settings, party)
+    plan = plan_of(settings, parties)
+    if settings.federation.owners == "several" and not plan.steps:
+        raise ConfigError(
+            f"method '{plan.method}' has no `plan(config)`: between several owners parties answer only what is planned"
+        )
     with holding(Path(settings.directory)):
         run = Run.new(Path(settings.directory), parties, settings.model_dump(mode="json"), durable)
         for party in parties:
-            _lay_out(run, party, settings, sources.get(party))
+            _lay_out(run, party, settings, sources.get(party), plan)
             if corpora is not None and (durable or settings.engine == "processes" or party == POOLED):
                 corpora[party].save(run.party_directory(party) / "corpus")
         run.save()  # last: a directory with run.json is complete
@@ -76,7 +83,7 @@ def policy_or_none(settings: RunSettings, party: str) -> Policy | None:
     return policy
 
 
-def _lay_out(run: Run, party: str, settings: RunSettings, source: dict[str, Any] | None) -> None:
+def _lay_out(run: Run, party: str, settings: RunSettings, source: dict[str, Any] | None, plan: Plan) -> None:
     """Give a party its directory."""
     own = settings.parties.get(party, PartySettings())
     directory = run.party_directory(party)
@@ -84,6 +91,7 @@ def _lay_out(run: Run, party: str, settings: RunSettings, source: dict[str, Any]
     config = PartyConfig(
         id=party, run=run.id, seed=settings.seed, methods=modules_of(settings), heldout=settings.heldout,
         validation=settings.validation, settings=own.choices(), source=source, home=home, durable=run.durable,
+        owners=settings.federation.owners, plan=asdict(plan),
     )  # fmt: skip
     config.save(directory)
     if own.policy:

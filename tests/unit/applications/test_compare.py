@@ -165,12 +165,14 @@ def test_a_policy_that_forbids_it_refuses_it(tmp_path, rules, settings, rule):
         compare.parties(model(), given, party_settings={name: {"policy": str(policy)} for name in given}, **settings)
 
 
-def test_a_party_that_answers_only_for_sums_takes_part_in_a_group(tmp_path):
+def test_a_party_whose_single_replies_stay_takes_no_part_in_a_group_either(tmp_path):
+    """Sums are made on the server's machine, from single replies."""
     policy = tmp_path / "policy.toml"
     policy.write_text("allow_single = false")
-    own = {name: {"policy": str(policy)} for name in "abc"}
-    found = compare.parties(model(), parties(), groups={"g": ["a", "b", "c"]}, party_settings=own)
-    assert found.members == {"g": ("a", "b", "c")}
+    own = {"a": {"policy": str(policy)}}
+    with pytest.warns(UserWarning, match="refused by rule 'allow_single'"):
+        found = compare.parties(model(), parties(), groups={"g": ["a", "b", "c"]}, party_settings=own)
+    assert found.members == {"g": ("b", "c")}
 
 
 def test_a_group_of_which_one_party_alone_answered_is_not_used(tmp_path):

@@ -11,7 +11,8 @@ from helpers import toys
 from tertulia.errors import ConfigError, FormatError, PartyFailure
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import BEFORE_ALL, DISCLOSURES, LEDGER_DIGEST, Ask, Inquiry, Question, read_frame
-from tertulia.federation.party.host import NO_SUCH_INQUIRY, NO_SUCH_STEP, PartyConfig, PartyHost
+from tertulia.federation.party.door import NO_SUCH_STEP
+from tertulia.federation.party.host import NO_SUCH_INQUIRY, PartyConfig, PartyHost
 from tertulia.federation.party.steps import steps_of
 from tertulia.federation.server.handle import Handle, Terms
 from tertulia.federation.server.inquiries import inquire

@@ -63,7 +63,8 @@ def test_only_what_is_declared_public_is_public(ledger):
 def test_single_replies_can_be_forbidden(ledger):
     policy = "allow_single = false"
     assert refusal(policy, ledger, release(Clear("topics"), verb="each")).rule == "allow_single"
-    assert allowed(policy, ledger, release(Clear("topics"), verb="mean"))
+    for verb in ("sum", "mean"):  # until sums are secure, the server's machine gets single replies all the same
+        assert refusal(policy, ledger, release(Clear("topics"), verb=verb)).rule == "allow_single"
     assert allowed(policy, ledger, release(Public("number of documents"), verb="each"))
 
 
@@ -133,7 +134,7 @@ def test_the_example_is_the_default_and_each_hint_is_valid(tmp_path):
     (tmp_path / "policy.toml").write_text(text)
     assert Policy.load(tmp_path / "policy.toml") == Policy()
     hints = re.findall(r"^#(\w+ = .*)$", text.split("#[[budget]]")[0], flags=re.M)
-    assert len(hints) == 9
+    assert len(hints) == 14
     for hint in hints:
         assert Policy.parse(hint) != Policy()
     budget = re.sub(r"^#", "", "#[[budget]]" + text.split("#[[budget]]")[1], flags=re.M)

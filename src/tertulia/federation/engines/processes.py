@@ -160,19 +160,27 @@ def receive_or_none(pipe: IO[bytes]) -> tuple[int, bytes] | None:
 def serve(directory: Path) -> None:
     """What a party's process does: answer what it is asked until the pipe closes."""
     from tertulia.federation.codec import encode
-    from tertulia.federation.messages import Answer
-    from tertulia.federation.party.host import PartyHost
+    from tertulia.federation.party import failures
+    from tertulia.federation.party.host import PartyConfig, PartyHost
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
     # Whatever a library prints must not end up among the frames.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    try:
+        closed = PartyConfig.load(directory).owners == "several"
+    except Exception:  # whose it is cannot be known
+        closed = True
+    if closed:  # what libraries print may quote documents, and the terminal is the server's
+        log = os.open(directory / failures.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(log, sys.stderr.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # When a server is killed, its parties still end the step that they are in.
     with holding(directory, wait=lambda text: print(text, file=sys.stderr)):
         try:
             answer = PartyHost(directory).answer
         except TertuliaError as error:  # a broken policy, say: reported in answer to whatever is asked
-            failure = encode(Answer("failed", f"{type(error).__name__}: {error}", None))
+            failures.write_line(directory / failures.LOG, failures.describe(error, details=False))
+            failure = encode(failures.constant_answer(error) if closed else failures.full_answer(error, None))
             answer = lambda frame: failure  # noqa: E731
         while (received := receive_or_none(sys.stdin.buffer)) is not None:
             serial, frame = received

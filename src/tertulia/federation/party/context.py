@@ -89,6 +89,7 @@ class StepContext:
             mechanism, id=release_id, run=question.run, party=self.id, round=round_,
             step=self._ask.step, verb=self._ask.verb, message_hash=question.hash, x=x,
         )  # fmt: skip
+        host.door.check_release(release)
         noisy = not isinstance(mechanism, Clear | Public | Derived)
         host.ledger.record(release, host.policy, sync=noisy or question.durable)
         self.charged = self.charged or noisy

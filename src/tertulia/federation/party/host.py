@@ -17,13 +17,16 @@ from typing import Any
 
 from tertulia._disk import atomic_write
 from tertulia.corpus import Corpus, Vocabulary
-from tertulia.errors import ConfigError, FormatError, InputError, Missed, PolicyRefusal, TertuliaError
+from tertulia.errors import ConfigError, FormatError, InputError, TertuliaError
 from tertulia.federation import faults
 from tertulia.federation.codec import encode
-from tertulia.federation.messages import Answer, Inquiry, Question, read_frame
+from tertulia.federation.messages import Answer, Ask, Inquiry, Question, read_frame
+from tertulia.federation.party import failures
 from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.party.context import StepContext
+from tertulia.federation.party.door import Door, policy_path_or_none
 from tertulia.federation.party.inquiries import INQUIRIES
+from tertulia.federation.party.lists import LackingWords
 from tertulia.federation.party.steps import steps_of
 from tertulia.federation.types import PartyId, Step
 from tertulia.privacy.ledger import Ledger
@@ -31,8 +34,6 @@ from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.policy import Policy
 
 _PARTS_KEPT = 4
-# Constant texts: what the server sent is not sent back.
-NO_SUCH_STEP = "this party does not offer the step: its own config lists the methods whose steps it runs"
 NO_SUCH_INQUIRY = "this party does not answer this inquiry"
 
 
@@ -51,6 +52,8 @@ class PartyConfig:
     home: str | None = None  # where ledger and noise key live when they outlast the run, as a budget does
     noise_key: str | None = None  # a fixed key in hex, for tests; it marks the ledger non-private
     durable: bool = True  # fsync; switched off only for throw-away directories
+    owners: str = "one"  # "several": parties with files of their own, and everything fails closed
+    plan: dict[str, Any] | None = None  # the run that the party agrees to, a `federation.plan.Plan`
 
     def save(self, directory: Path) -> None:
         """Write `party.json`."""
@@ -86,11 +89,20 @@ class PartyHost:
     def __init__(self, directory: Path, corpus: Corpus | None = None) -> None:
         self.directory = directory
         self.config = PartyConfig.load(directory)
-        self.policy = Policy.load(directory / "policy.toml") if (directory / "policy.toml").exists() else Policy()
+        self.policy = self._find_policy()
         self.policy.check_home(self.config.id, self.config.home)
         self._given = corpus
         self._encoded: dict[tuple[str, str], Corpus] = {}
         self._lock = threading.Lock()  # one question at a time, also when an earlier one has timed out
+        self.door = Door(self)
+
+    def _find_policy(self) -> Policy:
+        """The party's rules; without a file a simulation is open, and between owners nothing leaves in clear."""
+        config = self.config
+        path = policy_path_or_none(self.directory, config.home, config.owners)
+        if path is not None:
+            return Policy.load(path)
+        return Policy.closed() if config.owners == "several" else Policy()
 
     @cached_property
     def steps(self) -> Mapping[str, Step]:
@@ -154,24 +166,31 @@ class PartyHost:
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
     def answer(self, frame: bytes) -> bytes:
-        """Answer a frame; whatever goes wrong stays in this party's log but for its name."""
+        """Answer a frame, whatever it holds; what goes wrong stays in this party's log, but for what may be known."""
         with self._lock:
             try:
+                self.door.check_frame(frame)
                 asked = read_frame(frame)
-                if asked.run != self.config.run:
-                    raise ConfigError(f"party '{self.config.id}' belongs to run {self.config.run}, not {asked.run}")
+                self.door.check_run(asked)
                 return self._answer(asked) if isinstance(asked, Question) else self._inform(asked)
-            except PolicyRefusal as refusal:
-                return encode(Answer("refused", str(refusal), None))
-            except Missed as missed:
-                return encode(Answer("absent", str(missed), None))
-            except TertuliaError as error:
-                return encode(Answer("failed", f"{type(error).__name__}: {error}", None))
-            except Exception as error:  # the text may quote documents, so only its kind leaves
-                self._log().exception("a step of party '%s' failed", self.config.id)
-                where = self.directory / "party.log" if self.config.durable else "the log"
-                text = f"{type(error).__name__} in a step; the details are in {where}"
-                return encode(Answer("failed", text, None))
+            except LackingWords:
+                return encode(Answer("lacking", "", None))
+            except Exception as error:
+                return self._fail(error)
+
+    def _fail(self, error: Exception) -> bytes:
+        """Say that there is no answer; why, only where one owner has all parties."""
+        try:
+            if self.door.closed:
+                reason = failures.describe(error, details=self.policy.log_details)
+                failures.write_line(self.directory / failures.LOG, reason)
+                return encode(failures.constant_answer(error, self.policy.rules))
+            if not isinstance(error, TertuliaError):  # the text may quote documents
+                self._log().error("a step of party '%s' failed", self.config.id, exc_info=error)
+            log = self.directory / failures.LOG if self.config.durable else None
+            return encode(failures.full_answer(error, log))
+        except Exception:  # a text that cannot be encoded, a log that cannot be written
+            return failures.ENCODED_FAILURE
 
     def _inform(self, inquiry: Inquiry) -> bytes:
         """Answer an inquiry: no step runs, nothing is charged, and neither state nor answer log move."""
@@ -180,25 +199,22 @@ class PartyHost:
         return encode(Answer("ok", "", INQUIRIES[inquiry.about](self.ledger, self.config.run)))
 
     def _answer(self, question: Question) -> bytes:
+        self.door.check_envelope(question)
         known = self.answers.find_or_none(question.place, question.hash)
         if known is not None:
             return known
+        admitted = self.door.admit(question) if question.body else None  # before anything is forgotten or looked at
         self.answers.forget_after(question.previous)
         self.answers.forget_before(question.safe)
         if self.answers.latest < question.previous:
             return encode(Answer("behind", "", None))
-        if not question.body:  # the server is about to commit
+        if admitted is None:  # the server is about to commit
             self.ledger.sync()
             self.answers.flush()
             return encode(Answer("ok", "", None))
-        return self._run(question)
+        return self._run(question, *admitted)
 
-    def _run(self, question: Question) -> bytes:
-        ask = question.ask()
-        step = self.steps.get(ask.step)
-        if step is None:
-            self.notice(f"was asked for {ask.step!r}, which is no step of its methods {', '.join(self.config.methods)}")
-            raise FormatError(NO_SUCH_STEP)
+    def _run(self, question: Question, ask: Ask, step: Step) -> bytes:
         context = StepContext(self, question, ask)
         faults.point("party.before_step")
         state, reply = step(context, self.answers.state, ask.message)
@@ -209,11 +225,11 @@ class PartyHost:
         return answer
 
     def notice(self, text: str) -> None:
-        """Say something on this party's side: on standard error, and in its log."""
-        logging.getLogger("tertulia.party").warning("party '%s': %s", self.config.id, text)
-        if self.config.durable:
-            with (self.directory / "party.log").open("a", encoding="utf-8") as log:
-                log.write(f"{text}\n")
+        """Say something on this party's side: in its log and, where one owner sees all, on standard error."""
+        if not self.door.closed:
+            logging.getLogger("tertulia.party").warning("party '%s': %s", self.config.id, text)
+        if self.config.durable or self.door.closed:
+            failures.write_line(self.directory / failures.LOG, text)
 
     def _log(self) -> logging.Logger:
         logger = logging.getLogger(f"tertulia.party.{self.config.run}.{self.config.id}")

@@ -15,13 +15,14 @@ from tertulia.errors import PartyFailure, QuorumError
 from tertulia.federation import faults
 from tertulia.federation.codec import decode
 from tertulia.federation.engines.base import Transport
-from tertulia.federation.messages import BEFORE_ALL, Answer, Place, Question, Verb, body
+from tertulia.federation.messages import BEFORE_ALL, Answer, Place, Question, Verb, WordLists, body
 from tertulia.federation.server.aggregation import add_replies, average_replies
 from tertulia.federation.server.journal import Commit, Journal
 from tertulia.federation.server.membership import Dropouts, Membership
 from tertulia.federation.types import PartyId, Step
 
 State = TypeVar("State")
+Body = tuple[bytes, WordLists]
 _NEW_RUN = Commit(round=0, state=None, answered={}, history=())
 
 
@@ -50,8 +51,10 @@ class Handle:
         journal: Journal,
         terms: Terms | None = None,
         observe: Callable[[str, Mapping[str, Any]], None] | None = None,
+        plan: str = "",
     ) -> None:
         self.run = run
+        self.plan = plan  # the hash of what parties have agreed to
         self.terms = terms or Terms()
         self._transport = transport
         self._journal = journal
@@ -61,6 +64,7 @@ class Handle:
         self._durable = 0  # the round of the newest commit on disk
         self._lost: set[PartyId] = set()  # parties for which the run has gone back to that commit
         self._left_out: set[PartyId] = set()  # those that were lost again: they are asked after the next one
+        self._has_words: dict[PartyId, set[str]] = {}  # the fingerprints of lists that parties were sent
         self._begin(_NEW_RUN)
 
     # --- the four verbs -------------------------------------------------------------------------------------------
@@ -131,7 +135,7 @@ class Handle:
         """Have the parties put their last answers on disk; one that died since has lost its own."""
         reachable = set(self._transport.parties) - self._left_out
         frames = {
-            party: Question(self.run, (self.round, 0), previous, self._safe, True, b"").to_bytes()
+            party: Question(self.run, (self.round, 0), previous, self._safe, True, b"", self.plan).to_bytes()
             for party, previous in self._answered.items()
             if party in reachable
         }
@@ -172,7 +176,7 @@ class Handle:
         messages = {p: given[p] for p in present if p in given}
         different = {id(m): m for m in messages.values()}
         encoded = {key: body(verb, step, m) for key, m in different.items()}  # once for all who are asked the same
-        bodies = {p: encoded[id(m)] for p, m in messages.items()}
+        bodies = {p: encoded[id(m)] for p, m in messages.items()}  # and the word lists that they name
         replies = self._exchange(bodies)
         self._ordinal += 1
         self._heard = [p for p in bodies if p in replies]  # in party order
@@ -189,8 +193,12 @@ class Handle:
             )
         return list(replies.values())
 
-    def _exchange(self, bodies: Mapping[PartyId, bytes]) -> dict[PartyId, Any]:
+    def _exchange(self, bodies: Mapping[PartyId, Body]) -> dict[PartyId, Any]:
         answers = self._send(bodies)
+        if lacking := {p for p, answer in answers.items() if answer.kind == "lacking"}:  # it has lost its directory
+            for party in lacking:
+                self._has_words.pop(party, None)
+            answers |= self._send({p: bodies[p] for p in lacking})
         fresh = [p for p, answer in answers.items() if answer.kind == "behind"]
         if fresh:
             if self.round > self._durable:
@@ -213,12 +221,21 @@ class Handle:
             raise QuorumError(f"no party answered in round {self.round} ({reasons})")
         return replies
 
-    def _send(self, bodies: Mapping[PartyId, bytes]) -> dict[PartyId, Answer]:
+    def _send(self, bodies: Mapping[PartyId, Body]) -> dict[PartyId, Answer]:
         place = (self.round, self._ordinal)
         durable = self._every == 1
         frames = {
-            p: Question(self.run, place, self._answered.get(p, BEFORE_ALL), self._safe, durable, b).to_bytes()
-            for p, b in bodies.items()
+            p: Question(
+                self.run,
+                place,
+                self._answered.get(p, BEFORE_ALL),
+                self._safe,
+                durable,
+                b,
+                self.plan,
+                {name: words for name, words in lists.items() if name not in self._has_words.get(p, ())},
+            ).to_bytes()
+            for p, (b, lists) in bodies.items()
         }
         faults.point("server.before_ask")
         received = self._transport.ask(frames, self.terms.timeout)
@@ -227,4 +244,8 @@ class Handle:
             count = self._bytes.setdefault(party, [0, 0])
             count[0] += len(frame)
             count[1] += len(received.get(party, b""))
-        return {p: decode(received[p]) for p in frames if p in received}
+        answers = {p: decode(received[p]) for p in frames if p in received}
+        for party, answer in answers.items():
+            if answer.kind == "ok":
+                self._has_words.setdefault(party, set()).update(bodies[party][1])
+        return answers

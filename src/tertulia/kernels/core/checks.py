@@ -28,12 +28,12 @@ def check_sentences(sentences: Array, documents: Array, n_tokens: int) -> tuple[
     return freeze(tokens, np.int64), freeze(np.searchsorted(tokens, documents), np.int64)
 
 
-def check_assignment(z: Array, n_tokens: int, K: int) -> I32:
-    """A copy of the topics [N] of tokens, each within 0..K-1."""
+def check_assignment(z: Array, n_tokens: int, K: int, least: int = 0) -> I32:
+    """A copy of the topics [N] of tokens, each within 0..K-1; with `least` = -1 some may have none."""
     z = np.asarray(z)
     if z.shape != (n_tokens,):
         raise InputError(f"z has shape {z.shape}, but there are {n_tokens} tokens: is it another corpus's state?")
-    _within("z", z, K, "is it the state of a model with more topics?")
+    _within("z", z, K, "is it the state of a model with more topics?", least)
     return np.array(z, dtype=np.int32)
 
 
@@ -45,6 +45,12 @@ def check_alpha(alpha: float | Array, K: int) -> F64:
     if not (np.all(np.isfinite(alpha)) and np.all(alpha > 0)):
         raise InputError(f"alpha = {alpha}: every entry must be a positive number")
     return np.array(np.broadcast_to(alpha, (K,)))
+
+
+def check_counts(counts: Array) -> None:
+    """Refuse counts below zero: samplers take them for weights."""
+    if counts.size and counts.min() < 0:
+        raise InputError("counts of all others are below zero: they do not hold the party's own")
 
 
 def check_beta(beta: float) -> float:
@@ -73,8 +79,8 @@ def check_topics(topic_word: Array) -> Array:
     return topic_word
 
 
-def _within(name: str, x: Array, stop: int, remedy: str) -> None:
+def _within(name: str, x: Array, stop: int, remedy: str, least: int = 0) -> None:
     if len(x) and x.dtype.kind not in "iu":
         raise InputError(f"{name} are {x.dtype}, not whole numbers: {remedy}")
-    if len(x) and (x.min() < 0 or x.max() >= stop):
-        raise InputError(f"{name} run from {x.min()} to {x.max()}, outside 0..{stop - 1}: {remedy}")
+    if len(x) and (x.min() < least or x.max() >= stop):
+        raise InputError(f"{name} run from {x.min()} to {x.max()}, outside {least}..{stop - 1}: {remedy}")

@@ -17,6 +17,7 @@ import numpy as np
 from tertulia._arrays import F32, F64, I32, I64, U8
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.atomics import fetch_add
+from tertulia.kernels.core.checks import check_assignment, check_documents
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.ladder import ladder
 from tertulia.kernels.core.rng import derive
@@ -112,9 +113,9 @@ def run_beside(
 
     Returns the new topics and one's own counts [V, K].
     """
-    words, documents = freeze(words, np.int32), freeze(documents, np.int64)
-    z = np.array(z, dtype=np.int32)
     V, K = others.shape
+    words, documents = check_documents(words, documents, V)
+    z = check_assignment(z, len(words), K)
     counts = count(words, z, V, K, threads, others)
     sweep(words, documents, z, counts, alpha, beta, derive(key, 0), threads=threads)
     return z, counts.cells[:, :K].astype(np.int32) - others

@@ -94,6 +94,8 @@ def run(
     check_options(sampler, SAMPLERS, phi, sweeps, threads, learning)
     if refresh < 1:
         raise InputError(f"refresh = {refresh}: it must be at least 1")
+    if others is not None and others.shape != state.cwk.shape:
+        raise InputError(f"others has shape {others.shape}, but the state is of {state.cwk.shape} words and topics")
     documents = check_offsets(source, documents)
     state = count_state(*_check_assignment(state, int(documents[-1])), state)
     if sampler == "warp":

@@ -16,6 +16,7 @@ import numpy as np
 from tertulia._arrays import F64, Array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.vocabulary import pack_words, unpack_words
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, message, step
 from tertulia.methods.common.lda_settings import LDASettings, Training
 from tertulia.methods.common.priors import symmetric
@@ -39,9 +40,9 @@ class Offer:
     training: Training  # its sweeps are those of a round in which parties train alone
     rounds: int  # of these
     more_sweeps: int  # that everybody makes together
-    shared: Array  # [T, V]
-    alpha: Array  # [T] of the shared model
-    composed: Array | None  # [K_p, V]
+    shared: fields.TopicWord  # [K, V]
+    alpha: fields.Prior  # [K] of the shared model
+    composed: fields.OwnTopics | None  # [K_p, V]
 
 
 class Choice(NamedTuple):
@@ -80,7 +81,7 @@ def choose(party: Party, state: Any, ask: Offer) -> tuple[Any, Nothing]:
     return state, Nothing()
 
 
-STEPS = (choose,)
+STEPS = KEEPING = (choose,)
 
 
 def _candidates(own: LocalResult, ask: Offer, terms: Training, train: Corpus, kept: Array | None) -> dict[str, Topics]:

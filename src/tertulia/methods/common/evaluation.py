@@ -9,6 +9,7 @@ import numpy as np
 
 from tertulia._arrays import F64, Array
 from tertulia.corpus import Vocabulary
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.settings import Evaluated
@@ -23,9 +24,9 @@ class Candidate:
     """A model to be scored."""
 
     words: tuple[str, ...]
-    topic_word: Array  # [K, V]
-    alpha: Array  # [K]
-    smoothing: float
+    topic_word: fields.TopicWord  # [K, V]
+    alpha: fields.Prior  # [K]
+    smoothing: fields.Fraction
 
 
 @message

@@ -28,9 +28,10 @@ import numpy as np
 from tertulia._arrays import F64, I32, I64, Array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import InputError
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.kernels import lda, noise_aware
-from tertulia.kernels.core.checks import check_alpha
+from tertulia.kernels.core.checks import check_alpha, check_assignment, check_counts
 from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import blocked, priors
@@ -57,8 +58,8 @@ class Shared:
 
     words: tuple[str, ...]
     training: Training
-    counts: Array  # [K, V]; in the first round pseudo-counts of the merged topics
-    alpha: Array  # [K]
+    counts: fields.Counts  # [K, V]; in the first round pseudo-counts of the merged topics
+    alpha: fields.Prior  # [K]
     round: int  # in which these counts were summed
     adds_up: bool  # whether the counts after each sweep are wanted, too
 
@@ -106,8 +107,11 @@ def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Cou
     others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)  # [V, K]
     before = state if isinstance(state, Counting) else None  # None: new here, or still with topics of its own
     if before is not None and before.round == ask.round:  # the sum holds this party's own counts: take them out
+        check_assignment(before.z, corpus.n_tokens, len(ask.counts), least=-1)
+        check_assignment(before.taken_for, corpus.n_tokens, len(ask.words), least=-1)
         counted = before.z >= 0
         np.subtract.at(others, (before.taken_for[counted], before.z[counted]), 1)
+        check_counts(others)
     sweeps = _from_reports if ask.training.mode == "sound" else _from_words
     added = np.zeros_like(others) if ask.adds_up else others[:, :0]
     for end in sweeps(party, corpus, before, others, ask):

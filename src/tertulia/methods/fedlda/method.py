@@ -22,8 +22,10 @@ import numpy as np
 from tertulia._arrays import F64, I32, Array
 from tertulia.corpus import Vocabulary
 from tertulia.errors import ConfigError
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.kernels import noise_aware
+from tertulia.kernels.core.checks import check_counts
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.sampling import MOST_TOPICS, broadcast_phi, resample
@@ -36,7 +38,7 @@ from tertulia.methods.common.rounds import Metrics, run_rounds
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.fedlda.reporting import TUPLES, Answers, charge_of, report_perturbed, report_truth, users_after
 from tertulia.methods.fedlda.settings import FedLDASettings, UserSettings
-from tertulia.methods.fedlda.shard import Users, count_arrived, draw_participants, initial_users, shard_of
+from tertulia.methods.fedlda.shard import Users, check_users, count_arrived, draw_participants, initial_users, shard_of
 from tertulia.methods.ftm.local import REPORTS
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Unit
@@ -53,7 +55,7 @@ class Broadcast:
 
     words: tuple[str, ...]
     settings: UserSettings
-    counts: Array  # [K, V] the server's n_kw
+    counts: fields.NoisyCounts  # [K, V] the server's n_kw
     round: int
 
 
@@ -99,6 +101,7 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
     asked, answering = draw_participants(corpus.n_documents, ask.round, settings, party.seed)
     phi, alpha = broadcast_phi(ask.counts, settings.beta), symmetric(settings.alpha, len(ask.counts))
     users = initial_users(settings, len(shard.words), len(ask.words)) if state is None else state
+    check_users(users, len(shard.words), len(ask.counts), len(ask.words))
     z = resample(
         *shard, users.z, asked, phi, alpha, derive(party.seed, 2), settings.sweeps, settings.sampler, threads
     )  # lines 1-4
@@ -135,6 +138,7 @@ def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> t
     own = _counts_of(before, others.shape)
     if before.round == ask.round:  # the sum holds this shard's own counts: take them out
         others -= own
+    check_counts(others)
     alpha = symmetric(settings.alpha, len(ask.counts))
     chain = noise_aware.AwareState(before.z, before.word, own, own.sum(axis=0, dtype=np.int64), alpha, settings.beta)
     if not ask.counts.any():

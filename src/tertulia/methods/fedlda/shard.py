@@ -10,6 +10,7 @@ import numpy as np
 from tertulia._arrays import I32, I64, Array, Bool
 from tertulia.corpus import Corpus
 from tertulia.federation.types import message
+from tertulia.kernels.core.checks import check_assignment
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.fedlda.sampling import uniforms
 from tertulia.methods.fedlda.settings import UserSettings
@@ -47,6 +48,14 @@ def initial_users(settings: UserSettings, tokens: int, V: int) -> Users:
     """Users who were never asked; a word takes 16 bits where they can hold V."""
     none = np.full(tokens, -1, dtype=np.int16)
     return Users(none, none, np.full(tokens * settings.drawn_once, -1, dtype=np.min_scalar_type(-V)))
+
+
+def check_users(users: Users, tokens: int, K: int, V: int) -> None:
+    """Refuse a state of other tokens, or of a model with more topics or words: kernels trust their indices."""
+    for topics in (users.z, users.reported):
+        check_assignment(topics, tokens, K, least=-1)
+    if len(users.word):
+        check_assignment(users.word, tokens, V, least=-1)
 
 
 def count_arrived(users: int, round_: int, settings: UserSettings) -> int:

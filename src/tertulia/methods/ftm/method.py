@@ -16,6 +16,7 @@ import numpy as np
 from tertulia._arrays import F64, Array
 from tertulia.corpus import Vocabulary
 from tertulia.errors import InputError
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
 from tertulia.methods.common.lda_settings import Training
@@ -24,7 +25,7 @@ from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.ftm.alignment import XI, align, warn_of_merge
-from tertulia.methods.ftm.local import SIZES, Start, plan_reports
+from tertulia.methods.ftm.local import SIZES, Start, own_training, plan_reports, report_tokens
 from tertulia.methods.ftm.local import train as train_party
 from tertulia.methods.ftm.merging import Merged, accept, compose, integrate
 from tertulia.methods.ftm.settings import FTMSettings
@@ -39,7 +40,7 @@ class LocalTask:
 
     words: tuple[str, ...]
     training: Training
-    model: Array | None  # [K_p, V] the composed local model; None in a party's first round
+    model: fields.OwnTopics | None  # [K_p, V] the composed local model; None in a party's first round
     with_sizes: bool  # whether topic sizes are wanted, too
 
 
@@ -71,7 +72,7 @@ class Chain:
 class ComposedModel:
     """A party's own result."""
 
-    topic_word: Array  # [K_p, V]
+    topic_word: fields.OwnTopics  # [K_p, V]
 
 
 @message
@@ -91,6 +92,8 @@ def train_local(party: Party, state: Chain | None, ask: LocalTask) -> tuple[Chai
     """Algorithms 1 and 2: local sweeps, then push the normalised model."""
     corpus = party.documents(Vocabulary(ask.words))
     if corpus.n_tokens == 0:
+        if ask.training.mode != "clear":  # as any other question: what it costs may not show that there is nothing
+            report_tokens(party, corpus, own_training(party, ask.training))
         raise InputError(
             f"no word of party '{party.id}' is in the agreed vocabulary: check its language, or use 'union'"
         )
@@ -124,6 +127,7 @@ def _take_over(party: Party, own: Chain, composed: Array) -> Array:
 
 
 STEPS = (propose_words, train_local, keep_composed, score)
+KEEPING = (keep_composed,)  # nothing leaves by these
 
 
 def train(fed: Federation, config: FTMSettings, state: FTMState | None = None) -> Trained:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tertulia._arrays import Array
 from tertulia.errors import Missed
+from tertulia.federation import fields
 from tertulia.federation.types import Party, message, step
 from tertulia.methods.common.vocabulary import DOCUMENTS
 from tertulia.methods.gfedntm.compression import block_norms, clear_blocks, select_blocks, to_half_precision
@@ -25,6 +26,7 @@ from tertulia.methods.gfedntm.messages import (
     PartyMemory,
     SharedNorms,
     SlopeMeans,
+    check_norms,
 )
 from tertulia.models.neural import synchronised
 from tertulia.models.neural.bags import Batch, Noise
@@ -44,7 +46,7 @@ class ChosenBlocks:
     """Which blocks of the gradient all parties are to send."""
 
     norms: SharedNorms
-    blocks: Array
+    blocks: fields.Places
 
 
 class _Found(NamedTuple):
@@ -113,6 +115,7 @@ def _recall(state: Any, ask: NeuralTask | SharedNorms) -> tuple[PartyMemory, Sha
     if isinstance(ask, SharedNorms):
         if memory is None or memory.task.attempt != ask.attempt:
             raise Missed("it lacks this step's weights, as it missed the step's first question: it waits for the next")
+        check_norms(memory.task.network, ask.statistics, ask.slopes)
         return memory, ask
     held = np.zeros(1, ask.weights.dtype)  # broadcasts: nothing yet
     if memory is not None:

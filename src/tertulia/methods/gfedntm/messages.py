@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,11 +11,13 @@ import numpy as np
 from tertulia._arrays import Array
 from tertulia.corpus import Vocabulary
 from tertulia.corpus.vocabulary import pack_words, unpack_words
+from tertulia.errors import FormatError
+from tertulia.federation import fields
 from tertulia.federation.types import Party, message
 from tertulia.methods.gfedntm.settings import GFedNTMSettings, PartyTraining
 from tertulia.models.neural.bags import Bags, Schedule, bags_of
 from tertulia.models.neural.embeddings import embeddings_of
-from tertulia.models.neural.encoder import architecture_of, network_of
+from tertulia.models.neural.encoder import architecture_of, check_network, network_of
 from tertulia.models.neural.network import Network
 from tertulia.models.neural.threads import use_threads
 
@@ -23,10 +26,15 @@ from tertulia.models.neural.threads import use_threads
 class Agreement:
     """What all parties have agreed on before the first step: words, and how to train."""
 
-    text: Array  # the words as bytes, so that a step costs no parsing
-    offsets: Array
+    text: fields.Bytes  # the words as bytes, so that a step costs no parsing
+    offsets: fields.Offsets
     seed: int
     training: PartyTraining
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words, which are unpacked once."""
+        return _vocabulary(self.text.tobytes(), self.offsets.tobytes()).words
 
     def bags(self, party: Party) -> Bags:
         """A party's documents. All steps begin here, so that here torch learns how many threads the party allows."""
@@ -51,13 +59,22 @@ class NeuralTask:
 
     agreement: Agreement
     architecture: dict[str, Any]
-    weights: Array  # flat
-    statistics: Array  # [2, 2K + V] running
-    moments: Array | None  # [2, n] Adam's, from which local steps go on; None: they start afresh
+    weights: fields.Flat
+    statistics: fields.Pairs  # [2, 2K + V] running
+    moments: fields.Pairs | None  # [2, n] Adam's, from which local steps go on; None: they start afresh
     step: int  # of SyncOpt; else the first of the local steps
     batches: int  # in an epoch
     attempt: int = 0  # the name of this task: questions that build on it carry the same number
     given_up: tuple[int, ...] = ()  # attempts that moved no weights: what was sent for them is still to be sent
+
+    def check(self) -> None:
+        """Refuse weights that are none of this network, or a network that does not read these words."""
+        check_network(self.architecture, self.weights, self.statistics, len(self.agreement.words))
+        moments = self.moments
+        if moments is not None and (moments.shape != (2, len(self.weights)) or moments.dtype != self.weights.dtype):
+            raise FormatError("'moments' are not those of the weights")
+        if self.batches < 1 or self.step < 0:
+            raise FormatError("'batches' and 'step' must be numbers of batches")
 
     @property
     def network(self) -> Network:
@@ -84,10 +101,18 @@ class NeuralTask:
 class SharedNorms:
     """What is known of BatchNorm over all parties' mini-batches (see `models.neural.synchronised`)."""
 
-    statistics: tuple[Array, ...]  # [2, F] mean and variance: the encoder's, then the decoder's
-    slopes: tuple[Array, ...]  # [2, F] mean slopes: the decoder's, then the encoder's
+    statistics: tuple[fields.Pairs, ...]  # [2, F] mean and variance: the encoder's, then the decoder's
+    slopes: tuple[fields.Pairs, ...]  # [2, F] mean slopes: the decoder's, then the encoder's
     documents: float
     attempt: int  # whose task this builds on
+
+
+def check_norms(network: Network, statistics: Sequence[Array], slopes: Sequence[Array] = ()) -> None:
+    """Refuse statistics and slopes that are not those of the network's norms."""
+    first, second = network.features
+    for given, widths in ((statistics, (first, second)), (slopes, (second, first))):
+        if len(given) > 2 or any(x.shape != (2, width) for x, width in zip(given, widths, strict=False)):
+            raise FormatError("statistics are not those of the network's norms")
 
 
 @message

@@ -107,9 +107,11 @@ def synchronise_norms(fed: Attempt, task: NeuralTask) -> SharedNorms:
         sums = fed.sum(sum_moments, ask or norms)
         documents = float(sums.documents)
         found = statistics_of(sums.values, documents)
+        check_finite(found)
         norms = SharedNorms((*norms.statistics, found), (), documents, task.attempt)
     for _ in range(2):
         slopes = fed.sum(sum_slopes, norms).values
+        check_finite(slopes)
         norms = dataclasses.replace(norms, slopes=(*norms.slopes, slopes))
     return norms
 

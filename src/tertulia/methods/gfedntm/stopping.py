@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from tertulia._arrays import Array
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.methods.common.rounds import Metrics
 from tertulia.methods.common.vocabulary import DOCUMENTS
 from tertulia.methods.gfedntm.disclosures import VALIDATION, VALIDATION_STATISTICS
-from tertulia.methods.gfedntm.limits import ends_epoch
-from tertulia.methods.gfedntm.messages import BestModel, MomentSums, NeuralState, NeuralTask, task_of
+from tertulia.methods.gfedntm.limits import check_finite, ends_epoch
+from tertulia.methods.gfedntm.messages import BestModel, MomentSums, NeuralState, NeuralTask, check_norms, task_of
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models.neural.synchronised import statistics_of
 from tertulia.models.neural.validation import loss_under, validation_loss, validation_moments
@@ -30,7 +31,11 @@ class ValidationTask:
     """The weights to validate, and the statistics of all parties' validation documents, as far as they are known."""
 
     task: NeuralTask
-    statistics: tuple[Array, ...]
+    statistics: tuple[fields.Pairs, ...]
+
+    def check(self) -> None:
+        """Refuse statistics of another network."""
+        check_norms(self.task.network, self.statistics)
 
 
 @message
@@ -71,7 +76,9 @@ def validate_epoch(config: GFedNTMSettings, fed: Federation, state: NeuralState)
     if config.norm == "sync":
         for _ in task.network.features:
             sums = fed.sum(sum_validation, ValidationTask(task, known))
-            known = (*known, statistics_of(sums.values, float(sums.documents)))
+            found = statistics_of(sums.values, float(sums.documents))
+            check_finite(found)
+            known = (*known, found)
     loss = float(fed.mean(validate, ValidationTask(task, known)).loss)
     best = state.best
     if best is None or loss < best.loss:

@@ -20,6 +20,7 @@ import numpy as np
 from tertulia._arrays import F64, Array, digest_of
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, InputError
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
 from tertulia.kernels.pctd import em, unit_noise
 from tertulia.kernels.pctd.normals import normals
@@ -39,6 +40,7 @@ from tertulia.privacy.noise import NoiseStream
 STATISTICS = "expected topic-word counts"
 NOISE = "noisy counts of words in units"
 SIGMA = 0.25  # the paper's
+OWN_DELTA = 1e-6  # at which a party's own epsilon holds, unless the party says another
 
 
 @message
@@ -48,7 +50,7 @@ class UnitTask:
     words: tuple[str, ...]
     units: UnitSettings
     noise: UnitNoise | None
-    topic_word: Array  # [K, V] p(w|z)
+    topic_word: fields.TopicWord  # [K, V] p(w|z)
 
 
 @message
@@ -106,7 +108,7 @@ def _under_noise(
 ) -> Expected:
     """(4), (5) and (10), with noise of the party's key that belongs to this very question."""
     question = digest_of(log_phi, theta, found.bounds)  # the same numbers may never serve two questions
-    charge = _charge(noise, party.setting("epsilon", None), question)
+    charge = _charge(noise, party.setting("epsilon", None), question, party.setting("delta", OWN_DELTA))
     randomness = party.randomise(corpus, charge)
     normal = partial(normals, NoiseStream(randomness.key).words)
     draw = unit_noise.on_held_words if noise.paper.noise_on == "held" else unit_noise.on_all_words
@@ -114,8 +116,10 @@ def _under_noise(
     return Expected(r, statistic, Derived(STATISTICS, parents=(randomness.release_id,)))
 
 
-def _charge(noise: UnitNoise, own_epsilon: float | None, question: str = "") -> NoisyUnits:
-    """What a round's noise costs; a party's own epsilon can only make counts noisier."""
+def _charge(
+    noise: UnitNoise, own_epsilon: float | None, question: str = "", own_delta: float = OWN_DELTA
+) -> NoisyUnits:
+    """What a round's noise costs; a party's own epsilon, at its own delta, can only make counts noisier."""
     rounds, delta, sigma = noise.rounds, noise.delta, _sigma(noise)
     if noise.paper.noise_on == "held":
         if own_epsilon is not None:
@@ -123,7 +127,7 @@ def _charge(noise: UnitNoise, own_epsilon: float | None, question: str = "") -> 
         claim = pctd_claim(sigma, rounds, delta)
         return NoisyUnits(NOISE, sigma=sigma, held=True, question=question, claimed=claim, assumptions=(HELD,))
     if own_epsilon is not None:
-        sigma = max(sigma, sigma_for(own_epsilon, delta, rounds))
+        sigma = max(sigma, sigma_for(own_epsilon, min(delta, own_delta), rounds))
     claim, levels = pctd_claim(sigma, rounds, delta), other_levels(sigma, rounds, delta)
     return NoisyUnits(NOISE, sigma=sigma, question=question, claimed=claim, assumptions=(levels,))
 
@@ -143,6 +147,7 @@ def keep_shares(party: Party, state: Shares | None, ask: Nothing) -> tuple[Share
 
 
 STEPS = (propose_words, expect, keep_shares, score)
+KEEPING = (keep_shares,)  # nothing leaves by these
 
 
 def train(fed: Federation, config: PCTDSettings, state: PCTDState | None = None) -> Trained:

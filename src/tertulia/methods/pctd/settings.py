@@ -56,7 +56,13 @@ class UnitNoise(Rounds, Privacy):
     epsilon: float | None = Field(
         None, gt=0, description="instead of sigma: the real privacy parameter of one token, over all rounds"
     )
-    delta: float = Field(1e-6, gt=0, lt=1, description="the other privacy parameter, for which epsilon holds")
+    delta: float = Field(
+        1e-6,
+        gt=0,
+        lt=1,
+        description="the other privacy parameter, for which epsilon holds",
+        json_schema_extra={"party": "its own delta, at which its own epsilon holds; the method's, if that is smaller"},
+    )
     paper: PCTDPaper = Field(PCTDPaper(), description="details of the paper that only a reproduction needs")
 
     @field_validator("mode", mode="before")

@@ -21,11 +21,12 @@ import numpy as np
 from tertulia._arrays import F64, I64, Array, Bool, digest_of
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, InputError, PolicyRefusal
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, PartyId, Planned, message, step
 from tertulia.methods.prevalence.periods import Periods
 from tertulia.methods.prevalence.settings import PrevalenceSettings, TableSettings
 from tertulia.models import Topics
-from tertulia.models.neural.encoder import Encoder
+from tertulia.models.neural.encoder import Encoder, check_network
 from tertulia.privacy.mechanisms import Adjacency, Clear, Mechanism
 from tertulia.privacy.mechanisms.gaussian import epsilon_of
 from tertulia.privacy.mechanisms.noisy_tables import BITS, NoisyTable
@@ -42,14 +43,16 @@ class PrevalenceTask:
     """What parties are asked: a model, and what to count."""
 
     words: tuple[str, ...]
-    topic_word: Array  # [K, V]
-    alpha: Array  # [K]
+    topic_word: fields.TopicWord  # [K, V]
+    alpha: fields.Prior  # [K]
     encoder: dict[str, Any] | None  # of a neural model
     table: TableSettings
 
     def model(self) -> Topics:
         """The model; its arrays are checked."""
         encoder = None if self.encoder is None else Encoder(**self.encoder)
+        if encoder is not None:
+            check_network(encoder.architecture, encoder.weights, encoder.statistics, len(self.words))
         return Topics(self.topic_word, Vocabulary(self.words), self.alpha, encoder=encoder)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import TYPE_CHECKING, Any, get_args
 
 from tertulia._arrays import F64, Array, Bool
 from tertulia.corpus import Corpus
 from tertulia.errors import FormatError, InputError
+from tertulia.models.neural.sizes import Kind, Normalisation, Precision
 
 if TYPE_CHECKING:
     from tertulia.models.neural.network import Network
@@ -91,3 +93,24 @@ def network_of(architecture: dict[str, Any]) -> Network:
         return Network(architecture["kind"], sizes, architecture["normalisation"], architecture["precision"])
     except (KeyError, TypeError) as error:
         raise FormatError(f"this is no neural model that we know ({error}): save it again, or upgrade") from error
+
+
+def check_network(architecture: dict[str, Any], weights: Array, statistics: Array, V: int) -> Network:
+    """The network, if weights and statistics are its own and it reads V words: compiled code trusts their sizes."""
+    network = network_of(architecture)
+    sizes = network.sizes
+    numbers = (sizes.words, sizes.topics, sizes.embedding, *sizes.hidden)
+    known = (network.kind in get_args(Kind), network.normalisation in get_args(Normalisation))
+    if not (all(known) and network.precision in get_args(Precision)) or any(type(n) is not int for n in numbers):
+        raise FormatError("this is no neural model that we know")
+    if sizes.words != V or sizes.topics < 1 or min(sizes.hidden, default=0) < 1 or not 0 <= sizes.embedding <= _WIDEST:
+        raise FormatError("the network's sizes do not fit its words, or make no network")
+    if not (0 <= sizes.dropout < 1 and 0 < sizes.alpha < _WIDEST):
+        raise FormatError("the network's dropout or alpha is out of bounds")
+    fits = weights.shape == (sum(map(prod, network.shapes.values())),) and str(weights.dtype) == network.precision
+    if not fits or statistics.shape != (2, sum(network.features)):
+        raise FormatError("weights or statistics are not those of the network")
+    return network
+
+
+_WIDEST = 1_000_000
