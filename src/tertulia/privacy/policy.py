@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _Names = tuple[StrictStr, ...]
 _Count = Annotated[int, Field(gt=0)]
+RARE = 5  # a word of fewer documents than that says something about single documents
 
 
 class Budget(BaseModel):
@@ -51,6 +52,7 @@ class Policy(BaseModel):
     max_tokens_per_document: _Count | None = Field(None, description="a whole number above 0")
     max_documents_per_user: _Count | None = Field(None, description="a whole number above 0")
     min_documents_per_cell: _Count = Field(1, description="a whole number above 0")
+    min_documents_per_word: _Count | None = Field(None, description="a whole number above 0")
     budget: tuple[Budget, ...] = Field((), description="tables headed [[budget]]")
 
     @classmethod
@@ -80,6 +82,14 @@ class Policy(BaseModel):
     def bounds(self) -> Bounds:
         """How many smaller units make a larger one, where the party says so."""
         return Bounds(self.max_tokens_per_document, self.max_documents_per_user)
+
+    def word_minimum(self, owners: str) -> int:
+        """How many of the party's documents must have a word before the party names it to the server.
+
+        Unless the policy says otherwise, words of fewer than five documents stay where parties have several owners.
+        Where one owner has all parties nobody else reads the words, and small collections keep theirs.
+        """
+        return self.min_documents_per_word or (RARE if owners == "several" else 1)
 
     def check_home(self, party: str, home: str | None) -> None:
         """Raise `ConfigError` if a budget would begin anew with every run, as the ledger ends with the run."""

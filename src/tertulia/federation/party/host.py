@@ -51,6 +51,7 @@ class PartyConfig:
     home: str | None = None  # where ledger and noise key live when they outlast the run, as a budget does
     noise_key: str | None = None  # a fixed key in hex, for tests; it marks the ledger non-private
     durable: bool = True  # fsync; switched off only for throw-away directories
+    owners: str = "one"  # "several": parties with files of their own, and everything fails closed
 
     def save(self, directory: Path) -> None:
         """Write `party.json`."""
@@ -89,7 +90,7 @@ class PartyHost:
         self.policy = Policy.load(directory / "policy.toml") if (directory / "policy.toml").exists() else Policy()
         self.policy.check_home(self.config.id, self.config.home)
         self._given = corpus
-        self._encoded: dict[tuple[str, str], Corpus] = {}
+        self._encoded: dict[tuple[str, str, bool], Corpus] = {}
         self._lock = threading.Lock()  # one question at a time, also when an earlier one has timed out
 
     @cached_property
@@ -122,15 +123,15 @@ class PartyHost:
         """Training, held-out and validation documents, told apart by the hash of their ids."""
         return parts_of(self.corpus, self.config.heldout, self.config.validation)
 
-    def documents(self, vocabulary: Vocabulary | None, part: str) -> Corpus:
+    def documents(self, vocabulary: Vocabulary | None, part: str, *, unknown: bool = False) -> Corpus:
         """One part over an agreed vocabulary; the last few are kept, as every round asks for the same."""
         if vocabulary is None:
             return self.parts[part]
-        key = (vocabulary.fingerprint, part)
+        key = (vocabulary.fingerprint, part, unknown)
         if key not in self._encoded:
             if len(self._encoded) >= _PARTS_KEPT:
                 self._encoded.pop(next(iter(self._encoded)))
-            self._encoded[key] = self.parts[part].encode(vocabulary)
+            self._encoded[key] = self.parts[part].encode(vocabulary, unknown=unknown)
         return self._encoded[key]
 
     @cached_property

@@ -89,7 +89,7 @@ class FTMState:
 @step
 def train_local(party: Party, state: Chain | None, ask: LocalTask) -> tuple[Chain, LocalModel]:
     """Algorithms 1 and 2: local sweeps, then push the normalised model."""
-    corpus = party.documents(Vocabulary(ask.words))
+    corpus = party.documents(Vocabulary(ask.words), unknown=ask.training.mode == "sound")
     if corpus.n_tokens == 0:
         raise InputError(
             f"no word of party '{party.id}' is in the agreed vocabulary: check its language, or use 'union'"
