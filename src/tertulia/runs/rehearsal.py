@@ -29,6 +29,7 @@ from tertulia.privacy.policy import Policy
 from tertulia.runs.config import PartySettings, RunSettings
 from tertulia.runs.driver import Observer, finish, modules_of
 from tertulia.runs.layout import Run
+from tertulia.runs.planning import check_budgets
 from tertulia.runs.results import FederatedTopics
 from tertulia.runs.sources import POOLED, pool_documents, sources_of
 
@@ -55,7 +56,7 @@ def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *,
     if strangers and not settings.method.pools:
         raise ConfigError(f"there are settings for {sorted(strangers)}, but the parties are {sorted(parties)}")
     for party in parties:
-        policy_or_none(settings, party)
+        check_budgets(settings, party, policy_or_none(settings, party))
     with holding(Path(settings.directory)):
         run = Run.new(Path(settings.directory), parties, settings.model_dump(mode="json"), durable)
         for party in parties:

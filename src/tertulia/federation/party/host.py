@@ -31,6 +31,7 @@ from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.policy import Policy
 
 _PARTS_KEPT = 4
+_REFUSALS = "refusals.log"  # the name of a rule per line
 # Constant texts: what the server sent is not sent back.
 NO_SUCH_STEP = "this party does not offer the step: its own config lists the methods whose steps it runs"
 NO_SUCH_INQUIRY = "this party does not answer this inquiry"
@@ -163,6 +164,7 @@ class PartyHost:
                     raise ConfigError(f"party '{self.config.id}' belongs to run {self.config.run}, not {asked.run}")
                 return self._answer(asked) if isinstance(asked, Question) else self._inform(asked)
             except PolicyRefusal as refusal:
+                self._note_refusal(refusal.rule)
                 return encode(Answer("refused", str(refusal), None))
             except Missed as missed:
                 return encode(Answer("absent", str(missed), None))
@@ -208,6 +210,16 @@ class PartyHost:
         self.answers.add(question.place, question.hash, state, answer, durable=durable)
         faults.point("party.before_reply")
         return answer
+
+    def refusals(self) -> list[str]:
+        """The rules by which this party's policy refused something in this run, in order."""
+        path = self.directory / _REFUSALS
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def _note_refusal(self, rule: str) -> None:
+        if self.config.durable:
+            with (self.directory / _REFUSALS).open("a", encoding="utf-8") as log:
+                log.write(f"{rule}\n")
 
     def notice(self, text: str) -> None:
         """Say something on this party's side: on standard error, and in its log."""
