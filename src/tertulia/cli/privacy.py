@@ -17,12 +17,12 @@ def print_privacy(directory: Path, delta: float, every: bool, as_json: bool) -> 
     run = Run.open(directory)
     found = pages(run, delta)
     if as_json:
-        told = {"delta": delta, "totals": privacy_totals(run, delta), "privacy": privacy_rows(run, delta)}
+        known = {"delta": delta, "totals": privacy_totals(run, delta), "privacy": privacy_rows(run, delta)}
         facts = [
             {"party": page.party, "verdict": page.verdict, "rare words": page.rare_words, "refused": page.refused}
             for page in found
         ]
-        print(json.dumps({**told, "verdicts": facts}, ensure_ascii=False, default=str))
+        print(json.dumps({**known, "verdicts": facts}, ensure_ascii=False, default=str))
         return
     for page in found:
         console.output.print("\n".join(page.lines(run.id)) + "\n", markup=False, highlight=False, soft_wrap=True)

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tertulia._arrays import I32, I64, Array, Bool
+from tertulia.errors import InputError
 from tertulia.kernels.reports import Reports
 from tertulia.kernels.reports.channel import Channel
 from tertulia.kernels.reports.condense import Source, condense, condensed_channel
@@ -44,7 +45,11 @@ class ListedReports(NamedTuple):
 
     def take(self, of_tokens: I32) -> I32:
         """The entries of the tokens that were heard."""
-        return of_tokens if self.heard is None else of_tokens[self.heard]
+        if self.heard is None:
+            return of_tokens
+        if of_tokens.shape != self.heard.shape:
+            raise InputError("the state is not of these tokens: is it another corpus's?")
+        return of_tokens[self.heard]
 
     def put_back(self, of_heard: I32) -> I32:
         """An entry for every token, -1 for those that were not heard."""
