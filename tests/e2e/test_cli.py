@@ -82,7 +82,7 @@ def test_run_then_everything_else(tertulia, project, engine):
     assert "words with document counts" in tertulia("disclosures", run)[1]
 
     code, out, _ = tertulia("privacy", run, "--json")
-    assert list(json.loads(out)) == ["delta", "totals", "privacy"]
+    assert list(json.loads(out)) == ["delta", "totals", "privacy", "verdicts"]
     assert {row["real epsilon"] for row in json.loads(out)["totals"]} == {"infinite (non-private)"}
     real = {row["what"]: row["real epsilon"] for row in json.loads(out)["privacy"]}
     assert real["topic-word distributions"] == "infinite (non-private)"

@@ -1,10 +1,11 @@
 """All that leaves was planned: what `plan` announced of a method beside what the ledgers hold after a run.
 
 Every method in each of its modes, and what else makes it send something else. A plan is kept if nothing leaves that it
-does not name, and everything that it names leaves, as often as it says.
+does not name, and everything that it names leaves, as often as it says and at the cost that it says.
 """
 
 import importlib
+import json
 from collections import Counter
 
 import pytest
@@ -66,7 +67,8 @@ def announced(method):
     """How often each kind of release is to be asked for."""
     times: Counter = Counter()
     for row in importlib.import_module(METHODS[method["name"]].module).plan(RunSettings(method=method).method):
-        times[_step(step_name(row.step), row.verb), row.verb, row.mechanism.what, row.mechanism.name] += row.times
+        m = row.mechanism
+        times[_step(step_name(row.step), row.verb), row.verb, m.what, m.name, _terms(m, m.charge())] += row.times
     return times
 
 
@@ -74,11 +76,17 @@ def released(run, party):
     """How often each kind was asked for; an answer may hold several arrays of a kind."""
     ledger = Ledger(run.party_directory(party) / "ledger.sqlite")
     questions = {
-        (_step(r.step, r.verb), r.verb, r.what, r.name, r.id if r.verb == "reports" else (r.round, r.message_hash))
+        (_step(r.step, r.verb), r.verb, r.what, r.name, _terms(r, r.event),
+         r.id if r.verb == "reports" else (r.round, r.message_hash))
         for r in ledger.releases()
-    }
+    }  # fmt: skip
     ledger.close()
     return Counter(question[:-1] for question in questions)
+
+
+def _terms(of, event):
+    """What a release costs whom, under which assumptions."""
+    return json.dumps([event, of.unit.value, of.adjacency.value, str(of.claimed), sorted(of.assumptions)])
 
 
 def _step(step, verb):

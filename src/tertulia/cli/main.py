@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tertulia.cli.words import words as words_command
 from tertulia.errors import TertuliaError
 from tertulia.view import console
 
@@ -20,6 +21,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("words")(words_command)
 ConfigFile = Annotated[Path, typer.Argument(help="The run's settings, a TOML file.", metavar="CONFIG.toml")]
 RunDirectory = Annotated[Path, typer.Argument(help="A run's directory.", metavar="RUN")]
 ModelDirectory = Annotated[Path, typer.Argument(help="A directory: a model's, a run's, a party's.", metavar="MODEL")]
@@ -225,19 +227,13 @@ def disclosures(directory: RunDirectory, as_json: AsJson = False) -> None:
 def privacy(
     directory: RunDirectory,
     delta: Annotated[float, typer.Option(help="The delta at which epsilon is computed.")] = 1e-6,
+    every: Annotated[bool, typer.Option("--all", help="Every thing, and every release.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """What everything that left costs together, then claimed beside real epsilon for each thing."""
-    from tertulia.runs.layout import Run
-    from tertulia.view.tables import privacy_rows, privacy_totals
+    """What left each party, in a sentence, and what it costs a word, a document, a user."""
+    from tertulia.cli.privacy import print_privacy
 
-    run = Run.open(directory)
-    totals, rows = privacy_totals(run, delta), privacy_rows(run, delta)
-    if as_json:
-        _print_json({"delta": delta, "totals": totals, "privacy": rows})
-    else:
-        console.print_totals(f"Cost of {directory} at delta {delta:g}", totals)
-        console.records("Thing by thing (what is derived adds nothing to its source)", rows)
+    print_privacy(directory, delta, every, as_json)
 
 
 def _finish(started: Any, as_json: bool) -> None:

@@ -96,8 +96,14 @@ class Corpus:
         mine = ranges(first[chosen], np.diff(first)[chosen])
         return narrow(offsets_of(np.diff(offsets)[mine]))
 
-    def encode(self, vocabulary: Vocabulary) -> Corpus:
-        """Write the same documents in another vocabulary; tokens that it lacks are dropped, documents never."""
+    def encode(self, vocabulary: Vocabulary, *, unknown: bool = False) -> Corpus:
+        """Write the same documents in another vocabulary; tokens that it lacks are dropped, documents never.
+
+        With `unknown` such tokens keep their places as one word more, the last (`Vocabulary.with_unknown`). Then
+        neither lengths nor places say which words are on the list.
+        """
+        if unknown:
+            return self._keep_unknown(vocabulary)
         if vocabulary.words == self.vocabulary.words:
             return replace(self, vocabulary=vocabulary)
         number = vocabulary.lookup(self.vocabulary.words)  # [V of self]
@@ -112,6 +118,12 @@ class Corpus:
             paragraphs=narrow(drop_empty(before[np.searchsorted(self.sentences, self.paragraphs)])),
             vocabulary=vocabulary,
         )
+
+    def _keep_unknown(self, vocabulary: Vocabulary) -> Corpus:
+        number = vocabulary.lookup(self.vocabulary.words)  # [V of self]
+        number[number < 0] = len(vocabulary)
+        words = number[self.words] if len(number) else np.zeros(0, np.int32)
+        return replace(self, words=words, vocabulary=vocabulary.with_unknown)
 
     def with_embeddings(self, vectors: Array) -> Corpus:
         """Give each document a sentence embedding that was computed elsewhere, [D, E]."""

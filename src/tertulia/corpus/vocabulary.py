@@ -6,10 +6,12 @@ list nothing about the data is sent at all. The functions are pure; `methods` wr
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from tertulia.corpus.corpus import Corpus
 
 MergeMode = Literal["union", "min_parties"]
+ENGLISH, _SHIPPED = "english", "english.txt.gz"
+UNKNOWN = "<unk>"  # stands for all words off a list; no text is cut into such a word
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,17 @@ class Vocabulary:
         """A short name that two vocabularies share only if their words and order are the same."""
         blob, offsets = pack_words(self.words)
         return hashlib.blake2b(offsets.tobytes() + blob.tobytes(), digest_size=16).hexdigest()
+
+    @cached_property
+    def with_unknown(self) -> Vocabulary:
+        """The same words, and one more at the end that stands for all others.
+
+        >>> Vocabulary(("apple", "pear")).with_unknown.words
+        ('apple', 'pear', '<unk>')
+        """
+        if UNKNOWN in self.index:
+            raise InputError(f"the word list holds '{UNKNOWN}', which stands for all words off the list: leave it out")
+        return Vocabulary((*self.words, UNKNOWN))
 
     def lookup(self, words: Sequence[str]) -> I32:
         """Find the number of each given word, -1 where it is unknown."""
@@ -158,9 +173,15 @@ def disjoint_parties(proposals: Proposals) -> list[str]:
 def public(words: str | Path | Iterable[str]) -> Vocabulary:
     """Take a vocabulary given in public: a sequence of words, or a UTF-8 file with one word per line (`#`: a comment).
 
-    Repeated words count once, blank lines not at all.
+    Repeated words count once, blank lines not at all. `english` names a list that comes with the package: 30,000 words,
+    the most frequent first.
     """
-    listed = _word_file(Path(words)) if isinstance(words, str | Path) else words
+    if words == ENGLISH:
+        listed: Iterable[str] = _lines(
+            gzip.decompress(files("tertulia.corpus").joinpath(_SHIPPED).read_bytes()).decode()
+        )
+    else:
+        listed = _word_file(Path(words)) if isinstance(words, str | Path) else words
     unique = tuple(dict.fromkeys(word for line in listed if (word := line.strip())))
     if not unique:
         raise InputError(f"the public word list {words if isinstance(words, str | Path) else ''} holds no word")
@@ -169,12 +190,25 @@ def public(words: str | Path | Iterable[str]) -> Vocabulary:
 
 def _word_file(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        return _lines(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"cannot read the public word list {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"the public word list {path} is not UTF-8: save it as UTF-8, one word per line") from error
-    return [line for line in lines if not line.startswith("#")]
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def word_list(
+    corpus: Corpus, max_words: int | None = None, min_documents: int = 5, max_share: float = 0.5
+) -> Vocabulary:
+    """Make a public word list from a corpus that is public itself, the most frequent words first.
+
+    Never make one from private documents: that a word is on the list says that they have it.
+    """
+    return merge({"": propose(corpus)}, "union", 1, min_documents, max_share, max_words)
 
 
 def pack_words(words: Sequence[str]) -> tuple[U8, I64]:

@@ -90,8 +90,12 @@ class Party(Protocol):
     def seed(self) -> int:
         """A 64-bit key for the model's randomness, fixed by run, party and question: never use it for noise."""
 
-    def documents(self, vocabulary: Vocabulary | None = None, part: str = "train") -> Corpus:
-        """The `train`, `heldout` or `validation` documents, over an agreed vocabulary or over the party's own words."""
+    def documents(self, vocabulary: Vocabulary | None = None, part: str = "train", *, unknown: bool = False) -> Corpus:
+        """The `train`, `heldout` or `validation` documents, over an agreed vocabulary or over the party's own words.
+
+        With `unknown`, words off the list keep their places as one word more; else they are dropped, and how many are
+        left says something about words. Whatever promises privacy for words needs the former.
+        """
 
     def setting(self, name: str, default: Any) -> Any:
         """The party's own value of a method's setting (its own K, say), else the server's."""
@@ -99,6 +103,10 @@ class Party(Protocol):
     @property
     def min_documents_per_cell(self) -> int:
         """How many documents a cell of a table must count, by the party's policy: a step empties smaller ones."""
+
+    @property
+    def min_documents_per_word(self) -> int:
+        """How many of its documents must have a word before the party may name it to anybody."""
 
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """The only door out: charge the ledger, then return what may be put into a reply."""

@@ -173,7 +173,8 @@ class Ledger:
         for (what, name, _, _, claimed), group in groups.items():
             charged = self._sources(group)
             unit, adjacency = common_level((r.unit, r.adjacency) for r in charging_or_all(charged) or group)
-            real = self._guarantee(charged, unit, adjacency, delta, Bounds())
+            derived = [r for r in group if r.event is None]  # they cost nothing, but may assume something
+            real = self._guarantee([*charged, *derived], unit, adjacency, delta, Bounds())
             vacuous = accounting.vacuity_or_none(real, adjacency, population, words)
             nbytes = sum(r.nbytes for r in group)
             finding = group[-1].params.get("finding")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _Names = tuple[StrictStr, ...]
 _Count = Annotated[int, Field(gt=0)]
 REPLIES = ("each", "sum", "mean")  # the verbs under which a party's own reply reaches the server's machine
+RARE = 5  # a word of fewer documents than that says something about single documents
 
 
 class Budget(BaseModel):
@@ -65,6 +66,7 @@ class Policy(BaseModel):
     max_sweeps: _Count = Field(100_000, description="a whole number above 0")
     max_question_bytes: _Count = Field(4_000_000_000, description="a whole number of bytes above 0")
     log_details: StrictBool = Field(False, description="true or false")
+    min_documents_per_word: _Count | None = Field(None, description="a whole number above 0")
     budget: tuple[Budget, ...] = Field((), description="tables headed [[budget]]")
 
     @classmethod
@@ -104,6 +106,14 @@ class Policy(BaseModel):
     def bounds(self) -> Bounds:
         """How many smaller units make a larger one, where the party says so."""
         return Bounds(self.max_tokens_per_document, self.max_documents_per_user)
+
+    def word_minimum(self, owners: str) -> int:
+        """How many of the party's documents must have a word before the party names it to the server.
+
+        Unless the policy says otherwise, words of fewer than five documents stay where parties have several owners.
+        Where one owner has all parties nobody else reads the words, and small collections keep theirs.
+        """
+        return self.min_documents_per_word or (RARE if owners == "several" else 1)
 
     def check_home(self, party: str, home: str | None) -> None:
         """Raise `ConfigError` if a budget would begin anew with every run, as the ledger ends with the run."""

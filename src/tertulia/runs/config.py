@@ -257,13 +257,19 @@ def _anchor_all(raw: dict[str, Any], base: Path) -> None:
         _anchor(party, PartySettings, base)
 
 
+def _name_or_none(field: FieldInfo) -> Any:
+    """What may stand in place of a path, but is none: the word list that comes with the package."""
+    extra = field.json_schema_extra
+    return (extra.get("path") or None) if isinstance(extra, dict) else None
+
+
 def _anchor(section: Any, kind: type[BaseModel], base: Path) -> None:
     """The paths of one section and of those within it; what is no table is left for the check that follows."""
     for name, field in kind.model_fields.items() if isinstance(section, dict) else ():
         value, inner = section.get(name), section_of(field)
         if inner is not None:
             _anchor(value, inner, base)
-        elif has_mark(field, "path") and isinstance(value, str):
+        elif has_mark(field, "path") and isinstance(value, str) and value != _name_or_none(field):
             section[name] = os.path.normpath(base / value)
         elif has_mark(field, "paths") and isinstance(value, list):
             section[name] = [os.path.normpath(base / one) if isinstance(one, str) else one for one in value]

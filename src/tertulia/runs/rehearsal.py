@@ -27,6 +27,7 @@ from tertulia.federation.server.inquiries import inquire
 from tertulia.methods.common import choosing
 from tertulia.models import Topics
 from tertulia.privacy.policy import Policy
+from tertulia.runs.budgets import check_budgets
 from tertulia.runs.config import PartySettings, RunSettings
 from tertulia.runs.driver import Observer, finish
 from tertulia.runs.layout import Run
@@ -57,7 +58,7 @@ def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *,
     if strangers and not settings.method.pools:
         raise ConfigError(f"there are settings for {sorted(strangers)}, but the parties are {sorted(parties)}")
     for party in parties:
-        policy_or_none(settings, party)
+        check_budgets(settings, party, policy_or_none(settings, party))
     plan = plan_of(settings, parties)
     if settings.federation.owners == "several" and not plan.steps:
         raise ConfigError(

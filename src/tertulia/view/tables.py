@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +11,10 @@ from tertulia import metrics
 from tertulia.corpus import Corpus
 from tertulia.errors import InputError
 from tertulia.federation.messages import DISCLOSURES
+from tertulia.federation.party.host import PartyHost
 from tertulia.models import Topics
-from tertulia.privacy.mechanisms import Claim
+from tertulia.privacy.accounting import vacuity_or_none
+from tertulia.privacy.mechanisms import Claim, Unit
 from tertulia.runs.layout import Run
 from tertulia.runs.rehearsal import ask_parties, open_party
 from tertulia.view.totals import Rows, epsilon, totals_of_run
@@ -57,21 +60,54 @@ def privacy_totals(run: Run, delta: float) -> Rows:
 
 def privacy_rows(run: Run, delta: float) -> Rows:
     """Claimed beside real epsilon, thing by thing; what is derived has the cost of its sources, and adds none."""
+    shown = (
+        "party",
+        "what",
+        "mechanism",
+        "unit",
+        "adjacency",
+        "releases",
+        "claimed epsilon",
+        "real epsilon",
+        "remarks",
+    )
+    rows = [row for party in run.parties for row in thing_rows(open_party(run, party), delta)]
+    return [{name: row[name] for name in shown} for row in rows]
+
+
+def thing_rows(host: PartyHost, delta: float) -> Rows:
+    """The same of one party, with all that is known: bytes, the verb, and why a guarantee means nothing, if so."""
+    releases = host.ledger.releases()
+    verbs = {(release.what, release.name): release.verb for release in releases}
+    words = max((int(release.params.get("words", 0)) for release in releases), default=0) or None
+    units = _populations(host)
     return [
         {
-            "party": party,
+            "party": host.config.id,
             "what": row.what,
+            "verb": verbs[row.what, row.mechanism],
+            "bytes": row.nbytes,
             "mechanism": row.mechanism,
             "unit": row.unit.value,
             "adjacency": row.adjacency.value,
             "releases": row.releases,
             "claimed epsilon": claimed_epsilon(row.claimed),
             "real epsilon": epsilon(row.real.epsilon),
-            "remarks": "; ".join(filter(None, (_as(row.sources), *row.real.assumptions, row.vacuous, row.finding))),
+            "vacuous": vacuous,
+            "remarks": "; ".join(filter(None, (_as(row.sources), *row.real.assumptions, vacuous, row.finding))),
         }
-        for party in run.parties
-        for row in open_party(run, party).ledger.table(delta)
+        for row, pure in zip(host.ledger.table(delta), host.ledger.table(0.0), strict=True)
+        for population in [units.get(row.unit) if math.isinf(pure.real.epsilon) else None]  # else delta is not needed
+        for vacuous in [vacuity_or_none(row.real, row.adjacency, population, words)]
     ]
+
+
+def _populations(host: PartyHost) -> dict[Unit, int]:
+    """How many units a party has, of those kinds that can be counted: a delta must be far below one in them."""
+    if not (host.directory / "corpus" / "corpus.json").exists():
+        return {}
+    train = host.parts["train"]
+    return {Unit.TOKEN: train.n_tokens, Unit.DOCUMENT: train.n_documents}
 
 
 def _as(sources: Sequence[str]) -> str:

@@ -10,9 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tertulia.corpus import Corpus, Vocabulary
+from tertulia.corpus import Corpus
 from tertulia.federation.party.host import PartyHost, parts_of
-from tertulia.models import Topics
 from tertulia.privacy import accounting
 from tertulia.privacy.accounting import Guarantee
 from tertulia.privacy.adjacency import Bounds
@@ -33,10 +32,9 @@ class Lengths(NamedTuple):
     longest: int
 
     @classmethod
-    def of(cls, corpus: Corpus, vocabulary: Vocabulary | None, left_out: float) -> Lengths:
-        """Count the words that take part: those of the vocabulary, if it is known."""
-        train = parts_of(corpus, left_out)["train"]
-        lengths = (train if vocabulary is None else train.encode(vocabulary)).lengths
+    def of(cls, corpus: Corpus, left_out: float) -> Lengths:
+        """Count all words: those off a list are reported, too, as unknown ones."""
+        lengths = parts_of(corpus, left_out)["train"].lengths
         return cls(math.ceil(lengths.mean()), int(lengths.max())) if len(lengths) else cls(0, 0)
 
 
@@ -48,7 +46,7 @@ def totals_of_run(run: Run, party: str, delta: float) -> Rows:
         return host.ledger.cost(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)
 
     scope = "in this run" if host.config.home is None else "in all runs with this home"
-    rows = totals(host.ledger.releases(), spent, _lengths_or_none(run, host), host.policy)
+    rows = totals(host.ledger.releases(), spent, _lengths_or_none(host), host.policy)
     return [{"party": party, **row, "holds": scope} for row in rows]
 
 
@@ -61,12 +59,11 @@ def totals_of_plan(releases: Sequence[Release], lengths: Lengths, policy: Policy
     return [{**row, "holds": "in this run"} for row in totals(releases, spent, lengths, policy)]
 
 
-def _lengths_or_none(run: Run, host: PartyHost) -> Lengths | None:
-    stored, model = host.directory / "corpus", run.directory / "model"
+def _lengths_or_none(host: PartyHost) -> Lengths | None:
+    stored = host.directory / "corpus"
     if not (stored / "corpus.json").exists():
         return None
-    vocabulary = Topics.load(model).vocabulary if model.exists() else None
-    return Lengths.of(Corpus.load(stored), vocabulary, host.config.heldout + host.config.validation)
+    return Lengths.of(Corpus.load(stored), host.config.heldout + host.config.validation)
 
 
 def totals(releases: Sequence[Release], spent: Spent, lengths: Lengths | None, policy: Policy) -> Rows:

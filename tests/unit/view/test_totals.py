@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.corpus import Corpus, TextOptions
 from tertulia.kernels.reports.channel import Channel
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import Adjacency, Clear, Derived, DiscreteLaplace, Public, Unit
@@ -92,5 +92,4 @@ def test_users_are_told_of_where_they_are_declared(ledger):
 def test_lengths_are_those_of_training_documents_in_the_vocabulary():
     texts = ["oak elm fir", "oak oak", "elm", ""]
     corpus = Corpus.from_texts(texts, options=TextOptions(stop_words="none"))
-    assert Lengths.of(corpus, None, 0.0) == Lengths(math.ceil(6 / 4), 3)
-    assert Lengths.of(corpus, Vocabulary(("oak",)), 0.0) == Lengths(1, 2)
+    assert Lengths.of(corpus, 0.0) == Lengths(math.ceil(6 / 4), 3)

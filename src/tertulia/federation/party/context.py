@@ -63,9 +63,9 @@ class StepContext:
         """The key of the model's randomness for this question."""
         return self._host.seed(self._question)
 
-    def documents(self, vocabulary: Vocabulary | None = None, part: str = "train") -> Corpus:
+    def documents(self, vocabulary: Vocabulary | None = None, part: str = "train", *, unknown: bool = False) -> Corpus:
         """The training, held-out or validation documents, over an agreed vocabulary or over the party's own words."""
-        return self._host.documents(vocabulary, part)
+        return self._host.documents(vocabulary, part, unknown=unknown)
 
     def setting(self, name: str, default: Any) -> Any:
         """The party's own choice, else the server's."""
@@ -75,6 +75,11 @@ class StepContext:
     def min_documents_per_cell(self) -> int:
         """What the party's policy says of small cells of tables."""
         return self._host.policy.min_documents_per_cell
+
+    @property
+    def min_documents_per_word(self) -> int:
+        """How many of its documents must have a word before the party may name it."""
+        return self._host.policy.word_minimum(self._host.config.owners)
 
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """Check the policy, charge the ledger on disk, and only then let `x` through the mechanism."""

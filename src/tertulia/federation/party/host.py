@@ -17,7 +17,7 @@ from typing import Any
 
 from tertulia._disk import atomic_write
 from tertulia.corpus import Corpus, Vocabulary
-from tertulia.errors import ConfigError, FormatError, InputError, TertuliaError
+from tertulia.errors import ConfigError, FormatError, InputError, PolicyRefusal, TertuliaError
 from tertulia.federation import faults
 from tertulia.federation.codec import encode
 from tertulia.federation.messages import Answer, Ask, Inquiry, Question, read_frame
@@ -34,6 +34,7 @@ from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.policy import Policy
 
 _PARTS_KEPT = 4
+_REFUSALS = "refusals.log"  # the name of a rule per line
 NO_SUCH_INQUIRY = "this party does not answer this inquiry"
 
 
@@ -92,7 +93,7 @@ class PartyHost:
         self.policy = self._find_policy()
         self.policy.check_home(self.config.id, self.config.home)
         self._given = corpus
-        self._encoded: dict[tuple[str, str], Corpus] = {}
+        self._encoded: dict[tuple[str, str, bool], Corpus] = {}
         self._lock = threading.Lock()  # one question at a time, also when an earlier one has timed out
         self.door = Door(self)
 
@@ -134,15 +135,15 @@ class PartyHost:
         """Training, held-out and validation documents, told apart by the hash of their ids."""
         return parts_of(self.corpus, self.config.heldout, self.config.validation)
 
-    def documents(self, vocabulary: Vocabulary | None, part: str) -> Corpus:
+    def documents(self, vocabulary: Vocabulary | None, part: str, *, unknown: bool = False) -> Corpus:
         """One part over an agreed vocabulary; the last few are kept, as every round asks for the same."""
         if vocabulary is None:
             return self.parts[part]
-        key = (vocabulary.fingerprint, part)
+        key = (vocabulary.fingerprint, part, unknown)
         if key not in self._encoded:
             if len(self._encoded) >= _PARTS_KEPT:
                 self._encoded.pop(next(iter(self._encoded)))
-            self._encoded[key] = self.parts[part].encode(vocabulary)
+            self._encoded[key] = self.parts[part].encode(vocabulary, unknown=unknown)
         return self._encoded[key]
 
     @cached_property
@@ -181,6 +182,8 @@ class PartyHost:
     def _fail(self, error: Exception) -> bytes:
         """Say that there is no answer; why, only where one owner has all parties."""
         try:
+            if isinstance(error, PolicyRefusal):
+                self._note_refusal(error.rule)
             if self.door.closed:
                 reason = failures.describe(error, details=self.policy.log_details)
                 failures.write_line(self.directory / failures.LOG, reason)
@@ -223,6 +226,16 @@ class PartyHost:
         self.answers.add(question.place, question.hash, state, answer, durable=durable)
         faults.point("party.before_reply")
         return answer
+
+    def refusals(self) -> list[str]:
+        """The rules by which this party's policy refused something in this run, in order."""
+        path = self.directory / _REFUSALS
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def _note_refusal(self, rule: str) -> None:
+        if self.config.durable:
+            with (self.directory / _REFUSALS).open("a", encoding="utf-8") as log:
+                log.write(f"{rule}\n")
 
     def notice(self, text: str) -> None:
         """Say something on this party's side: in its log and, where one owner sees all, on standard error."""

@@ -31,7 +31,7 @@ def condense(source: Callable[[int, int], Reports], channel: Channel, n_tokens: 
     """
     if channel.kind != "laplace":
         return source(0, n_tokens)
-    louder = dataclasses.replace(channel, tau=max(LOUD, channel.tau))
+    louder = condensed_channel(channel)
 
     def part(first: int, last: int) -> Reports:
         return keep_above(source(first, last), louder)
@@ -40,6 +40,11 @@ def condense(source: Callable[[int, int], Reports], channel: Channel, n_tokens: 
         return part
     parts = [part(start, min(start + _BLOCK, n_tokens)) for start in range(0, n_tokens, _BLOCK)]
     return _join(parts, louder)
+
+
+def condensed_channel(channel: Channel) -> Channel:
+    """The channel that condensed reports seem to come from."""
+    return dataclasses.replace(channel, tau=max(LOUD, channel.tau)) if channel.kind == "laplace" else channel
 
 
 def keep_above(reports: Reports, louder: Channel) -> Reports:

@@ -10,7 +10,7 @@ import inspect
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
@@ -19,10 +19,8 @@ from tertulia.methods.common.describe import document
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
-PARTY: dict[str, Any] = {
-    "party": ""
-}  # marks what a party may choose for itself; the text says what else it means there
-PATH: dict[str, Any] = {"path": ""}  # marks a path, which in a file is relative to that file
+PARTY: dict[str, Any] = {"party": ""}  # marks what a party may choose for itself; the text says what else it means
+PATH: dict[str, Any] = {"path": ""}  # marks a path, which in a file is relative to that file; a text there is a name
 _S = TypeVar("_S", bound="Settings")
 
 
@@ -174,17 +172,20 @@ class VocabularySettings(Settings):
     mode: Literal["union", "min_parties", "public"] = Field(
         "union",
         description="`union`: every word that a party proposes. `min_parties`: words of at least so many parties. "
-        "`public`: a given word list, and nothing about the data is sent; else every party sends all its words with "
-        "document counts",
+        "`public`: a given word list, and nothing about the data is sent; else every party sends its words with "
+        "document counts, but for those that its policy withholds (`min_documents_per_word`)",
     )
     min_parties: Positive = Field(2, description="parties that must have a word, in mode `min_parties`")
     min_documents: Positive = Field(2, description="documents that must hold a word, in all parties together")
     max_share: Share = Field(0.5, description="words in a larger share of all documents are left out")
-    max_words: Positive | None = Field(None, description="keep so many of the most frequent words; None: all")
+    max_words: Positive | None = Field(
+        None, description="keep so many of the most frequent words, of a public list the first; None: all"
+    )
     words: tuple[str, ...] = Field(
         (),
-        description="the word list of mode `public`; in TOML also the path of a file with one word per line",
-        json_schema_extra=PATH,
+        description="the word list of mode `public`; also the path of a file with one word per line, or `english`: a "
+        "list of 30,000 common words that comes with the package. `tertulia words` makes one from public documents",
+        json_schema_extra={"path": "english"},
     )
 
     @model_validator(mode="after")
@@ -195,12 +196,12 @@ class VocabularySettings(Settings):
 
     @field_validator("words", mode="before")
     @classmethod
-    def _words_from_file(cls, value: Any) -> Any:
+    def _words_from_file(cls, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, str | Path):
             from tertulia.corpus.vocabulary import public
 
-            return public(value).words
-        return value
+            value = public(value).words
+        return value[: info.data.get("max_words")] if isinstance(value, tuple | list) else value
 
 
 class OverWords(Settings):

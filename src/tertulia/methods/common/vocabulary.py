@@ -35,8 +35,11 @@ class ProposedWords:
 
 @step
 def propose_words(party: Party, state: Any, ask: Nothing) -> tuple[Any, ProposedWords]:
-    """Propose the words of this party's training documents."""
-    proposal = propose(party.documents())
+    """Propose the words of this party's training documents, but for those that its policy withholds as rare."""
+    documents = party.documents()
+    proposal = propose(documents, party.min_documents_per_word)
+    if withheld := len(propose(documents).words) - len(proposal.words):
+        party.notice(f"{withheld} words that fewer than {party.min_documents_per_word} of its documents have stay here")
     if alone := int((np.asarray(proposal.counts) == 1).sum()):
         party.notice(
             f"{alone} of the {len(proposal.words)} words that leave now are in only one of its documents; "

@@ -103,7 +103,7 @@ class ConsensusState:
 @step
 def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Counts]:
     """Sweep beside everybody else's counts, and give one's own."""
-    corpus = party.documents(Vocabulary(ask.words))
+    corpus = party.documents(Vocabulary(ask.words), unknown=ask.training.mode == "sound")
     others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)  # [V, K]
     before = state if isinstance(state, Counting) else None  # None: new here, or still with topics of its own
     if before is not None and before.round == ask.round:  # the sum holds this party's own counts: take them out
@@ -157,21 +157,22 @@ def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I
 
 def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Iterator[_Sweep]:
     tokens = report_tokens(party, corpus, ask.training)
-    reports = tokens.condense(corpus.n_tokens)
+    reports = tokens.listed(corpus.n_tokens)
+    source, documents = reports.source, reports.offsets(corpus.documents)
     alpha, beta = check_alpha(ask.alpha, len(ask.counts)), ask.training.beta
     threads = party.setting("threads", 1)
     if before is None:
         topics = _smooth(ask.counts, beta)
-        state = noise_aware.init_from_topics(reports, corpus.documents, topics, alpha, beta, party.seed)
+        state = noise_aware.init_from_topics(source, documents, topics, alpha, beta, party.seed)
     else:
         empty = np.zeros_like(others)  # `run` counts for itself
-        state = noise_aware.AwareState(
-            before.z, before.taken_for, empty, empty.sum(axis=0, dtype=np.int64), alpha, beta
-        )
+        z, taken_for = reports.take(before.z), reports.take(before.taken_for)
+        state = noise_aware.AwareState(z, taken_for, empty, empty.sum(axis=0, dtype=np.int64), alpha, beta)
     for s in range(ask.training.sweeps):
         key = int(derive(party.seed ^ 1, s))
-        state, _ = noise_aware.run(reports, corpus.documents, state, 1, key, phi="mean", others=others, threads=threads)
-        yield _Sweep(state.z, state.word, state.cwk, Derived(COUNTS, parents=(tokens.release_id,)))
+        state, _ = noise_aware.run(source, documents, state, 1, key, phi="mean", others=others, threads=threads)
+        z, taken_for = reports.put_back(state.z), reports.put_back(state.word)
+        yield _Sweep(z, taken_for, state.cwk, Derived(COUNTS, parents=(tokens.release_id,)))
 
 
 STEPS = (propose_words, train_local, count_together, score)

@@ -16,6 +16,7 @@ noise.
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.sampling import MOST_TOPICS, broadcast_phi, resample
 from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
+from tertulia.kernels.reports.unknown import listed_reports
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
@@ -127,34 +129,30 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
 def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> tuple[ReportTopics, Counts]:
     """Sound: sweep over reports that users made when they arrived; none is made twice."""
     settings = ask.settings.limit_epsilon(party.setting("epsilon", None))
-    corpus = party.documents(Vocabulary(ask.words))
+    corpus = party.documents(Vocabulary(ask.words), unknown=True)
     shard = shard_of(corpus, settings.max_words)
     channel = _channel(settings, len(ask.words))
     randomness = party.randomise(corpus, UserReports(REPORTS, channel=channel, tokens=settings.max_words))
     documents = shard.documents[: count_arrived(corpus.n_documents, ask.round, settings) + 1]
-    made = reports(shard.words, channel, randomness.key, randomness.corpus, 0, int(documents[-1]))
-    before = _extend(state, int(documents[-1]))
+    source = partial(reports, shard.words, channel, randomness.key, randomness.corpus)
+    made = listed_reports(source, channel, int(documents[-1]))
+    before, heard = _extend(state, int(documents[-1])), made.offsets(documents)
     others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)  # [V, K]
     own = _counts_of(before, others.shape)
     if before.round == ask.round:  # the sum holds this shard's own counts: take them out
         others -= own
     check_counts(others)
     alpha = symmetric(settings.alpha, len(ask.counts))
-    chain = noise_aware.AwareState(before.z, before.word, own, own.sum(axis=0, dtype=np.int64), alpha, settings.beta)
+    z, word = made.take(before.z), made.take(before.word)
+    chain = noise_aware.AwareState(z, word, own, own.sum(axis=0, dtype=np.int64), alpha, settings.beta)
     if not ask.counts.any():
-        chain = noise_aware.init(made, documents, len(ask.words), len(alpha), alpha, settings.beta, party.seed ^ 1)
+        chain = noise_aware.init(made.source, heard, len(ask.words), len(alpha), alpha, settings.beta, party.seed ^ 1)
     chain, _ = noise_aware.run(
-        made,
-        documents,
-        chain,
-        settings.sweeps,
-        party.seed,
-        phi="mean",
-        others=others,
+        made.source, heard, chain, settings.sweeps, party.seed, phi="mean", others=others,
         threads=party.setting("threads", 1),
-    )
+    )  # fmt: skip
     counts = party.release(np.ascontiguousarray(chain.cwk.T), Derived(COUNTS, parents=(randomness.release_id,)))
-    return ReportTopics(chain.z, chain.word, ask.round + 1), Counts(counts)
+    return ReportTopics(made.put_back(chain.z), made.put_back(chain.word), ask.round + 1), Counts(counts)
 
 
 def _extend(state: ReportTopics | None, tokens: int) -> ReportTopics:
@@ -173,7 +171,7 @@ def _counts_of(taken: ReportTopics, shape: tuple[int, ...]) -> I32:
 def _channel(settings: UserSettings, V: int) -> Channel:
     if settings.epsilon is None:
         raise ConfigError("mode 'sound' needs an epsilon: set method.epsilon")
-    return Channel(settings.channel, settings.epsilon, V)
+    return Channel(settings.channel, settings.epsilon, V + 1)  # with UNK
 
 
 STEPS = (propose_words, local_sampling, count_reports, score)
@@ -215,7 +213,7 @@ def plan(config: FedLDASettings) -> list[Planned]:
 
 
 def _plan_reports(config: FedLDASettings) -> list[Planned]:
-    channel = _channel(config, max(2, len(config.vocabulary.words)))
+    channel = _channel(config, max(1, len(config.vocabulary.words)))
     charge = UserReports(REPORTS, channel=channel, tokens=config.max_words)
     counts = Derived(COUNTS, parents=("reports",))
     return [Planned(count_reports, "reports", charge, 1), Planned(count_reports, "sum", counts, config.rounds)]

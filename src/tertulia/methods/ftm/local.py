@@ -22,6 +22,7 @@ import numpy as np
 
 from tertulia._arrays import F64, I32, I64, Array
 from tertulia.corpus import Corpus
+from tertulia.corpus.offsets import drop_empty
 from tertulia.errors import ConfigError
 from tertulia.federation.types import Party
 from tertulia.kernels import ftm_paper, lda, noise_aware
@@ -31,7 +32,7 @@ from tertulia.kernels.lda.options import Learning
 from tertulia.kernels.noise_aware import sentence as aware_sentence
 from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
-from tertulia.kernels.reports.condense import condense
+from tertulia.kernels.reports.unknown import ListedReports, listed_reports
 from tertulia.methods.common.lda_settings import LDASettings, PrivateSettings, Training
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.settings import own_choices
@@ -50,9 +51,9 @@ class ReportedTokens(NamedTuple):
     channel: Channel
     release_id: str
 
-    def condense(self, n_tokens: int) -> noise_aware.Source:
-        """The reports as noise-aware samplers want them."""
-        return condense(self.source, self.channel, n_tokens)
+    def listed(self, n_tokens: int) -> ListedReports:
+        """What they say about words of the list, as noise-aware samplers want it; the last symbol is UNK."""
+        return listed_reports(self.source, self.channel, n_tokens)
 
 
 def in_clear(config: LDASettings, sweeps: int) -> Training:
@@ -64,10 +65,11 @@ def plan_reports(config: PrivateSettings) -> tuple[Mechanism | None, Mechanism]:
     """What private training will charge for reports, if it makes any, and how results computed by it leave."""
     if config.mode == "clear" or config.epsilon is None:
         return None, Clear(WHAT)
-    channel = _channel(config.part(Training), config.epsilon, max(2, len(config.vocabulary.words)))
+    symbols = len(config.vocabulary.words) + (config.mode == "sound")  # with UNK
+    channel = _channel(config.part(Training), config.epsilon, max(2, symbols))
     claim = ftm_claim(channel) if config.mode == "paper" else None
     charge = TokenReports(REPORTS, channel=channel, claimed=claim)
-    return charge, Clear(WHAT, claimed=claim) if claim else Derived(WHAT, parents=("reports",))
+    return charge, Clear(WHAT, claimed=claim) if claim else _derived(config.model, "reports")
 
 
 class Start(NamedTuple):
@@ -123,8 +125,8 @@ def train_exactly(party: Party, corpus: Corpus, start: Start | None, training: T
         state = _literal_lda(chain, tokens.source) if training.model == "lda" else _sentences(chain, tokens.source)
         claimed = Clear(WHAT, claimed=ftm_claim(tokens.channel))
         return LocalResult(state.z, lda.topic_word(state), state.ck, state.alpha, claimed)
-    aware = _noise_aware(chain, tokens.condense(corpus.n_tokens))
-    return LocalResult(*aware, Derived(WHAT, parents=(tokens.release_id,)))
+    aware = _noise_aware(chain, tokens.listed(corpus.n_tokens))
+    return LocalResult(*aware, _derived(training.model, tokens.release_id))
 
 
 def report_tokens(party: Party, corpus: Corpus, training: Training) -> ReportedTokens:
@@ -138,6 +140,12 @@ def report_tokens(party: Party, corpus: Corpus, training: Training) -> ReportedT
     randomness = party.randomise(corpus, TokenReports(REPORTS, channel=channel, claimed=claim))
     source = partial(reports, corpus.words, channel, randomness.key, randomness.corpus)
     return ReportedTokens(source, channel, randomness.release_id)
+
+
+def _derived(model: str, reports: str) -> Derived:
+    """How a model leaves that is computed from reports; that of sentences also sees where these end."""
+    ends = ("where sentences end is public",) if model == "sentence" else ()
+    return Derived(WHAT, parents=(reports,), assumptions=ends)
 
 
 def _channel(training: Training, epsilon: float, V: int) -> Channel:
@@ -207,12 +215,13 @@ def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
     return state._replace(mean=mean)
 
 
-def _noise_aware(chain: _Chain, reports: noise_aware.Source) -> tuple[I32, F64, F64, F64]:
+def _noise_aware(chain: _Chain, reports: ListedReports) -> tuple[I32, F64, F64, F64]:
     """Both models from reports alone; phi is its mean, as in `_plain_lda`. Tokens of unknown topic have no size."""
     corpus, start, alpha, training, keys, threads = chain
-    V, beta = len(corpus.vocabulary), training.beta
+    V, beta = len(corpus.vocabulary) - 1, training.beta  # UNK is in no topic
     sentences = training.model == "sentence"
-    units = (reports, corpus.sentences, corpus.documents) if sentences else (reports, corpus.documents)
+    documents, ends = reports.offsets(corpus.documents), reports.offsets(corpus.sentences)
+    units = (reports.source, drop_empty(ends), documents) if sentences else (reports.source, documents)
     sampler: Any = aware_sentence if sentences else noise_aware
     if start is None:
         state = sampler.init(*units, V, len(alpha), alpha, beta, keys[0])
@@ -229,4 +238,4 @@ def _noise_aware(chain: _Chain, reports: noise_aware.Source) -> tuple[I32, F64, 
         state, _ = sampler.run(*units, state, 1, int(derive(keys[1], s, last)), **how)
         mean += sampler.topic_word(state) / last
         sizes += state.ck / last
-    return state.z, mean, sizes, state.alpha
+    return state.z if sentences else reports.put_back(state.z), mean, sizes, state.alpha

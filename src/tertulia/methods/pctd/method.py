@@ -88,10 +88,10 @@ class Expected(NamedTuple):
 @step
 def expect(party: Party, state: Shares | None, ask: UnitTask) -> tuple[Shares, Statistics]:
     """Algorithm 1, lines 5-10: responsibilities, the documents' own shares, and the statistic to push."""
-    corpus = party.documents(Vocabulary(ask.words))
+    corpus = party.documents(Vocabulary(ask.words), unknown=ask.noise is not None)
     K, V = ask.topic_word.shape
     bounds = corpus.units(ask.units.unit, ask.units.unit_words)
-    found = em.semantic_units(corpus.words, corpus.documents, bounds, V)
+    found = em.semantic_units(corpus.words, corpus.documents, bounds, len(corpus.vocabulary))
     theta = np.full((corpus.n_documents, K), 1.0 / K) if state is None else state.theta
     log_phi = np.log(ask.topic_word.T)
     if ask.noise is None:
@@ -106,14 +106,18 @@ def expect(party: Party, state: Shares | None, ask: UnitTask) -> tuple[Shares, S
 def _under_noise(
     party: Party, corpus: Corpus, found: em.SemanticUnits, log_phi: F64, theta: Array, noise: UnitNoise
 ) -> Expected:
-    """(4), (5) and (10), with noise of the party's key that belongs to this very question."""
+    """(4), (5) and (10), with noise of the party's key that belongs to this very question.
+
+    A word off the list keeps its place in its unit: it is as likely in every topic, and its counts are left out.
+    """
     question = digest_of(log_phi, theta, found.bounds)  # the same numbers may never serve two questions
     charge = _charge(noise, party.setting("epsilon", None), question, party.setting("delta", OWN_DELTA))
     randomness = party.randomise(corpus, charge)
     normal = partial(normals, NoiseStream(randomness.key).words)
     draw = unit_noise.on_held_words if noise.paper.noise_on == "held" else unit_noise.on_all_words
-    r, statistic = draw(found, log_phi, theta, charge.sigma, normal)
-    return Expected(r, statistic, Derived(STATISTICS, parents=(randomness.release_id,)))
+    with_unknown = np.concatenate((log_phi, np.zeros((1, log_phi.shape[1]))))
+    r, statistic = draw(found, with_unknown, theta, charge.sigma, normal)
+    return Expected(r, statistic[:-1], Derived(STATISTICS, parents=(randomness.release_id,)))
 
 
 def _charge(

@@ -1,7 +1,7 @@
 """Noisy counts of words in semantic units as the ledger sees them (PC-TD, eq. 4): charged for each question anew.
 
 Where a word becomes empty but keeps its place, one count moves by 1. A word that is *deleted* moves all later n-grams
-of its sentence, and words outside of the vocabulary are dropped before units are cut: where units end counts as public.
+of its sentence: where units end counts as public. Words off the list keep their places, so that it is no word's doing.
 Topic shares stay at the party, but are computed from noisy counts alone; so is everything that leaves.
 
 Noise on the words that a unit *holds* alone guarantees nothing: a count of exactly 0 says that the word is not there.

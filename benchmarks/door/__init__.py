@@ -1,0 +1,1 @@
+"""A party's door: attacks, fuzzing, audits, and what they cost."""
