@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tertulia._arrays import F32, F64, Array
+from tertulia._plain import plain
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import FormatError, InputError
@@ -210,7 +211,7 @@ class Topics:
             lines.append(f"  {row['topic']:>3}{share}  {row['words']}")
         if self.n_topics > 10:
             lines.append(f"  ... and {self.n_topics - 10} more: see topics_table()")
-        return "\n".join(lines)
+        return plain("\n".join(lines))
 
 
 def _distributions(topic_word: Array, V: int) -> F32 | F64:
