@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tertulia.errors import FormatError, JournalError
 
-
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700  # for their owner alone
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
@@ -40,7 +39,7 @@ def file_name(name: str) -> str:
 def write(path: Path, data: bytes, *, durable: bool = True, private: bool = False) -> None:
     """Write a file, and unless it need not be durable wait until it is on the disk."""
     mode = PRIVATE_FILE if private else 0o666
-    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:  # noqa: PTH123 - has a mode
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(data)
         if durable:
             file.flush()

@@ -21,5 +21,5 @@ def plain(text: str, most: int | None = None) -> str:
 
 
 def plain_json(text: str) -> str:
-    """The same for JSON, in which `\\u001b` means the character: what it says stays as it is."""
+    """The same for JSON, which has a way to write such characters: what it says stays as it is."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -18,8 +18,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from tertulia._arrays import Array
+from tertulia._kinds import check_fields
 from tertulia.errors import FormatError
-from tertulia.federation.fields import check_fields
 from tertulia.federation.types import message_name, message_type
 
 _HEADER = "tertulia"  # one key only: safetensors does not promise the order of several

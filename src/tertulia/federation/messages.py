@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from tertulia._kinds import check_fields
 from tertulia.errors import FormatError
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.types import Step, message, step_name
@@ -20,6 +21,7 @@ from tertulia.federation.types import Step, message, step_name
 Verb = Literal["sum", "mean", "each"]
 Place = tuple[int, int]  # (round, ordinal within the round)
 BEFORE_ALL: Place = (-1, 0)
+_MOST_ROUNDS, _MOST_QUESTIONS = 10**8, 10**6  # of a run, of a round: so far can files be numbered
 LEDGER_DIGEST, DISCLOSURES = "ledger digest", "disclosures"  # what inquiries are about
 
 
@@ -92,10 +94,17 @@ def read_frame(frame: bytes) -> Question | Inquiry:
         size = 4 + int.from_bytes(frame[:4], "little")
         envelope = json.loads(frame[4:size])
         if isinstance(envelope, dict):
-            return Inquiry(envelope["run"], envelope["about"])
-        run, place, previous, safe, durable = envelope
-        return Question(run, (place[0], place[1]), (previous[0], previous[1]), safe, durable, frame[size:])
-    except (ValueError, TypeError, LookupError) as error:
+            asked: Question | Inquiry = Inquiry(**envelope)
+            check_fields(Inquiry, vars(asked))
+        else:
+            run, (round_, ordinal), (before, last), safe, durable = envelope
+            asked = Question(run, (round_, ordinal), (before, last), safe, durable, frame[size:])
+            check_fields(Question, vars(asked))
+            if not all(-2 < n < _MOST_ROUNDS for n in (round_, before, safe)) or max(ordinal, last) >= _MOST_QUESTIONS:
+                raise FormatError("places are not counted so far")
+        asked.run.encode()  # half a character is no text
+        return asked
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise FormatError(f"this frame of {len(frame)} bytes is neither a question nor an inquiry") from error
 
 

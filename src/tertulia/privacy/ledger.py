@@ -15,11 +15,12 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tertulia._disk import PRIVATE_DIRECTORY, private_file
 from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
 from tertulia.privacy import accounting
 from tertulia.privacy.accounting import Guarantee
@@ -69,7 +70,10 @@ class Ledger:
 
     def __init__(self, path: Path | str, *, durable: bool = True) -> None:
         self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_DIRECTORY)
+        if str(path) != ":memory:":
+            with suppress(OSError):  # SQLite will say what is wrong
+                private_file(self.path)
         self.durable = durable
         self._lock = threading.RLock()
         self._read: dict[str, Release] = {}  # the releases up to entry number `_seen`, by id

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NotRequired, Self, TypedDict, Unpack
 
 from tertulia._arrays import Array
-from tertulia.errors import Unreleased
+from tertulia.errors import FormatError, Unreleased
 from tertulia.privacy.mechanisms import Adjacency, Claim, Derived, EventData, Mechanism, Unit
 
 
@@ -84,7 +84,14 @@ class Release:
 
     @classmethod
     def from_json(cls, line: str) -> Self:
-        """Rebuild what `to_json` wrote."""
+        """Rebuild what `to_json` wrote; raise `FormatError` on anything else."""
+        try:
+            return cls._from_json(line)
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise FormatError(f"a ledger's row is damaged ({error}): restore the ledger from a backup") from error
+
+    @classmethod
+    def _from_json(cls, line: str) -> Self:
         fields = json.loads(line)
         fields.pop("views", None)  # in ledgers of format 1, where it always named everybody
         tuples = {name: tuple(fields[name]) for name in ("parents", "assumptions", "shape")}

@@ -149,8 +149,8 @@ class FederationSettings(Settings):
     )
     max_documents: Positive = Field(
         10**9,
-        description="the most documents that any party can have, as all agree: who claims more, and so more weight, has "
-        "failed",
+        description="the most documents that any party can have, as all agree: who claims more, and thereby more "
+        "weight, has failed",
     )
     dropouts: DropoutSettings = Field(DropoutSettings(), description="simulated absences")
 

@@ -18,11 +18,11 @@ from typing import Any
 from urllib.parse import quote
 
 from tertulia._disk import atomic_write
+from tertulia._kinds import fits
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, FormatError
 from tertulia.federation.custom import check_pins, pins_of
 from tertulia.federation.engines.base import EngineSetup, Transport, start_engine
-from tertulia.federation.fields import fits
 from tertulia.federation.server.handle import Handle, RolledBack
 from tertulia.federation.server.journal import Journal
 from tertulia.federation.types import PartyId
@@ -111,7 +111,7 @@ def directory_name(party: PartyId) -> str:
 def _read(path: Path) -> dict[str, Any]:
     """What a `run.json` says, if it can be one."""
     try:
-        facts = json.loads(path.read_bytes())
+        facts: dict[str, Any] = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise ConfigError(f"{path.parent} is not a run's directory: it has no run.json") from None
     except OSError as error:

@@ -78,7 +78,9 @@ class RoundProgress:
             TextColumn("{task.fields[facts]}", markup=False), TimeRemainingColumn(),
             console=errors, transient=False,
         )  # fmt: skip
-        self._task: TaskID = self._bar.add_task(plain(label), total=rounds, facts="starting (a first run compiles kernels)")
+        self._task: TaskID = self._bar.add_task(
+            plain(label), total=rounds, facts="starting (a first run compiles kernels)"
+        )
 
     def __enter__(self) -> RoundProgress:
         self._bar.start()

@@ -18,8 +18,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO
 
-from tertulia._locks import holding
 from tertulia._disk import private_directory
+from tertulia._locks import holding
 from tertulia.errors import TertuliaError
 from tertulia.federation.codec import encode
 from tertulia.federation.custom import folders_of
@@ -160,7 +160,7 @@ def start(setup: EngineSetup) -> ProcessTransport:
 
 
 def _environment(pins: Mapping[str, str]) -> dict[str, str]:
-    """This process's own, and where to find users' methods."""
+    """What a party's process finds: what we have here, and where users' methods are."""
     paths = [*folders_of(pins), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | ({"PYTHONPATH": os.pathsep.join(paths)} if paths else {})
 
@@ -213,4 +213,4 @@ def serve(directory: Path, pins: Mapping[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]), dict(pin.split("=", 1) for pin in sys.argv[2:]))  # type: ignore[arg-type]
+    serve(Path(sys.argv[1]), dict(pin.split("=", 1) for pin in sys.argv[2:]))

@@ -16,10 +16,10 @@ import numpy as np
 
 from tertulia._arrays import Array
 from tertulia._disk import atomic_write, read_checked, with_checksum
+from tertulia._kinds import check_fields
 from tertulia.errors import FormatError
 from tertulia.federation import faults
 from tertulia.federation.codec import decode, encode
-from tertulia.federation.fields import check_fields
 from tertulia.federation.messages import BEFORE_ALL, Place
 
 _DIGIT = "[0-9]"

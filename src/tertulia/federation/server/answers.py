@@ -25,7 +25,12 @@ from tertulia.federation.types import PartyId, Step
 MOST_DOCUMENTS = 10**9  # that a party may say it has, unless the terms say less
 _KINDS = frozenset({"ok", "refused", "failed", "absent", "behind"})
 _PUBLIC = ("weight", "documents", "users")  # fields that count documents or users, and by which replies are weighed
-_LARGEST = {"i": 2.0**53, "u": 2.0**53, "f": 1e30, "b": 1.0}  # of each kind of number; sums of many stay exact, or finite
+_LARGEST = {
+    "i": 2.0**53,
+    "u": 2.0**53,
+    "f": 1e30,
+    "b": 1.0,
+}  # of each kind of number; sums of many stay exact, or finite
 _MOST_TEXT = 2000  # characters of a reason
 
 
@@ -92,8 +97,8 @@ def check_reply(reply: Any, verb: Verb, step: Step, most_documents: float = MOST
         _check_numbers(name, np.asarray(value), most_documents)
     if verb == "mean":
         weight = fields.get("weight")
-        if weight is None or np.shape(weight) != () or not weight > 0:
-            raise FormatError("a reply to `mean` needs a weight above 0")
+        if weight is None or np.shape(weight) != ():
+            raise FormatError("a reply to `mean` needs a weight, which is one number")
 
 
 def _check_numbers(name: str, value: Array, most_documents: float) -> None:

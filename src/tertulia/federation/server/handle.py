@@ -61,6 +61,7 @@ class Handle:
         self.observe = observe or (lambda kind, facts: None)
         self._started = time.monotonic()
         self._bytes: dict[PartyId, list[int]] = {}  # party -> [down, up] in this round
+        self._weights: dict[PartyId, float] = {}  # in the last mean of this round
         self._durable = 0  # the round of the newest commit on disk
         self._lost: set[PartyId] = set()  # parties for which the run has gone back to that commit
         self._left_out: set[PartyId] = set()  # those that were lost again: they are asked after the next one
@@ -180,7 +181,7 @@ class Handle:
         self._ordinal = 0
         self._heard: list[PartyId] = []
         self._bytes = {}
-        self._weights: dict[PartyId, float] = {}  # in the last mean of this round
+        self._weights = {}
         self._started = time.monotonic()
 
     # --- asking ---------------------------------------------------------------------------------------------------

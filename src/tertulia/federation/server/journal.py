@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from tertulia._disk import atomic_write, read_checked, with_checksum
+from tertulia._kinds import fits
 from tertulia.errors import FormatError
 from tertulia.federation import faults
 from tertulia.federation.codec import decode, encode
-from tertulia.federation.fields import fits
 from tertulia.federation.types import message
 
 _KEPT = 2  # commits on disk
@@ -75,7 +75,9 @@ def _commit(data: bytes, path: Path) -> Commit:
         commit = decode(data)
         if not isinstance(commit, Commit) or not (0 <= commit.round < _MOST_ROUNDS):
             raise FormatError("it is no commit")
-        if not fits(commit.answered, dict[str, tuple[int, int]]) or not fits(commit.history, tuple[dict[str, Any], ...]):
+        if not fits(commit.answered, dict[str, tuple[int, int]]) or not fits(
+            commit.history, tuple[dict[str, Any], ...]
+        ):
             raise FormatError("who answered what is not in it")
     except FormatError as error:
         raise FormatError(f"{path} does not hold a commit ({error}): restore it from a backup") from error

@@ -1,4 +1,4 @@
-"""Whether values that arrived are of the kinds that a message's fields declare: numbers, texts, arrays, messages.
+"""Whether values that were read are of the kinds that a class declares: numbers, texts, arrays, messages.
 
 Kinds only. How large a number or an array may be is for those to check who know what it means.
 """
@@ -12,6 +12,7 @@ from typing import Any, Literal, Union
 
 import numpy as np
 
+from tertulia._arrays import Array
 from tertulia.errors import FormatError
 
 _NUMBERS: dict[Any, str] = {bool: "b", int: "iu", float: "iuf"}  # and the kinds of arrays without axes that serve
@@ -25,6 +26,14 @@ def check_fields(kind: type, values: dict[str, Any]) -> None:
             raise FormatError(f"{kind.__name__} has no field '{name}': both sides need one version")
         if not fits(value, declared[name]):
             raise FormatError(f"field '{name}' of {kind.__name__} cannot be a {type(value).__name__}")
+
+
+def check_array(name: str, array: Array, shape: tuple[int, ...], least: float | None = None) -> None:
+    """Raise `FormatError` unless an array has this shape, and no entry below `least`."""
+    if np.shape(array) != shape:
+        raise FormatError(f"'{name}' has shape {np.shape(array)}, not {shape}")
+    if least is not None and np.size(array) and not np.min(array) >= least:
+        raise FormatError(f"'{name}' goes below {least:g}")
 
 
 @lru_cache(maxsize=256)
@@ -53,6 +62,8 @@ def fits(value: Any, kind: Any) -> bool:
     if origin is tuple:
         each = inner[:1] * len(value) if inner[1:] == (...,) and isinstance(value, tuple) else inner
         return isinstance(value, tuple) and len(each) == len(value) and all(map(fits, value, each))
+    if origin is list:
+        return isinstance(value, list) and all(fits(one, inner[0]) for one in value)
     if origin is dict:
         return isinstance(value, dict) and all(fits(k, inner[0]) and fits(v, inner[1]) for k, v in value.items())
     wanted = origin or kind
