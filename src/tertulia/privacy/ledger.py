@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tertulia._disk import PRIVATE_DIRECTORY, private_file
 from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
@@ -128,7 +128,7 @@ class Ledger:
         """All releases, in order. Rows never change, so each is read once."""
         with self._errors():
             rows = self._db.execute("SELECT seq, id, body FROM entries WHERE seq > ? ORDER BY seq", (self._seen,))
-            for seq, id_, body in rows.fetchall():
+            for seq, id_, body in _checked(rows.fetchall()):
                 if not id_.startswith(_MARK):
                     self._read[id_] = Release.from_json(body)
                 self._seen = seq
@@ -215,7 +215,10 @@ class Ledger:
         marks = self.marks()
         if marks and any(r.charges for r in releases):
             return accounting.no_guarantee(delta, marks)
-        return accounting.cost(releases, unit, adjacency, delta, bounds)
+        try:
+            return accounting.cost(releases, unit, adjacency, delta, bounds)
+        except (KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise FormatError(f"{self.path} holds a charge that is none ({error}): restore it from a backup") from error
 
     def _check_parents(self, release: Release) -> None:
         if release.event is not None:
@@ -242,7 +245,7 @@ class Ledger:
 
     def _entries(self) -> list[tuple[str, str, str]]:
         with self._errors():
-            return self._db.execute("SELECT id, body, hash FROM entries ORDER BY seq").fetchall()
+            return _checked(self._db.execute("SELECT id, body, hash FROM entries ORDER BY seq").fetchall())
 
     def _synchronise(self, *, now: bool = True) -> None:
         level = ("FULL" if now else "NORMAL") if self.durable else "OFF"  # FULL: every commit is synced
@@ -271,6 +274,13 @@ class Ledger:
                 raise JournalError(f"the ledger {self.path} cannot be used ({error}); nothing was released") from error
             except sqlite3.DatabaseError as error:
                 raise FormatError(f"{self.path} is not a ledger ({error}); restore it from a backup") from error
+
+
+def _checked(rows: list[Any]) -> list[Any]:
+    """The same rows, if each holds texts: SQLite takes anything, and a damaged file gives anything."""
+    if not all(isinstance(value, str) for row in rows for value in row[-2:]):
+        raise sqlite3.DatabaseError("a row is no text")
+    return rows
 
 
 def charging_or_all(sources: list[Release]) -> list[Release]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NotRequired, Self, TypedDict, Unpack
 
 from tertulia._arrays import Array
+from tertulia._kinds import check_fields
 from tertulia.errors import FormatError, Unreleased
 from tertulia.privacy.mechanisms import Adjacency, Claim, Derived, EventData, Mechanism, Unit
 
@@ -86,7 +87,11 @@ class Release:
     def from_json(cls, line: str) -> Self:
         """Rebuild what `to_json` wrote; raise `FormatError` on anything else."""
         try:
-            return cls._from_json(line)
+            found = cls._from_json(line)
+            check_fields(cls, vars(found))
+            if found.event is not None:
+                str.encode(found.event["type"])
+            return found
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise FormatError(f"a ledger's row is damaged ({error}): restore the ledger from a backup") from error
 

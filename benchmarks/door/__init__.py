@@ -1,0 +1,1 @@
+"""Whether the door holds: attacks, fuzzing, audits and what all of it costs."""
