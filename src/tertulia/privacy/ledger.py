@@ -128,7 +128,7 @@ class Ledger:
         """All releases, in order. Rows never change, so each is read once."""
         with self._errors():
             rows = self._db.execute("SELECT seq, id, body FROM entries WHERE seq > ? ORDER BY seq", (self._seen,))
-            for seq, id_, body in _checked(rows.fetchall()):
+            for seq, id_, body in _checked(rows.fetchall(), first=1):
                 if not id_.startswith(_MARK):
                     self._read[id_] = Release.from_json(body)
                 self._seen = seq
@@ -276,9 +276,9 @@ class Ledger:
                 raise FormatError(f"{self.path} is not a ledger ({error}); restore it from a backup") from error
 
 
-def _checked(rows: list[Any]) -> list[Any]:
-    """The same rows, if each holds texts: SQLite takes anything, and a damaged file gives anything."""
-    if not all(isinstance(value, str) for row in rows for value in row[-2:]):
+def _checked(rows: list[Any], first: int = 0) -> list[Any]:
+    """The same rows, if they hold texts from column `first` on: a damaged file may give anything."""
+    if not all(isinstance(value, str) for row in rows for value in row[first:]):
         raise sqlite3.DatabaseError("a row is no text")
     return rows
 

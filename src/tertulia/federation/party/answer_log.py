@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tertulia._arrays import Array
-from tertulia._disk import atomic_write, read_checked, with_checksum
+from tertulia._disk import atomic_write, private_directory, read_checked, with_checksum
 from tertulia._kinds import check_fields
 from tertulia.errors import FormatError
 from tertulia.federation import faults
@@ -50,7 +50,7 @@ class AnswerLog:
     def __init__(self, directory: Path, *, durable: bool = True) -> None:
         self.directory = directory
         self.durable = durable
-        directory.mkdir(parents=True, exist_ok=True)
+        private_directory(directory)
         self._stored: dict[Place, Place] = {}  # place -> where its state is
         for path in sorted(directory.glob(f"{_DIGIT * 8}-{_DIGIT * 6}.safetensors")):
             round_, ordinal = path.stem.split("-")
