@@ -1,1 +1,1 @@
-"""A party's door: attacks, fuzzing, audits, and what they cost."""
+"""Whether the door holds: attacks, fuzzing, audits and what all of it costs."""

@@ -4,14 +4,42 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 from tertulia.errors import FormatError, JournalError
 
+PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700  # for their owner alone
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
-def write(path: Path, data: bytes, *, durable: bool = True) -> None:
+
+def private_directory(directory: Path) -> Path:
+    """Make a directory that only its owner can enter; one that is there already is closed to others."""
+    directory.mkdir(parents=True, exist_ok=True, mode=PRIVATE_DIRECTORY)
+    if directory.stat().st_mode & 0o077:
+        directory.chmod(PRIVATE_DIRECTORY)
+    return directory
+
+
+def private_file(path: Path) -> Path:
+    """Make an empty file that only its owner can read; one that is there already keeps its contents."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
+    if path.stat().st_mode & 0o077:
+        path.chmod(PRIVATE_FILE)
+    return path
+
+
+def file_name(name: str) -> str:
+    """Return a name that can be a file's and leads nowhere else; raise `FormatError` for any other."""
+    if not _NAME.fullmatch(name):
+        raise FormatError(f"{name[:100]!r} cannot name a file: use letters, digits, '_', '-' and '.', at most 100")
+    return name
+
+
+def write(path: Path, data: bytes, *, durable: bool = True, private: bool = False) -> None:
     """Write a file, and unless it need not be durable wait until it is on the disk."""
-    with path.open("wb") as file:
+    mode = PRIVATE_FILE if private else 0o666
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(data)
         if durable:
             file.flush()
@@ -38,10 +66,14 @@ def _sync(path: Path) -> None:
 
 
 def atomic_write(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Write a whole file or nothing: a crash leaves the old contents, a full disk raises `JournalError`."""
+    """Write a whole file or nothing: a crash leaves the old contents, a full disk raises `JournalError`.
+
+    Only its owner can read it.
+    """
     temporary = path.with_name(path.name + ".part")
     try:
-        write(temporary, data, durable=durable)
+        temporary.unlink(missing_ok=True)  # what a crash left may be open to others
+        write(temporary, data, durable=durable, private=True)
         temporary.replace(path)
         if durable:
             sync_directory(path.parent)
@@ -60,7 +92,10 @@ def with_checksum(data: bytes) -> bytes:
 
 def read_checked(path: Path) -> bytes:
     """Read what was written `with_checksum`; raise `FormatError` if it is something else."""
-    raw = path.read_bytes()
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise FormatError(f"cannot read {path} ({error.strerror}): restore it from a backup") from error
     if hashlib.sha256(raw[32:]).digest() != raw[:32]:
         raise FormatError(f"{path} is truncated or damaged ({len(raw)} bytes): restore it from a backup")
     return raw[32:]

@@ -20,7 +20,7 @@ NAME = "lock"  # the file's; it stays when the lock is given back
 def holding(directory: Path, wait: Callable[[str], None] | None = None) -> Iterator[None]:
     """Be the only one who works on a directory; else raise `DirectoryInUse`, or tell `wait` who does and wait."""
     directory.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(directory / NAME, os.O_RDWR | os.O_CREAT, 0o666)
+    descriptor = os.open(directory / NAME, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if not locked(descriptor):
             holder = _holder(descriptor)

@@ -14,6 +14,8 @@ import sys
 import traceback
 from pathlib import Path
 
+from helpers import faults
+
 PATIENCE = 120  # seconds
 MODULES = [f"tertulia.methods.{name}.method" for name in ("ftm", "gfedntm", "pctd")]
 
@@ -84,9 +86,11 @@ def _child(question) -> int:
     for source, target in ((nothing, 0), (nothing, 1), (errors, 2)):
         os.dup2(source, target)
     if question["fault"]:
-        os.environ["TERTULIA_FAULT"] = question["fault"]
+        os.environ["TERTULIA_FAULT"] = question["fault"]  # party processes look here, see `sitecustomize`
+        faults.arm_from(question["fault"])
     signal.alarm(PATIENCE)  # whatever happens, it does not stay
-    sys.argv = ["tertulia", "resume", question["resume"], "--json"]
+    own = json.loads((Path(question["resume"]) / "run.json").read_text())["config"]["method"].get("module")
+    sys.argv = ["tertulia", "resume", question["resume"], "--json", *(["--method", own] if own else [])]
     try:
         main()
     except SystemExit as leaving:

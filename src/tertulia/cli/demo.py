@@ -120,16 +120,15 @@ def _print(model: FederatedTopics, facts: Mapping[str, Any]) -> None:
         ["model", "everyone's", *(f"{party}'s" for party in parties)],
         [(name, scores["everyone"], *(scores[p] for p in parties)) for name, scores in facts["perplexity"].items()],
     )
-    console.output.print(MEANS + "\n", highlight=False)
+    console.show(MEANS + "\n")
     down, up = facts["bytes"]["down"], facts["bytes"]["up"]
     documents = ", ".join(f"{party} {n}" for party, n in facts["documents"].items())
     chosen = ", ".join(f"{party} {name}" for party, name in facts["chosen"].items())
-    console.output.print(
+    console.show(
         f"documents: {documents}; none of them left its party\n"
         f"chosen by best_for: {chosen}\n"
         f"bytes: {console.size(up)} from the parties, {console.size(down)} to them "
         f"(`tertulia disclosures {model.directory}` lists each release)\n"
         f"model: {facts['model']} (`tertulia topics {facts['model']}`)\n"
-        f"{facts['seconds']} seconds",
-        highlight=False,
+        f"{facts['seconds']} seconds"
     )

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tertulia._plain import plain_json
 from tertulia.cli.words import words as words_command
 from tertulia.errors import TertuliaError
 from tertulia.view import console
@@ -63,11 +64,15 @@ def run(
 
 
 @app.command()
-def resume(directory: RunDirectory, as_json: AsJson = False) -> None:
+def resume(
+    directory: RunDirectory,
+    method: Annotated[list[str] | None, typer.Option(help="The module of your own method, if the run has one.")] = None,
+    as_json: AsJson = False,
+) -> None:
     """Go on with a run that was interrupted, however it was."""
     from tertulia.runs.layout import Run
 
-    _finish(Run.open(directory), as_json)
+    _finish(Run.open(directory, method or ()), as_json)
 
 
 @app.command()
@@ -238,11 +243,11 @@ def privacy(
 
 def _finish(started: Any, as_json: bool) -> None:
     """Drive a run with a progress bar and say what came of it."""
-    from tertulia.runs.driver import finish
+    from tertulia.runs.driver import finish, settings_of
     from tertulia.runs.results import FederatedTopics
 
-    rounds = int(started.config["method"].get("rounds") or 1) + 1
-    with console.RoundProgress(rounds, started.directory.name) as progress:
+    rounds = getattr(settings_of(started).method, "rounds", None) or 1
+    with console.RoundProgress(rounds + 1, started.directory.name) as progress:
         result = finish(started, observe=progress)
     facts: dict[str, Any] = {"directory": str(started.directory)}
     if isinstance(result, FederatedTopics):
@@ -250,15 +255,16 @@ def _finish(started: Any, as_json: bool) -> None:
     if as_json or not isinstance(result, FederatedTopics):
         _print_json(facts)
     else:
-        console.output.print(f"{result!r}\nsaved in {started.directory / 'model'}", highlight=False)
+        console.show(f"{result!r}\nsaved in {started.directory / 'model'}")
 
 
 def _model(path: Path) -> Any:
+    from tertulia.federation.party.host import PartyConfig
     from tertulia.models import Topics
     from tertulia.runs.rehearsal import best_for
 
     if (path / "party.json").exists():  # of a run: what this party has chosen for its own documents
-        return best_for(path.parents[1], json.loads((path / "party.json").read_text())["id"])
+        return best_for(path.resolve().parents[1], PartyConfig.load(path).id)
     return Topics.load(path / "model" if (path / "run.json").exists() else path)
 
 
@@ -277,7 +283,7 @@ def _show(key: str, title: str, rows: Sequence[Mapping[str, Any]], as_json: bool
 
 
 def _print_json(facts: Mapping[str, Any]) -> None:
-    print(json.dumps(facts, ensure_ascii=False, default=str))
+    print(plain_json(json.dumps(facts, ensure_ascii=False, default=str)))
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -220,7 +221,7 @@ def _files(path: PathLike | Sequence[PathLike]) -> Iterator[tuple[Path, Path]]:
         return
     given = Path(path)
     if given.is_dir():
-        texts = sorted(file for file in given.rglob("*.txt*") if file.is_file() and _is_text(file))
+        texts = sorted(file for file in given.rglob("*.txt*") if _is_text(file) and _is_file(file, given))
         if not texts:
             raise InputError(f"folder {given} holds no .txt file; for tables give a pattern such as {given}/*.jsonl")
         yield from ((file, given) for file in texts)
@@ -231,7 +232,18 @@ def _files(path: PathLike | Sequence[PathLike]) -> Iterator[tuple[Path, Path]]:
         if not matches:
             raise InputError(f"there is no file {path}" if not glob.has_magic(str(path)) else f"no file fits {path}")
         root = Path(os.path.commonpath([match.parent for match in matches]))
-        yield from ((match, root) for match in matches if match.is_file())
+        fixed = Path(*takewhile(lambda part: not glob.has_magic(part), given.parts))
+        yield from ((match, root) for match in matches if _is_file(match, fixed))
+
+
+def _is_file(file: Path, below: Path) -> bool:
+    """Whether it is a file; links found in a folder are not followed, as they may lead to what is not meant."""
+    for part in (file, *file.parents):
+        if part == below:
+            break
+        if part.is_symlink():
+            raise InputError(f"{part} is a link, which is not followed: put a copy there, or give the file's own path")
+    return file.is_file()
 
 
 def _is_text(file: Path) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tertulia._kinds import check_fields
+
 
 @dataclass
 class ReadReport:
@@ -73,6 +75,7 @@ class ReadReport:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ReadReport:
         """Rebuild what `to_dict` gave."""
+        check_fields(cls, dict(data))
         return cls(**data)
 
 

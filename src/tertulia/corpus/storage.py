@@ -8,19 +8,23 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import numpy as np
 
 from tertulia._arrays import I32, I64, Array
-from tertulia._disk import atomic_write, sync_files
+from tertulia._disk import PRIVATE_DIRECTORY, PRIVATE_FILE, atomic_write, sync_files
+from tertulia._kinds import check_fields
 from tertulia._locks import locked
+from tertulia.corpus.integrity import check_parts
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.tokens import TextOptions
 from tertulia.corpus.vocabulary import Vocabulary
@@ -57,12 +61,12 @@ class Draft:
     """
 
     def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True, mode=PRIVATE_DIRECTORY)
         self.directory = directory
         self.folder = directory / f"{_FOLDER}{uuid.uuid4().hex[:12]}"
         with _locked_directory(directory):
             _remove_leftovers(directory)
-            self.folder.mkdir()
+            self.folder.mkdir(mode=PRIVATE_DIRECTORY)
             descriptor = os.open(self.folder, os.O_RDONLY)
             self._unlock = weakref.finalize(self, os.close, descriptor)
             locked(descriptor)
@@ -73,6 +77,8 @@ class Draft:
         table.write_parquet(self.folder / "table.parquet")
         words = json.dumps(vocabulary.words, ensure_ascii=False)
         (self.folder / "vocabulary.json").write_text(words, encoding="utf-8")
+        for file in self.folder.iterdir():
+            file.chmod(PRIVATE_FILE)
         sync_files(self.folder)
         with _locked_directory(self.directory):
             atomic_write(self.directory / MARK, json.dumps(about, ensure_ascii=False, indent=1).encode())
@@ -126,7 +132,7 @@ def read(directory: Path, mmap: bool) -> Fields:
     """Read what `write` or a draft wrote."""
     about = _about(directory)
     try:
-        return _fields(directory / about.get("folder", "."), about, mmap)
+        return _fields(directory / about["folder"], about, mmap)
     except FormatError:
         now = _about(directory)
         if now == about:
@@ -140,16 +146,29 @@ def _fields(folder: Path, about: Mapping[str, Any], mmap: bool) -> Fields:
     words, documents, sentences, paragraphs = (
         _load(folder / f"{name}.npy", lambda path: load_array(path, mmap)) for name in ARRAYS
     )
-    return Fields(
-        words=words,
-        documents=documents,
-        sentences=sentences,
-        paragraphs=paragraphs,
-        vocabulary=Vocabulary(tuple(_load(folder / "vocabulary.json", _json))),
-        table=_load(folder / "table.parquet", pl.read_parquet),
-        options=TextOptions.from_dict(about["options"]),
-        report=ReadReport.from_dict(about["report"]),
-    )
+    listed = _load(folder / "vocabulary.json", _json)
+    try:
+        check_fields(_About, {"words": listed, "options": about.get("options"), "report": about.get("report")})
+        found = Fields(
+            words=words,
+            documents=documents,
+            sentences=sentences,
+            paragraphs=paragraphs,
+            vocabulary=Vocabulary(tuple(listed)),
+            table=_load(folder / "table.parquet", pl.read_parquet),
+            options=TextOptions.from_dict(about["options"]),
+            report=ReadReport.from_dict(about["report"]),
+        )
+        check_parts(found)
+    except (InputError, FormatError, TypeError) as error:
+        raise FormatError(f"{folder} is damaged ({error}): read or save the corpus again") from error
+    return found
+
+
+class _About:
+    words: list[str]
+    options: dict[str, Any]
+    report: dict[str, Any]
 
 
 def load_array(path: Path, mmap: bool = True) -> Array:
@@ -158,8 +177,8 @@ def load_array(path: Path, mmap: bool = True) -> Array:
     Mapped copy-on-write rather than read-only: the file is just as safe, and numba then sees the type of an ordinary
     array instead of compiling every kernel a second time for read-only ones.
     """
-    array: Array = np.load(path, mmap_mode="c" if mmap else None, allow_pickle=False)
-    return np.asarray(array)
+    array: Array = np.load(path, mmap_mode="c", allow_pickle=False)  # checks the header against the file's length
+    return np.asarray(array) if mmap else np.array(array)
 
 
 def _about(directory: Path) -> dict[str, Any]:
@@ -167,6 +186,11 @@ def _about(directory: Path) -> dict[str, Any]:
     if not mark.exists():
         raise InputError(f"{directory} holds no finished corpus (no corpus.json): read or save the corpus again")
     about: dict[str, Any] = _load(mark, _json)
+    if not isinstance(about, dict):
+        raise FormatError(f"{mark} is damaged: read or save the corpus again")
+    folder = about.setdefault("folder", ".")  # corpora of long ago have no folder of their own
+    if not isinstance(folder, str) or not (folder == "." or re.fullmatch(rf"{_FOLDER}[0-9a-f]{{1,32}}", folder)):
+        raise FormatError(f"{mark} names no folder of its own: read or save the corpus again")
     if about.get("format") != FORMAT:
         raise FormatError(
             f"{directory} holds a corpus of format {about.get('format')}, this version reads {FORMAT}: "
@@ -176,13 +200,18 @@ def _about(directory: Path) -> dict[str, Any]:
 
 
 def _json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
+    found = json.loads(path.read_text(encoding="utf-8"))
+    json.dumps(found, ensure_ascii=False).encode()  # half a character is no text
+    return found
 
 
 def _load(path: Path, load: Callable[[Path], _T]) -> _T:
-    from polars.exceptions import PolarsError
+    from polars.exceptions import PanicException, PolarsError
 
     try:
         return load(path)
-    except (OSError, ValueError, EOFError, PolarsError) as error:
+    except (
+        OSError, ValueError, TypeError, EOFError, SyntaxError, RecursionError, MemoryError, OverflowError, TokenError,
+        PolarsError, PanicException,
+    ) as error:  # fmt: skip
         raise FormatError(f"{path} is missing or damaged: read or save the corpus again") from error

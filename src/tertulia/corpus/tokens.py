@@ -17,8 +17,9 @@ from functools import lru_cache
 from typing import Any
 from unicodedata import normalize
 
+from tertulia._kinds import check_fields
 from tertulia.corpus.stopwords import stop_list
-from tertulia.errors import InputError
+from tertulia.errors import FormatError, InputError
 
 ELIDING = frozenset({"ca", "fr", "it"})  # an apostrophe ends a word of its own: l', qu', dell'
 DOTLESS = frozenset({"az", "tr"})  # I is the capital of ı, İ that of i
@@ -59,7 +60,14 @@ class TextOptions:
         """Rebuild what `to_dict` gave, from JSON too."""
         if unknown := set(data) - {field.name for field in fields(cls)}:
             raise InputError(f"text options {', '.join(sorted(unknown))} are unknown to this version: update tertulia")
-        return cls(**data)
+        given: dict[str, Any] = {
+            n: tuple(v) if isinstance(v, list) else v for n, v in data.items()
+        }  # JSON and TOML give lists
+        try:
+            check_fields(cls, given)
+        except FormatError as error:
+            raise InputError(f"text options: {error}") from None
+        return cls(**given)
 
 
 def stop_words(options: TextOptions) -> frozenset[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,10 +18,15 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from tertulia._arrays import Array
+from tertulia._kinds import check_fields
 from tertulia.errors import FormatError
 from tertulia.federation.types import message_name, message_type
 
 _HEADER = "tertulia"  # one key only: safetensors does not promise the order of several
+_MOST_TREE = 1 << 26  # bytes of JSON, words included; parsed, it takes thirty times as many
+_INTEGERS = range(-(2**63), 2**64)
+_NO_TEXT = "holds text that is none: half a character (a lone surrogate)"
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")  # may stand for a lone surrogate, which is no text
 
 
 def encode(value: Any) -> bytes:
@@ -31,24 +37,38 @@ def encode(value: Any) -> bytes:
     """
     arrays: list[Array] = []
     tree = json.dumps(_flatten(value, arrays), separators=(",", ":"), ensure_ascii=False)
+    if len(tree) > _MOST_TREE:
+        raise FormatError(f"a message has {len(tree)} characters of words and numbers: at most {_MOST_TREE} can travel")
     tensors = {f"{i:06d}": a for i, a in enumerate(arrays)}
-    return bytes(save(tensors, metadata={_HEADER: tree}))
+    try:
+        return bytes(save(tensors, metadata={_HEADER: tree}))
+    except UnicodeEncodeError:
+        raise FormatError(f"a message {_NO_TEXT}") from None
 
 
 def decode(data: bytes) -> Any:
     """Rebuild what `encode` was given; raise `FormatError` on anything else."""
     try:
-        tensors = load(data)
         size = int.from_bytes(data[:8], "little")
-        tree = json.loads(json.loads(data[8 : 8 + size])["__metadata__"][_HEADER])
-    except (SafetensorError, KeyError, ValueError) as error:
+        if size > _MOST_TREE:
+            raise FormatError(f"a header of {size} bytes is beyond {_MOST_TREE}")
+        tensors = load(data)
+        text = json.loads(data[8 : 8 + size])["__metadata__"][_HEADER]
+        tree = json.loads(text)
+        if _HALF_CHARACTER.search(text) and not _is_text(tree):
+            raise FormatError(_NO_TEXT)
+        return _rebuild(tree, tensors)
+    except (SafetensorError, KeyError, TypeError, ValueError, RecursionError, MemoryError) as error:
         raise FormatError(f"these {len(data)} bytes are not a Tertulia message or checkpoint ({error})") from error
-    return _rebuild(tree, tensors)
 
 
 def _flatten(value: Any, arrays: list[Array]) -> Any:
     """The JSON tree of a value; arrays are moved out and leave their number behind."""
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, (bool, float, str)):
+        return value
+    if isinstance(value, int):
+        if value not in _INTEGERS:
+            raise FormatError(f"a message cannot carry {value}: integers have at most 64 bits")
         return value
     if isinstance(value, (np.ndarray, np.generic)):
         # safetensors stores raw memory, so order and byte order are fixed here.
@@ -67,20 +87,41 @@ def _flatten(value: Any, arrays: list[Array]) -> Any:
     raise FormatError(f"a message cannot carry a {type(value).__name__}: use arrays, numbers, strings or messages")
 
 
+def _is_text(tree: Any) -> bool:
+    try:
+        json.dumps(tree, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _rebuild(node: Any, tensors: dict[str, Array]) -> Any:
-    if not isinstance(node, dict):
+    if node is None or isinstance(node, (bool, float, str)):
         return node
-    if "array" in node:
-        return tensors[f"{node['array']:06d}"]
-    if "words" in node:
-        return tuple(node["words"])
-    if "tuple" in node:
-        return tuple(_rebuild(v, tensors) for v in node["tuple"])
-    if "dict" in node:
-        return {k: _rebuild(v, tensors) for k, v in node["dict"].items()}
-    kind = message_type(node["message"])
-    fields = {k: _rebuild(v, tensors) for k, v in node["fields"].items()}
-    return _validate(kind, fields) if issubclass(kind, BaseModel) else kind(**fields)
+    if isinstance(node, int):
+        if node not in _INTEGERS:
+            raise FormatError("a number is beyond 64 bits")
+        return node
+    match node:
+        case {"array": int(number)}:
+            return tensors[f"{number:06d}"]
+        case {"words": list(words)} if all(isinstance(word, str) for word in words):
+            return tuple(words)
+        case {"tuple": list(items)}:
+            return tuple(_rebuild(v, tensors) for v in items)
+        case {"dict": dict(items)}:
+            return {k: _rebuild(v, tensors) for k, v in items.items()}
+        case {"message": str(name), "fields": dict(items)}:
+            return _message(message_type(name), {k: _rebuild(v, tensors) for k, v in items.items()})
+    raise FormatError("its parts are none that a message has")
+
+
+def _message(kind: type, fields: dict[str, Any]) -> Any:
+    """A message that arrived, if its fields are what they are declared to be."""
+    if issubclass(kind, BaseModel):
+        return _validate(kind, fields)
+    check_fields(kind, fields)
+    return kind(**fields)
 
 
 def _validate(kind: type[BaseModel], fields: dict[str, Any]) -> BaseModel:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
+from tertulia._kinds import check_fields
 from tertulia.corpus import Vocabulary
 from tertulia.errors import FormatError
 from tertulia.federation.codec import decode, encode
@@ -28,6 +29,7 @@ BEFORE_ALL: Place = (-1, 0)
 WordLists = Mapping[str, tuple[str, ...]]  # by their fingerprints
 NAMED = "\0list"  # in place of a list's words, before its fingerprint; no word begins like this
 _LONG = 32  # words; a shorter list is not worth a name
+_MOST_ROUNDS, _MOST_QUESTIONS = 10**8, 10**6  # of a run, of a round: so far can files be numbered
 LEDGER_DIGEST, DISCLOSURES = "ledger digest", "disclosures"  # what inquiries are about
 
 
@@ -103,10 +105,17 @@ def read_frame(frame: bytes) -> Question | Inquiry:
         size = 4 + int.from_bytes(frame[:4], "little")
         envelope = json.loads(frame[4:size])
         if isinstance(envelope, dict):
-            return Inquiry(envelope["run"], envelope["about"])
-        run, (round_, ordinal), (before, last), safe, durable, plan, given = envelope
-        lists = {fingerprint: tuple(words) for fingerprint, words in given.items()}
-        return Question(run, (round_, ordinal), (before, last), safe, durable, frame[size:], plan, lists)
+            asked: Question | Inquiry = Inquiry(**envelope)
+            check_fields(Inquiry, vars(asked))
+        else:
+            run, (round_, ordinal), (before, last), safe, durable, plan, given = envelope
+            lists = {fingerprint: tuple(words) for fingerprint, words in given.items()}
+            asked = Question(run, (round_, ordinal), (before, last), safe, durable, frame[size:], plan, lists)
+            check_fields(Question, vars(asked))
+            if not all(-2 < n < _MOST_ROUNDS for n in (round_, before, safe)) or max(ordinal, last) >= _MOST_QUESTIONS:
+                raise FormatError("places are not counted so far")
+        asked.run.encode()  # half a character is no text
+        return asked
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise FormatError(f"this frame of {len(frame)} bytes is neither a question nor an inquiry") from error
 
@@ -122,7 +131,7 @@ def body(verb: Verb, step: Step, message: Any) -> tuple[bytes, WordLists]:
 
 def named_or_none(message: Any) -> str | None:
     """The fingerprint by which a message names its word list, if it does."""
-    words = message.words if _has_words(message) else ()
+    words: tuple[str, ...] = message.words if _has_words(message) else ()
     return words[1] if len(words) == 2 and words[0] == NAMED else None
 
 

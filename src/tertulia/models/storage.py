@@ -18,6 +18,7 @@ from safetensors.numpy import save as pack
 
 from tertulia._arrays import Array
 from tertulia._disk import sync_directory, write
+from tertulia._kinds import check_fields
 from tertulia.corpus import TextOptions, Vocabulary
 from tertulia.errors import FormatError, InputError, JournalError
 from tertulia.models.neural.encoder import Encoder
@@ -30,6 +31,16 @@ _JSON, _TENSORS = "model.json", "topics.safetensors"
 _ARRAYS = ("topic_word", "alpha")
 _MAYBE = "weights"  # not every model has them
 _ENCODER = ("weights", "statistics")
+
+
+class _About:
+    """What `model.json` holds."""
+
+    beta: float
+    options: dict[str, Any]
+    provenance: dict[str, Any]
+    encoder: dict[str, Any] | None
+    vocabulary: list[str]
 
 
 def save(model: Topics, directory: Path) -> Path:
@@ -66,9 +77,10 @@ def load(directory: Path) -> dict[str, Any]:
     if not home.exists() and before.exists():
         home = before
     about = _decode(_read(home / _JSON), directory / _JSON)
+    check_fields(_About, {name: about[name] for name in _About.__annotations__ if name in about})
     try:
         arrays = unpack(_read(home / _TENSORS))
-    except safetensors.SafetensorError as error:
+    except (safetensors.SafetensorError, KeyError, ValueError, MemoryError) as error:
         raise FormatError(
             f"{directory / _TENSORS} is damaged or cut short ({error}): copy or save the model again"
         ) from error
@@ -82,6 +94,8 @@ def load(directory: Path) -> dict[str, Any]:
             "provenance": about["provenance"],
             "encoder": _encoder(about.get("encoder"), arrays),
         }
+    except (InputError, ValueError) as error:
+        raise FormatError(f"the model in {directory} is damaged ({error}): copy or save it again") from error
     except (KeyError, TypeError) as error:
         raise FormatError(f"the model in {directory} lacks {error}: copy or save it again") from error
 
@@ -113,11 +127,12 @@ def _decode(data: bytes, path: Path) -> dict[str, Any]:
     try:
         about = json.loads(data)
         version = about["format"]
-    except (ValueError, KeyError, TypeError) as error:
+        json.dumps(about, ensure_ascii=False).encode()  # half a character is no text
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FormatError(
             f"{path} is damaged, cut short or no model of Tertulia: copy or save the model again"
         ) from error
-    if version != FORMAT:
+    if version != FORMAT or not isinstance(about, dict):
         raise FormatError(
             f"{path} has format {version}, but this Tertulia reads format {FORMAT}: "
             "upgrade with pip install --upgrade tertulia, or save the model with this version"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tertulia._arrays import F32, F64, Array
+from tertulia._plain import plain
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import FormatError, InputError
@@ -50,6 +51,8 @@ class Topics:
     def __post_init__(self) -> None:
         self.topic_word = _distributions(self.topic_word, len(self.vocabulary))
         K = len(self.topic_word)
+        if self.encoder is not None:
+            self.encoder.check_sizes(K, len(self.vocabulary))
         self.alpha = _per_topic("alpha", self.alpha, K)
         self.weights = None if self.weights is None else _shares(_per_topic("weights", self.weights, K))
         self.beta = float(self.beta)
@@ -179,7 +182,7 @@ class Topics:
         parts = storage.load(Path(directory))
         try:
             return cls(**parts)
-        except InputError as error:
+        except (InputError, TypeError, ValueError, OverflowError) as error:
             raise FormatError(f"the files in {directory} do not fit together: {error}") from error
 
     def to_gensim(self) -> Any:
@@ -210,13 +213,15 @@ class Topics:
             lines.append(f"  {row['topic']:>3}{share}  {row['words']}")
         if self.n_topics > 10:
             lines.append(f"  ... and {self.n_topics - 10} more: see topics_table()")
-        return "\n".join(lines)
+        return plain("\n".join(lines))
 
 
 def _distributions(topic_word: Array, V: int) -> F32 | F64:
     matrix = np.ascontiguousarray(topic_word)
     if matrix.ndim != 2 or matrix.shape[0] < 1 or matrix.shape[1] != V or V < 1:
         raise InputError(f"topic_word has shape {matrix.shape}: it must be [topics, {V} words of the vocabulary]")
+    if matrix.dtype.kind not in "iufb":
+        raise InputError(f"topic_word holds {matrix.dtype}: give probabilities")
     if matrix.dtype not in (np.float32, np.float64):
         matrix = matrix.astype(np.float64)
     if not (np.all(np.isfinite(matrix)) and np.all(matrix >= 0)):

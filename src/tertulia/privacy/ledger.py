@@ -15,12 +15,13 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tertulia._disk import PRIVATE_DIRECTORY, private_file
 from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
 from tertulia.privacy import accounting
 from tertulia.privacy.accounting import Guarantee
@@ -71,7 +72,10 @@ class Ledger:
 
     def __init__(self, path: Path | str, *, durable: bool = True) -> None:
         self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_DIRECTORY)
+        if str(path) != ":memory:":
+            with suppress(OSError):  # SQLite will say what is wrong
+                private_file(self.path)
         self.durable = durable
         self._lock = threading.RLock()
         self._read: dict[str, Release] = {}  # the releases up to entry number `_seen`, by id
@@ -139,7 +143,7 @@ class Ledger:
         """All releases, in order. Rows never change, so each is read once."""
         with self._errors():
             rows = self._db.execute("SELECT seq, id, body FROM entries WHERE seq > ? ORDER BY seq", (self._seen,))
-            for seq, id_, body in rows.fetchall():
+            for seq, id_, body in _checked(rows.fetchall(), first=1):
                 if not id_.startswith(_MARK):
                     self._read[id_] = Release.from_json(body)
                 self._seen = seq
@@ -227,7 +231,10 @@ class Ledger:
         marks = self.marks()
         if marks and any(r.charges for r in releases):
             return accounting.no_guarantee(delta, marks)
-        return accounting.cost(releases, unit, adjacency, delta, bounds)
+        try:
+            return accounting.cost(releases, unit, adjacency, delta, bounds)
+        except (KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise FormatError(f"{self.path} holds a charge that is none ({error}): restore it from a backup") from error
 
     def _check_parents(self, release: Release) -> None:
         if release.event is not None:
@@ -254,7 +261,7 @@ class Ledger:
 
     def _entries(self) -> list[tuple[str, str, str]]:
         with self._errors():
-            return self._db.execute("SELECT id, body, hash FROM entries ORDER BY seq").fetchall()
+            return _checked(self._db.execute("SELECT id, body, hash FROM entries ORDER BY seq").fetchall())
 
     def _synchronise(self, *, now: bool = True) -> None:
         level = ("FULL" if now else "NORMAL") if self.durable else "OFF"  # FULL: every commit is synced
@@ -283,6 +290,13 @@ class Ledger:
                 raise JournalError(f"the ledger {self.path} cannot be used ({error}); nothing was released") from error
             except sqlite3.DatabaseError as error:
                 raise FormatError(f"{self.path} is not a ledger ({error}); restore it from a backup") from error
+
+
+def _checked(rows: list[Any], first: int = 0) -> list[Any]:
+    """The same rows, if they hold texts from column `first` on: a damaged file may give anything."""
+    if not all(isinstance(value, str) for row in rows for value in row[first:]):
+        raise sqlite3.DatabaseError("a row is no text")
+    return rows
 
 
 def charging_or_all(sources: list[Release]) -> list[Release]:

@@ -87,10 +87,10 @@ class Policy(BaseModel):
         """
         try:
             return cls.model_validate(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{source} is not valid TOML: {error}") from error
         except ValidationError as error:
             raise ConfigError("; ".join(_explain(source, details) for details in error.errors())) from None
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{source} is not valid TOML: {error}") from error
 
     @classmethod
     def closed(cls) -> Self:

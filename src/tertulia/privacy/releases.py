@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NotRequired, Self, TypedDict, Unpack
 
 from tertulia._arrays import Array
-from tertulia.errors import Unreleased
+from tertulia._kinds import check_fields
+from tertulia.errors import FormatError, Unreleased
 from tertulia.privacy.mechanisms import Adjacency, Claim, Derived, EventData, Mechanism, Unit
 
 
@@ -84,7 +85,18 @@ class Release:
 
     @classmethod
     def from_json(cls, line: str) -> Self:
-        """Rebuild what `to_json` wrote."""
+        """Rebuild what `to_json` wrote; raise `FormatError` on anything else."""
+        try:
+            found = cls._from_json(line)
+            check_fields(cls, vars(found))
+            if found.event is not None:
+                str.encode(found.event["type"])
+            return found
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise FormatError(f"a ledger's row is damaged ({error}): restore the ledger from a backup") from error
+
+    @classmethod
+    def _from_json(cls, line: str) -> Self:
         fields = json.loads(line)
         fields.pop("views", None)  # in ledgers of format 1, where it always named everybody
         tuples = {name: tuple(fields[name]) for name in ("parents", "assumptions", "shape")}

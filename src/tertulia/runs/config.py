@@ -143,7 +143,14 @@ class FederationSettings(Settings):
     quorum: Share = Field(0.5, description="share of parties that must answer a question")
     timeout: float | None = Field(None, gt=0, description="seconds that a party has for an answer; None: no limit")
     on_failure: Literal["stop", "skip"] = Field(
-        "stop", description="what to do when a party's step fails: stop the run, or go on without it in this round"
+        "stop",
+        description="what to do when a party's step fails, or its reply cannot be: stop the run, or go on without the "
+        "party in this round",
+    )
+    max_documents: Positive = Field(
+        10**9,
+        description="the most documents that any party can have, as all agree: who claims more, and thereby more "
+        "weight, has failed",
     )
     dropouts: DropoutSettings = Field(DropoutSettings(), description="simulated absences")
     owners: Literal["one", "several"] = Field(
@@ -237,12 +244,14 @@ def load(path: str | Path) -> RunSettings:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"there is no config file {path}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
-    _anchor_all(raw, path.parent)
     try:
+        _anchor_all(raw, path.parent)
         return RunSettings(**raw)
-    except ConfigError as error:
+    except (ConfigError, RecursionError, TypeError) as error:
         raise ConfigError(f"{path}: {error}") from None
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from tertulia._locks import holding
 from tertulia.corpus import Corpus
+from tertulia.errors import FormatError
+from tertulia.federation.custom import check_pins
 from tertulia.federation.messages import LEDGER_DIGEST, Inquiry
 from tertulia.federation.server.handle import Handle, Terms
 from tertulia.federation.server.inquiries import inquire
@@ -21,7 +23,8 @@ from tertulia.methods.common import choosing
 from tertulia.methods.common.result import Trained
 from tertulia.runs.config import RunSettings
 from tertulia.runs.layout import Run, drive
-from tertulia.runs.plans import plan_of
+from tertulia.runs.plans import modules_of, plan_of
+from tertulia.runs.provenance import public_settings
 from tertulia.runs.results import FederatedTopics
 
 Observer = Callable[[str, Mapping[str, Any]], None]  # gets the facts of each "round" and each "warning"
@@ -32,7 +35,8 @@ def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Obser
 
     Two processes cannot drive one run: the second gets an error that names the first.
     """
-    settings = RunSettings(**run.config)
+    settings = settings_of(run)
+    check_pins(modules_of(settings), run.pins)
     train, config = _method_of(settings)
     with holding(run.directory):
         with closing(run.transport(settings.engine, settings.workers, corpora)) as transport:
@@ -45,7 +49,7 @@ def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Obser
             digests = inquire(transport, Inquiry(run.id, LEDGER_DIGEST), handle.terms.timeout, warn)
         provenance = {
             "method": settings.method.name,
-            "config": run.config,
+            "config": public_settings(settings),
             "parties": list(run.parties),
             "run": run.id,
             "ledgers": digests,
@@ -53,6 +57,14 @@ def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Obser
         model = FederatedTopics.of(result, settings.text, provenance, handle.history, run.directory)
         model.save(run.directory / "model")
         return model
+
+
+def settings_of(run: Run) -> RunSettings:
+    """What a run was asked for, if its `run.json` still says so."""
+    try:
+        return RunSettings(**run.config)
+    except (TypeError, RecursionError) as error:
+        raise FormatError(f"{run.directory / 'run.json'} is damaged ({error}): restore it from a backup") from error
 
 
 def _method_of(settings: RunSettings) -> tuple[Callable[..., Any], Any]:
@@ -80,6 +92,7 @@ def terms_of(settings: RunSettings) -> Terms:
         quorum=federation.quorum,
         timeout=federation.timeout,
         on_failure=federation.on_failure,
+        max_documents=federation.max_documents,
         dropouts=Dropouts(federation.dropouts.rate, settings.seed, federation.dropouts.script),
         membership={name: Membership(own.joins, own.leaves) for name, own in settings.parties.items()},
     )

@@ -8,23 +8,28 @@ model/                    the result
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from tertulia._disk import atomic_write
+from tertulia._kinds import fits
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, FormatError
+from tertulia.federation.custom import check_pins, pins_of
 from tertulia.federation.engines.base import EngineSetup, Transport, start_engine
 from tertulia.federation.server.handle import Handle, RolledBack
 from tertulia.federation.server.journal import Journal
 from tertulia.federation.types import PartyId
 
 FORMAT = 1
+_LONGEST = 200  # characters of a directory's name
+_FACTS = {"format": int, "id": str, "parties": list, "config": dict, "durable": bool}
 
 
 @dataclass(frozen=True)
@@ -36,12 +41,15 @@ class Run:
     parties: tuple[PartyId, ...]
     config: dict[str, Any]
     durable: bool = True
+    pins: Mapping[str, str] = field(default_factory=dict)  # a user's own method, and the hash of its source
 
     @classmethod
     def new(cls, directory: Path, parties: tuple[PartyId, ...], config: dict[str, Any], durable: bool = True) -> Run:
         """A run in a directory that holds none yet; nothing is written before `save`."""
         if (directory / "run.json").exists():
             raise ConfigError(f"{directory} holds a run already: `tertulia resume {directory}`, or choose another name")
+        for party in parties:
+            directory_name(party)
         return cls(directory, secrets.token_hex(8), parties, config, durable)
 
     def save(self) -> None:
@@ -52,39 +60,79 @@ class Run:
             "parties": self.parties,
             "durable": self.durable,
             "config": self.config,
+            "pins": dict(self.pins),
         }
         self.directory.mkdir(parents=True, exist_ok=True)
         atomic_write(self.directory / "run.json", json.dumps(facts, indent=1).encode(), durable=self.durable)
 
     @classmethod
-    def open(cls, directory: Path) -> Run:
-        """Open a run that was begun before."""
-        try:
-            facts = json.loads((directory / "run.json").read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise ConfigError(f"{directory} is not a run's directory: it has no run.json") from None
-        except ValueError as error:
-            raise FormatError(f"{directory / 'run.json'} is damaged ({error}): restore it from a backup") from error
-        if facts["format"] > FORMAT:
-            raise FormatError(
-                f"{directory} was written in format {facts['format']}, this version reads up to {FORMAT}: "
-                "upgrade with `pip install -U tertulia`"
-            )
-        return cls(directory, facts["id"], tuple(facts["parties"]), facts["config"], facts["durable"])
+    def open(cls, directory: Path, methods: Sequence[str] = ()) -> Run:
+        """Open a run that was begun before.
+
+        A run of a user's own method goes on only if its module is named here: what a directory says is not enough for
+        its code to be run.
+        """
+        facts = _read(directory / "run.json")
+        found, pinned = pins_of(methods), facts.get("pins", {})
+        check_pins(methods, {module: pinned.get(module, pin) for module, pin in found.items()})
+        return cls(directory, facts["id"], tuple(facts["parties"]), facts["config"], facts["durable"], found)
 
     def party_directory(self, party: PartyId) -> Path:
         """Where a party lives; whatever its name, it is one directory below `parties`."""
-        name = quote(party, safe=" ")
-        return self.directory / "parties" / (f"%2E{name[1:]}" if name.startswith(".") else name)
+        return self.directory / "parties" / directory_name(party)
 
     def transport(self, engine: str, workers: int, corpora: Mapping[PartyId, Corpus] | None = None) -> Transport:
         """Start the engine. Only the local one can use documents that are in this process's memory."""
         directories = {party: self.party_directory(party) for party in self.parties}
-        return start_engine(engine, EngineSetup(directories, workers, corpora or {}))
+        return start_engine(engine, EngineSetup(directories, workers, corpora or {}, self.pins))
 
     def journal(self) -> Journal:
         """The server's commits."""
         return Journal(self.directory / "server", durable=self.durable)
+
+
+def directory_name(party: PartyId) -> str:
+    """The name of a party's directory: its own, with what a file system could misread written as %-codes.
+
+    >>> directory_name("../north")
+    '%2E.%2Fnorth'
+    """
+    try:
+        name = quote(party, safe=" ")
+    except UnicodeEncodeError:
+        raise ConfigError(f"a party cannot be called {party!r}: that is no text") from None
+    if not party.strip():
+        raise ConfigError("a party has an empty name: give it one")
+    if len(name) > _LONGEST:  # file systems take 255 bytes; no other name is written with %~
+        name = f"{name[: _LONGEST - 40]}%~{hashlib.blake2b(party.encode(), digest_size=16).hexdigest()}"
+    return f"%2E{name[1:]}" if name.startswith(".") else name
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """What a `run.json` says, if it can be one."""
+    try:
+        facts: dict[str, Any] = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise ConfigError(f"{path.parent} is not a run's directory: it has no run.json") from None
+    except OSError as error:
+        raise FormatError(f"cannot read {path} ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path} is damaged ({error}): restore it from a backup") from error
+    if isinstance(facts, dict) and fits(facts.get("format"), int) and facts["format"] > FORMAT:
+        raise FormatError(
+            f"{path.parent} was written in format {facts['format']}, this version reads up to {FORMAT}: "
+            "upgrade with `pip install -U tertulia`"
+        )
+    wrong = [name for name, kind in _FACTS.items() if not (isinstance(facts, dict) and fits(facts.get(name), kind))]
+    if wrong or not fits(tuple(facts["parties"]), tuple[str, ...]) or not fits(facts.get("pins", {}), dict[str, str]):
+        raise FormatError(f"{path} is damaged ({', '.join(wrong or ['parties or pins'])}): restore it from a backup")
+    try:
+        names = {directory_name(party) for party in facts["parties"]}
+    except ConfigError as error:
+        raise FormatError(f"{path} is damaged ({error}): restore it from a backup") from error
+    if len(names) < len(facts["parties"]):
+        raise FormatError(f"{path} is damaged (a party is named twice): restore it from a backup")
+    return facts
 
 
 def drive(handle: Handle, train: Callable[[Handle, Any, Any], Any], config: Any) -> Any:

@@ -15,11 +15,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from tertulia._disk import read_checked
+from tertulia._disk import private_file, read_checked
 from tertulia._locks import holding
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import ConfigError
 from tertulia.federation.codec import decode
+from tertulia.federation.custom import pins_of
 from tertulia.federation.messages import Inquiry
 from tertulia.federation.party.host import PartyConfig, PartyHost
 from tertulia.federation.plan import Plan
@@ -66,6 +67,7 @@ def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *,
         )
     with holding(Path(settings.directory)):
         run = Run.new(Path(settings.directory), parties, settings.model_dump(mode="json"), durable)
+        run = replace(run, pins=pins_of(modules_of(settings)))
         for party in parties:
             _lay_out(run, party, settings, sources.get(party), plan)
             if corpora is not None and (durable or settings.engine == "processes" or party == POOLED):
@@ -96,7 +98,7 @@ def _lay_out(run: Run, party: str, settings: RunSettings, source: dict[str, Any]
     )  # fmt: skip
     config.save(directory)
     if own.policy:
-        shutil.copyfile(own.policy, directory / "policy.toml")
+        shutil.copyfile(own.policy, private_file(directory / "policy.toml"))
 
 
 def open_party(run: Run, party: str) -> PartyHost:

@@ -1,4 +1,8 @@
-"""Tables and progress on a terminal."""
+"""Tables and progress on a terminal.
+
+Words, names and reasons are other people's: here, and nowhere else, they are made fit for a terminal. They are never
+read as rich's markup, and control characters are written out.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
+
+from tertulia._plain import plain
 
 errors = Console(stderr=True)
 output = Console()
@@ -16,7 +23,12 @@ output = Console()
 
 def say(text: str) -> None:
     """Print a line on stderr, however long: terminals wrap, and logs can be searched."""
-    errors.print(text, highlight=False, markup=False, soft_wrap=True)
+    errors.print(Text(plain(text)), soft_wrap=True)
+
+
+def show(text: str) -> None:
+    """Print text on stdout as it is."""
+    output.print(Text(plain(text)))
 
 
 def size(n: float) -> str:
@@ -36,11 +48,11 @@ def size(n: float) -> str:
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print a table; numbers stand to the right."""
-    drawn = Table(title=title, title_justify="left", header_style="bold")
+    drawn = Table(title=Text(plain(title)), title_justify="left", header_style="bold")
     rows = [tuple(row) for row in rows]
     for i, column in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[i], int | float) for row in rows)
-        drawn.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        drawn.add_column(Text(plain(column)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         drawn.add_row(*[_cell(value) for value in row])
     output.print(drawn)
@@ -51,10 +63,10 @@ def records(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     table(title, list(rows[0]) if rows else ["nothing"], [list(row.values()) for row in rows])
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any) -> Text:
     if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 100 else f"{value:.0f}"
-    return str(value)
+        return Text(f"{value:.4g}" if abs(value) < 100 else f"{value:.0f}")
+    return Text(plain(str(value)))
 
 
 class RoundProgress:
@@ -62,10 +74,13 @@ class RoundProgress:
 
     def __init__(self, rounds: int, label: str) -> None:
         self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[facts]}"), TimeRemainingColumn(),
+            TextColumn("{task.description}", markup=False), BarColumn(),
+            TextColumn("{task.fields[facts]}", markup=False), TimeRemainingColumn(),
             console=errors, transient=False,
         )  # fmt: skip
-        self._task: TaskID = self._bar.add_task(label, total=rounds, facts="starting (a first run compiles kernels)")
+        self._task: TaskID = self._bar.add_task(
+            plain(label), total=rounds, facts="starting (a first run compiles kernels)"
+        )
 
     def __enter__(self) -> RoundProgress:
         self._bar.start()
@@ -100,7 +115,7 @@ def print_totals(title: str, totals: Sequence[Mapping[str, Any]]) -> None:
     shown = ("party", "of", "real epsilon", "holds")
     table(f"{title}, everything together, if one of these is replaced", shown, [[r[n] for n in shown] for r in totals])
     for remark in dict.fromkeys(remark for row in totals for remark in row["remarks"].split("; ") if remark):
-        output.print(f"- {remark}", markup=False, highlight=False)
+        show(f"- {remark}")
 
 
 def print_dry_run(report: Mapping[str, Any]) -> None:

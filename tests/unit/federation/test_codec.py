@@ -22,7 +22,7 @@ DTYPES = st.sampled_from(
     [np.int8, np.uint8, np.uint16, np.int32, np.int64, np.uint64, np.float32, np.float64, np.bool_]
 )
 ARRAYS = DTYPES.flatmap(lambda dtype: hnp.arrays(dtype, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0)))
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text()
 VALUES = st.recursive(
     ARRAYS | SCALARS,
     lambda inner: (

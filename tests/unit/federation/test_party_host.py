@@ -61,11 +61,10 @@ def test_a_party_refuses_the_steps_of_methods_that_it_does_not_list(toy_run, tmp
 
 
 def test_a_refusal_does_not_repeat_what_was_asked(host):
-    body = encode(Ask("each", "helpers.toys:stay_private \x1b[31m 7 bytes", Nothing()))
-    body = body.replace(b"7 bytes", rb"\\ud800")  # half a character, as only a malicious server would send
+    body = encode(Ask("each", "helpers.toys:stay_private \x1b[31m", Nothing()))
     answer = decode(host.answer(Question("run", FIRST, BEFORE_ALL, 0, True, body).to_bytes()))
     assert (answer.kind, answer.text) == ("failed", f"FormatError: {NO_SUCH_STEP}")
-    assert r"'helpers.toys:stay_private \x1b[31m \ud800'" in (host.directory / "party.log").read_text()
+    assert r"'helpers.toys:stay_private \x1b[31m'" in (host.directory / "party.log").read_text()
 
 
 @pytest.mark.parametrize("name", [step_name(toys.stay_private), "os:system", "helpers.toys:train", "helpers.toys:np"])

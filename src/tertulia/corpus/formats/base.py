@@ -15,6 +15,8 @@ from typing import Any, BinaryIO, NamedTuple
 from tertulia.errors import InputError
 
 EMPTY = "empty file"
+_LONGEST_LINE = 1 << 24  # characters; a small compressed file may hold a line without end
+_LARGEST_TEXT = 1 << 26  # bytes of a file that is one document
 _COMPRESSED: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
@@ -73,14 +75,17 @@ def _open(path: Path) -> BinaryIO:
 def _reading(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, MemoryError) as error:
         raise InputError(f"{path} cannot be read to its end: {error}") from error
 
 
 def read_bytes(path: Path) -> bytes:
     """Read a whole file, unpacked."""
     with _open(path) as file, _reading(path):
-        return file.read()
+        found = file.read(_LARGEST_TEXT + 1)
+    if len(found) > _LARGEST_TEXT:
+        raise InputError(f"{path} is one text of more than {_LARGEST_TEXT >> 20} MB: cut it into documents")
+    return found
 
 
 def read_lines(path: Path, encoding: str, newline: str) -> Iterator[str]:
@@ -101,4 +106,9 @@ def _decode(file: BinaryIO, path: Path, encoding: str, newline: str) -> Iterator
     file.seek(0)
     codec = "utf-8-sig" if encoding == "utf-8" else encoding  # a byte order mark is no part of the first name
     with io.TextIOWrapper(file, codec, errors="surrogateescape", newline=newline) as lines:
-        yield from lines
+        while line := lines.readline(_LONGEST_LINE + 1):
+            if len(line) > _LONGEST_LINE:
+                raise InputError(
+                    f"{path} holds a line of more than {_LONGEST_LINE:,} characters: is it one row per line?"
+                )
+            yield line

@@ -20,6 +20,7 @@ ENGINES = {
     "local": "tertulia.federation.engines.local",
     "processes": "tertulia.federation.engines.processes",
 }
+MOST_BYTES = 1 << 30  # of a frame
 
 
 class Transport(Protocol):
@@ -47,6 +48,7 @@ class EngineSetup:
     directories: Mapping[PartyId, Path]  # where parties live, in the federation's order
     workers: int = 1  # how many parties of one process may work at the same time
     corpora: Mapping[PartyId, Corpus] = field(default_factory=dict)  # documents in memory; only `local` can use them
+    pins: Mapping[str, str] = field(default_factory=dict)  # modules of users' own methods, and their hashes
 
 
 def check_engine(name: str) -> str:

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
+from tertulia._disk import private_directory
+from tertulia.federation.codec import encode
 from tertulia.federation.engines.base import EngineSetup
+from tertulia.federation.messages import Answer
 from tertulia.federation.party.host import PartyHost
 from tertulia.federation.types import PartyId
 
@@ -32,14 +35,27 @@ class LocalTransport:
             party: self._pool.submit(self._hosts[party].answer, frame) for party, frame in frames.items()
         }
         wait(futures.values(), timeout)
-        return {party: future.result() for party, future in futures.items() if future.done()}
+        return {party: _result(future) for party, future in futures.items() if future.done()}
 
     def close(self) -> None:
         """Wait for the last answers."""
         self._pool.shutdown()
 
 
+def _result(answer: Future[bytes]) -> bytes:
+    """An answer; should a party's host itself break, only its own answer is lost."""
+    if (error := answer.exception()) is not None:
+        return encode(Answer("failed", f"{type(error).__name__} in its host", None))
+    return answer.result()
+
+
 def start(setup: EngineSetup) -> LocalTransport:
     """Open every party in this process."""
-    hosts = [PartyHost(directory, setup.corpora.get(party)) for party, directory in setup.directories.items()]
+    hosts = []
+    for party, directory in setup.directories.items():
+        if directory.exists():
+            private_directory(directory)
+        host = PartyHost(directory, setup.corpora.get(party))
+        host.pins = setup.pins
+        hosts.append(host)
     return LocalTransport(hosts, setup.workers)

@@ -18,27 +18,38 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO
 
+from tertulia._disk import private_directory
 from tertulia._locks import holding
-from tertulia.errors import PartyFailure, TertuliaError
-from tertulia.federation.engines.base import EngineSetup
+from tertulia.errors import TertuliaError
+from tertulia.federation.codec import encode
+from tertulia.federation.custom import folders_of
+from tertulia.federation.engines.base import MOST_BYTES, EngineSetup
+from tertulia.federation.messages import Answer
 from tertulia.federation.types import PartyId
 
 _FRAME = struct.Struct("<QQ")  # length, serial number
 _RESTARTS = 5  # in a row, for one question
+_WAITING = 4  # answers that nobody has asked for
+_PART = 1 << 24  # bytes that are read at a time
 
 
 class _PartyProcess:
     """One party's process, with a thread that reads from it and one that writes: a late party must not stop others."""
 
-    def __init__(self, party: PartyId, directory: Path) -> None:
+    def __init__(self, party: PartyId, directory: Path, pins: Mapping[str, str]) -> None:
         self.party = party
         self.directory = directory
+        self.pins = pins
         self._serial = 0
         self._start()
 
     def _start(self) -> None:
-        command = [sys.executable, "-m", "tertulia.federation.engines.processes", str(self.directory)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # -P: modules are not looked for in the working directory, which may be anybody's
+        command = [sys.executable, "-P", "-m", "tertulia.federation.engines.processes", str(self.directory)]
+        command += [f"{module}={pin}" for module, pin in self.pins.items()]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment(self.pins)
+        )
         self._inbox: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         self._outbox: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         threading.Thread(target=self._read, args=(self._process.stdout, self._inbox), daemon=True).start()
@@ -46,9 +57,14 @@ class _PartyProcess:
 
     @staticmethod
     def _read(pipe: IO[bytes], inbox: SimpleQueue[tuple[int, bytes] | None]) -> None:
-        while (received := receive_or_none(pipe)) is not None:
-            inbox.put(received)
-        inbox.put(None)
+        """Read until the party ends, or sends what no party would; whatever happens, who waits is not left waiting."""
+        try:
+            while inbox.qsize() < _WAITING and (received := receive_or_none(pipe)) is not None:
+                inbox.put(received)
+        except (OSError, ValueError, MemoryError):  # the pipe was closed, or the frame is too large for this machine
+            return
+        finally:
+            inbox.put(None)
 
     def _write(self, pipe: IO[bytes], outbox: SimpleQueue[tuple[int, bytes] | None]) -> None:
         """Write the newest frame whenever the party reads; older ones that still wait are past their time."""
@@ -80,14 +96,14 @@ class _PartyProcess:
             if received is None:
                 restarts += 1
                 if restarts > _RESTARTS:
-                    raise PartyFailure(f"party '{self.party}' died {restarts} times over one question: see its log")
+                    return encode(Answer("failed", f"it died {restarts} times over one question: see its log", None))
                 self._restart()
                 self.send(frame)
             elif received[0] == self._serial:
                 return received[1]
 
     def _restart(self) -> None:
-        self._process.wait()
+        self._end(1)  # its pipe has ended: if it lives, it has sent what cannot be read
         self._outbox.put(None)
         self._hang_up(self._process.stdout)
         self._start()
@@ -102,19 +118,22 @@ class _PartyProcess:
     def close(self) -> None:
         """End the process, once it has read what it was sent."""
         self._outbox.put(None)
+        self._end(10)
+        self._hang_up(self._process.stdout)
+
+    def _end(self, patience: float) -> None:
         try:
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=patience)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._hang_up(self._process.stdout)
 
 
 class ProcessTransport:
     """Carries frames to party processes."""
 
-    def __init__(self, directories: Mapping[PartyId, Path]) -> None:
-        self._processes = {party: _PartyProcess(party, directory) for party, directory in directories.items()}
+    def __init__(self, directories: Mapping[PartyId, Path], pins: Mapping[str, str] | None = None) -> None:
+        self._processes = {party: _PartyProcess(party, path, pins or {}) for party, path in directories.items()}
 
     @property
     def parties(self) -> list[PartyId]:
@@ -137,7 +156,13 @@ class ProcessTransport:
 
 def start(setup: EngineSetup) -> ProcessTransport:
     """Start a process for every party."""
-    return ProcessTransport(setup.directories)
+    return ProcessTransport(setup.directories, setup.pins)
+
+
+def _environment(pins: Mapping[str, str]) -> dict[str, str]:
+    """What a party's process finds: what we have here, and where users' methods are."""
+    paths = [*folders_of(pins), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | ({"PYTHONPATH": os.pathsep.join(paths)} if paths else {})
 
 
 def send(pipe: IO[bytes], serial: int, frame: bytes) -> None:
@@ -148,21 +173,30 @@ def send(pipe: IO[bytes], serial: int, frame: bytes) -> None:
 
 
 def receive_or_none(pipe: IO[bytes]) -> tuple[int, bytes] | None:
-    """Read one frame; None at the end of the pipe."""
+    """Read one frame; None at the end of the pipe, or where what follows cannot be a frame."""
     header = pipe.read(_FRAME.size)
     if len(header) < _FRAME.size:
         return None
     length, serial = _FRAME.unpack(header)
-    frame = pipe.read(length)
-    return (serial, frame) if len(frame) == length else None
+    if length > MOST_BYTES:
+        return None
+    parts, left = [], length
+    while left:  # memory is taken as bytes come, not as a header says
+        part = pipe.read(min(left, _PART))
+        if not part:
+            return None
+        parts.append(part)
+        left -= len(part)
+    return serial, b"".join(parts)
 
 
-def serve(directory: Path) -> None:
+def serve(directory: Path, pins: Mapping[str, str]) -> None:
     """What a party's process does: answer what it is asked until the pipe closes."""
     from tertulia.federation.codec import encode
     from tertulia.federation.party import failures
     from tertulia.federation.party.host import PartyConfig, PartyHost
 
+    os.umask(0o077)  # whatever is written here is the party's own
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
     # Whatever a library prints must not end up among the frames.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -175,9 +209,10 @@ def serve(directory: Path) -> None:
         os.dup2(log, sys.stderr.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # When a server is killed, its parties still end the step that they are in.
-    with holding(directory, wait=lambda text: print(text, file=sys.stderr)):
+    with holding(private_directory(directory), wait=lambda text: print(text, file=sys.stderr)):
         try:
-            answer = PartyHost(directory).answer
+            host = PartyHost(directory)
+            host.pins, answer = pins, host.answer
         except TertuliaError as error:  # a broken policy, say: reported in answer to whatever is asked
             failures.write_line(directory / failures.LOG, failures.describe(error, details=False))
             failure = encode(failures.constant_answer(error) if closed else failures.full_answer(error, None))
@@ -188,4 +223,4 @@ def serve(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]))
+    serve(Path(sys.argv[1]), dict(pin.split("=", 1) for pin in sys.argv[2:]))

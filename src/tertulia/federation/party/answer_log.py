@@ -14,10 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from tertulia._disk import atomic_write, read_checked, with_checksum
+from tertulia._arrays import Array
+from tertulia._disk import atomic_write, private_directory, read_checked, with_checksum
+from tertulia._kinds import check_fields
+from tertulia.errors import FormatError
 from tertulia.federation import faults
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import BEFORE_ALL, Place
+
+_DIGIT = "[0-9]"
+
+
+class _Stored:
+    """What a file holds."""
+
+    hash: str
+    state_at: tuple[int, int]
+    answer: Array  # uint8
+    state: Any
 
 
 @dataclass(frozen=True)
@@ -36,9 +50,9 @@ class AnswerLog:
     def __init__(self, directory: Path, *, durable: bool = True) -> None:
         self.directory = directory
         self.durable = durable
-        directory.mkdir(parents=True, exist_ok=True)
+        private_directory(directory)
         self._stored: dict[Place, Place] = {}  # place -> where its state is
-        for path in sorted(directory.glob("*.safetensors")):
+        for path in sorted(directory.glob(f"{_DIGIT * 8}-{_DIGIT * 6}.safetensors")):
             round_, ordinal = path.stem.split("-")
             place = (int(round_), int(ordinal))
             self._stored[place] = self._read(place)[0].state_at
@@ -123,8 +137,13 @@ class AnswerLog:
 
     def _read(self, place: Place) -> tuple[Entry, Any]:
         stored = decode(read_checked(self._path(place)))
-        round_, ordinal = stored["state_at"]
-        return Entry(place, stored["hash"], stored["answer"].tobytes(), (round_, ordinal)), stored["state"]
+        if not isinstance(stored, dict) or stored.keys() != _Stored.__annotations__.keys():
+            raise FormatError(f"{self._path(place)} does not hold an answer: restore it from a backup")
+        check_fields(_Stored, stored)
+        answer, state_at = stored["answer"], stored["state_at"]
+        if answer.dtype != np.uint8 or not (BEFORE_ALL < state_at <= place):
+            raise FormatError(f"{self._path(place)} does not hold an answer: restore it from a backup")
+        return Entry(place, stored["hash"], answer.tobytes(), state_at), stored["state"]
 
     def _path(self, place: Place) -> Path:
         return self.directory / f"{place[0]:08d}-{place[1]:06d}.safetensors"

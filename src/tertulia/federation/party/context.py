@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tertulia._arrays import Array
-from tertulia._disk import atomic_write, read_checked, with_checksum
+from tertulia._disk import atomic_write, file_name, private_directory, read_checked, with_checksum
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import FormatError, Unreleased
 from tertulia.federation.codec import decode, encode
@@ -123,15 +124,17 @@ class StepContext:
 
     def keep(self, name: str, **arrays: Array) -> None:
         """Store arrays in the party's own directory."""
-        directory = self._host.directory / "kept"
-        directory.mkdir(exist_ok=True)
-        path = directory / f"{name}.safetensors"
+        path = self._kept_file(name)
+        private_directory(path.parent)
         atomic_write(path, with_checksum(encode(arrays)), durable=self._host.config.durable)
 
     def kept(self, name: str) -> dict[str, Array]:
         """What `keep` stored."""
-        arrays: dict[str, Array] = decode(read_checked(self._host.directory / "kept" / f"{name}.safetensors"))
+        arrays: dict[str, Array] = decode(read_checked(self._kept_file(name)))
         return arrays
+
+    def _kept_file(self, name: str) -> Path:
+        return self._host.directory / "kept" / f"{file_name(name)}.safetensors"
 
     def prepare_reply(self, reply: Any) -> Any:
         """Make a reply ready to leave: every field released; for `mean`, multiplied by its weight before it leaves."""

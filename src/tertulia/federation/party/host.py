@@ -15,7 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tertulia._disk import atomic_write
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from tertulia._disk import atomic_write, private_directory
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, FormatError, InputError, PolicyRefusal, TertuliaError
 from tertulia.federation import faults
@@ -42,6 +44,8 @@ NO_SUCH_INQUIRY = "this party does not answer this inquiry"
 class PartyConfig:
     """What a party's directory says of it (`party.json`)."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid")  # of `load`
+
     id: PartyId
     run: str
     seed: int
@@ -57,8 +61,8 @@ class PartyConfig:
     plan: dict[str, Any] | None = None  # the run that the party agrees to, a `federation.plan.Plan`
 
     def save(self, directory: Path) -> None:
-        """Write `party.json`."""
-        directory.mkdir(parents=True, exist_ok=True)
+        """Write `party.json`, in a directory that is the party's alone."""
+        private_directory(directory)
         atomic_write(directory / "party.json", json.dumps(asdict(self), indent=1).encode(), durable=self.durable)
 
     def ledger_path(self, directory: Path) -> Path:
@@ -67,12 +71,21 @@ class PartyConfig:
 
     @classmethod
     def load(cls, directory: Path) -> PartyConfig:
-        """Read `party.json`."""
+        """Read `party.json`; whatever is in it, either right or `FormatError`."""
+        path = directory / "party.json"
         try:
-            fields = json.loads((directory / "party.json").read_text())
+            config = TypeAdapter(cls).validate_json(path.read_bytes(), strict=True)
         except FileNotFoundError:
             raise ConfigError(f"{directory} is not a party's directory: party.json is missing") from None
-        return cls(**{**fields, "methods": tuple(fields["methods"])})
+        except OSError as error:
+            raise FormatError(f"cannot read {path} ({error.strerror}): restore it from a backup") from error
+        except ValidationError as error:
+            wrong = {".".join(map(str, problem["loc"])) or "it": problem["msg"] for problem in error.errors()}
+            what = "; ".join(f"{name}: {why}" for name, why in wrong.items())
+            raise FormatError(f"{path} is damaged ({what}): restore it from a backup") from error
+        if not (0 <= config.heldout < 1 and 0 <= config.validation < 1 and config.heldout + config.validation < 1):
+            raise FormatError(f"{path} is damaged (heldout or validation is no share): restore it from a backup")
+        return config
 
 
 def parts_of(corpus: Corpus, heldout: float, validation: float = 0.0) -> dict[str, Corpus]:
@@ -92,6 +105,7 @@ class PartyHost:
         self.config = PartyConfig.load(directory)
         self.policy = self._find_policy()
         self.policy.check_home(self.config.id, self.config.home)
+        self.pins: Mapping[str, str] | None = None  # by an engine: which modules besides our own it may import
         self._given = corpus
         self._encoded: dict[tuple[str, str, bool], Corpus] = {}
         self._lock = threading.Lock()  # one question at a time, also when an earlier one has timed out
@@ -108,7 +122,7 @@ class PartyHost:
     @cached_property
     def steps(self) -> Mapping[str, Step]:
         """What this party offers: the steps of its own methods."""
-        return steps_of(self.config.methods)
+        return steps_of(self.config.methods, self.pins)
 
     @cached_property
     def answers(self) -> AnswerLog:

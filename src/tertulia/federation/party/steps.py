@@ -10,11 +10,14 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 
 from tertulia.errors import ConfigError
+from tertulia.federation.custom import check_pins
 from tertulia.federation.types import Step, step_name
 
 
-def steps_of(methods: Iterable[str]) -> Mapping[str, Step]:
-    """The steps of these modules, by the name under which they are asked for."""
+def steps_of(methods: Iterable[str], pins: Mapping[str, str] | None = None) -> Mapping[str, Step]:
+    """The steps of these modules, by the name under which they are asked for; with `pins`, of no other modules."""
+    if pins is not None:
+        check_pins(methods, pins)
     found: dict[str, Step] = {}
     for name in methods:
         module = import_module(name)

@@ -35,7 +35,7 @@ def add_replies(replies: Sequence[Any]) -> Any:
 def average_replies(replies: Sequence[Any]) -> Any:
     """The weighted mean of replies that parties have multiplied by their weights; `weight` is the sum of weights."""
     total = add_replies(replies)
-    if not total.weight > 0:
+    if not 0 < total.weight < np.inf:
         raise QuorumError(f"the weights of all replies sum to {total.weight}: no mean exists")
     names = [f.name for f in dataclasses.fields(total) if f.name != "weight"]
     return dataclasses.replace(total, **{name: getattr(total, name) / total.weight for name in names})
@@ -50,4 +50,6 @@ def _add(name: str, parts: Sequence[Any]) -> Array:
     total: Array = np.zeros(values[0].shape, dtype=wide)
     for value in values:
         total += value
+    if not np.all(np.isfinite(total)):
+        raise FormatError(f"field '{name}' has no finite sum: a reply holds NaN, infinity or numbers beyond all bounds")
     return total

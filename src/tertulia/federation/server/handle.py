@@ -7,22 +7,24 @@ It numbers questions, leaves out who is absent, counts bytes, checks the quorum 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
 from tertulia.errors import PartyFailure, QuorumError
 from tertulia.federation import faults
-from tertulia.federation.codec import decode
 from tertulia.federation.engines.base import Transport
 from tertulia.federation.messages import BEFORE_ALL, Answer, Place, Question, Verb, WordLists, body
 from tertulia.federation.server.aggregation import add_replies, average_replies
+from tertulia.federation.server.answers import MOST_DOCUMENTS, Asked, read_answer
 from tertulia.federation.server.journal import Commit, Journal
 from tertulia.federation.server.membership import Dropouts, Membership
 from tertulia.federation.types import PartyId, Step
 
 State = TypeVar("State")
 Body = tuple[bytes, WordLists]
+_PATIENCE = 3  # how often a party may have lost what it answered, before the run goes on without it
 _NEW_RUN = Commit(round=0, state=None, answered={}, history=())
 
 
@@ -32,7 +34,8 @@ class Terms:
 
     quorum: float = 0.5  # the share of members whose replies `sum` and `mean` need
     timeout: float | None = None  # seconds for an answer
-    on_failure: str = "stop"  # or "skip": a party whose step fails counts as absent
+    on_failure: str = "stop"  # or "skip": a party whose step fails, or whose reply cannot be, counts as absent
+    max_documents: int = MOST_DOCUMENTS  # that a party may say it has
     dropouts: Dropouts = field(default_factory=Dropouts)
     membership: Mapping[PartyId, Membership] = field(default_factory=dict)
 
@@ -61,10 +64,12 @@ class Handle:
         self.observe = observe or (lambda kind, facts: None)
         self._started = time.monotonic()
         self._bytes: dict[PartyId, list[int]] = {}  # party -> [down, up] in this round
+        self._weights: dict[PartyId, float] = {}  # in the last mean of this round
         self._durable = 0  # the round of the newest commit on disk
         self._lost: set[PartyId] = set()  # parties for which the run has gone back to that commit
         self._left_out: set[PartyId] = set()  # those that were lost again: they are asked after the next one
         self._has_words: dict[PartyId, set[str]] = {}  # the fingerprints of lists that parties were sent
+        self._behind: Counter[PartyId] = Counter()  # how often a party had lost what it answered
         self._begin(_NEW_RUN)
 
     # --- the four verbs -------------------------------------------------------------------------------------------
@@ -86,7 +91,9 @@ class Handle:
 
     def mean(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
         """The weighted mean of the replies; parties multiplied by their weights before they answered."""
-        return average_replies(self._ask_quorum("mean", step, message))
+        replies = self._ask_quorum("mean", step, message)
+        self._weights = {party: float(reply.weight) for party, reply in zip(self._heard, replies, strict=True)}
+        return average_replies(replies)
 
     def each(self, step: Step, message: Any | Mapping[PartyId, Any]) -> dict[PartyId, Any]:
         """Single replies from those who answered."""
@@ -97,8 +104,9 @@ class Handle:
         self.round += 1
         self._ordinal = 0
         facts = {"round": self.round, "seconds": time.monotonic() - self._started, **metrics}
-        self._history += ({**facts, "bytes": self._bytes},)
-        self._bytes, self._started = {}, time.monotonic()
+        weights = {"weights": self._weights} if self._weights else {}
+        self._history += ({**facts, "bytes": self._bytes, **weights},)
+        self._bytes, self._weights, self._started = {}, {}, time.monotonic()
         self._state = state
         self._every = durable
         if self.round % durable == 0:
@@ -110,7 +118,7 @@ class Handle:
 
     @property
     def history(self) -> tuple[Any, ...]:
-        """One dict per round: metrics, seconds, and bytes by party and direction."""
+        """One dict per round: metrics, seconds, bytes by party and direction, and weights of the last mean by party."""
         return self._history
 
     def restore(self) -> Any:
@@ -133,26 +141,38 @@ class Handle:
 
     def _flush_parties(self) -> None:
         """Have the parties put their last answers on disk; one that died since has lost its own."""
-        reachable = set(self._transport.parties) - self._left_out
+        reachable = set(self._transport.parties) - self._left_out - self._given_up
         frames = {
             party: Question(self.run, (self.round, 0), previous, self._safe, True, b"", self.plan).to_bytes()
             for party, previous in self._answered.items()
             if party in reachable
         }
         answers = self._transport.ask(frames, self.terms.timeout)
-        behind = [party for party, answer in answers.items() if decode(answer).kind == "behind"]
+        behind = [party for party, answer in answers.items() if read_answer(answer).kind == "behind"]
         if behind:
             self._roll_back(behind)
 
     def _roll_back(self, lost: Sequence[PartyId]) -> NoReturn:
         """Go back to the last durable commit. Who is lost again since that one is left out until the next."""
         for party in lost:
+            self._note_behind(party)
             again = party in self._lost
             (self._left_out if again else self._lost).add(party)
             what = f"party '{party}' has lost its answers since round {self._durable}, from which the run begins again"
             then = "; it is left out until the next durable commit: see why it dies, or commit more often"
             self.observe("warning", {"text": what + (then if again else "")})
         raise RolledBack
+
+    @property
+    def _given_up(self) -> set[PartyId]:
+        """Parties that have lost their place, as they lost their answers again and again, or say so."""
+        return {party for party, times in self._behind.items() if times > _PATIENCE}
+
+    def _note_behind(self, party: PartyId) -> None:
+        self._behind[party] += 1
+        if party in self._given_up:
+            what = f"party '{party}' has lost its answers {self._behind[party]} times: the run goes on without it"
+            self.observe("warning", {"text": f"{what}; see why, and `tertulia resume` asks it again"})
 
     def _begin(self, commit: Commit) -> None:
         self.round: int = commit.round
@@ -165,19 +185,20 @@ class Handle:
         self._ordinal = 0
         self._heard: list[PartyId] = []
         self._bytes = {}
+        self._weights = {}
         self._started = time.monotonic()
 
     # --- asking ---------------------------------------------------------------------------------------------------
 
     def _ask(self, verb: Verb, step: Step, message: Any) -> dict[PartyId, Any]:
-        absent = self.terms.dropouts.absent
-        present = [p for p in self.parties if p not in self._left_out and not absent(self.round, p)]
+        absent, out = self.terms.dropouts.absent, self._left_out | self._given_up
+        present = [p for p in self.parties if p not in out and not absent(self.round, p)]
         given = message if isinstance(message, Mapping) else dict.fromkeys(present, message)
         messages = {p: given[p] for p in present if p in given}
         different = {id(m): m for m in messages.values()}
         encoded = {key: body(verb, step, m) for key, m in different.items()}  # once for all who are asked the same
         bodies = {p: encoded[id(m)] for p, m in messages.items()}  # and the word lists that they name
-        replies = self._exchange(bodies)
+        replies = self._exchange(bodies, Asked(verb, step, messages, self.terms.max_documents))
         self._ordinal += 1
         self._heard = [p for p in bodies if p in replies]  # in party order
         return {p: replies[p] for p in self._heard}
@@ -193,7 +214,7 @@ class Handle:
             )
         return list(replies.values())
 
-    def _exchange(self, bodies: Mapping[PartyId, Body]) -> dict[PartyId, Any]:
+    def _exchange(self, bodies: Mapping[PartyId, Body], asked: Asked) -> dict[PartyId, Any]:
         answers = self._send(bodies)
         if lacking := {p for p, answer in answers.items() if answer.kind == "lacking"}:  # it has lost its directory
             for party in lacking:
@@ -204,9 +225,11 @@ class Handle:
             if self.round > self._durable:
                 self._roll_back(fresh)
             for party in fresh:  # it lost its directory: it starts anew, as a party without state does
-                self._answered.pop(party)
+                self._answered.pop(party, None)
                 self.observe("warning", {"text": f"party '{party}' has lost its state and starts anew"})
+                self._note_behind(party)
             answers |= self._send({p: bodies[p] for p in fresh})
+        answers = asked.judge(answers)
         replies = {}
         for party, answer in answers.items():
             if answer.kind == "ok":
@@ -215,7 +238,8 @@ class Handle:
             elif answer.kind == "failed" and self.terms.on_failure == "stop":
                 raise PartyFailure(f"party '{party}': {answer.text}")
             else:
-                self.observe("warning", {"text": f"party '{party}' did not answer: {answer.text}"})
+                why = answer.text or "it says that it has lost what it answered"
+                self.observe("warning", {"text": f"party '{party}' did not answer: {why}"})
         if not replies:
             reasons = "; ".join(f"{p}: {a.text}" for p, a in answers.items()) or "nobody was there"
             raise QuorumError(f"no party answered in round {self.round} ({reasons})")
@@ -244,7 +268,7 @@ class Handle:
             count = self._bytes.setdefault(party, [0, 0])
             count[0] += len(frame)
             count[1] += len(received.get(party, b""))
-        answers = {p: decode(received[p]) for p in frames if p in received}
+        answers = {p: read_answer(received[p]) for p in frames if p in received}
         for party, answer in answers.items():
             if answer.kind == "ok":
                 self._has_words.setdefault(party, set()).update(bodies[party][1])

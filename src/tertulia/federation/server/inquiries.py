@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tertulia.federation.codec import decode
 from tertulia.federation.engines.base import Transport
 from tertulia.federation.messages import Inquiry
+from tertulia.federation.server.answers import read_answer
 from tertulia.federation.types import PartyId
 
 
@@ -18,7 +18,7 @@ def inquire(
     received = transport.ask(dict.fromkeys(transport.parties, inquiry.to_bytes()), timeout)
     found = {}
     for party in transport.parties:
-        answer = decode(received[party]) if party in received else None
+        answer = read_answer(received[party]) if party in received else None
         if answer is not None and answer.kind == "ok":
             found[party] = answer.reply
         else:

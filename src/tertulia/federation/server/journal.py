@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from tertulia._disk import atomic_write, read_checked, with_checksum
+from tertulia._kinds import fits
 from tertulia.errors import FormatError
 from tertulia.federation import faults
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.types import message
 
 _KEPT = 2  # commits on disk
+_MOST_ROUNDS = 10**8  # as file names have eight digits
 
 
 @message
@@ -54,14 +56,29 @@ class Journal:
             except FormatError as error:
                 warnings.append(f"{error}; going on from the commit before it")
             else:
-                return decode(sound), warnings
+                return _commit(sound, self._path(round_)), warnings
         if len(warnings) >= _KEPT:  # with fewer, the run is so young that parties still hold every answer
             raise FormatError("no sound commit is left: " + "; ".join(warnings))
         return None, warnings
 
     def rounds(self) -> list[int]:
         """The rounds whose commits are on disk, oldest first."""
-        return sorted(int(path.stem.split("-")[1]) for path in self.directory.glob("commit-*.safetensors"))
+        return sorted(int(path.stem[7:]) for path in self.directory.glob(f"commit-{'[0-9]' * 8}.safetensors"))
 
     def _path(self, round_: int) -> Path:
         return self.directory / f"commit-{round_:08d}.safetensors"
+
+
+def _commit(data: bytes, path: Path) -> Commit:
+    """A commit whose parts are what they should be; the state is the method's own."""
+    try:
+        commit = decode(data)
+        if not isinstance(commit, Commit) or not (0 <= commit.round < _MOST_ROUNDS):
+            raise FormatError("it is no commit")
+        if not fits(commit.answered, dict[str, tuple[int, int]]) or not fits(
+            commit.history, tuple[dict[str, Any], ...]
+        ):
+            raise FormatError("who answered what is not in it")
+    except FormatError as error:
+        raise FormatError(f"{path} does not hold a commit ({error}): restore it from a backup") from error
+    return commit

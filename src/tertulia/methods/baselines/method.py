@@ -10,6 +10,7 @@ only the baselines have: in FTM it stays at the party.
 from __future__ import annotations
 
 from tertulia._arrays import Array
+from tertulia._kinds import check_array
 from tertulia.corpus import Vocabulary
 from tertulia.federation.types import Federation, Party, PartyId, Planned, Step, message, step
 from tertulia.methods.baselines.settings import AloneSettings
@@ -29,6 +30,11 @@ class WholeModel(SizedModel):
     """A party's model with what it learned of theta's prior."""
 
     alpha: Array  # [K_p]
+
+    def check_reply(self, ask: LocalTask) -> None:
+        """Raise unless each topic has a prior."""
+        super().check_reply(ask)
+        check_array("alpha", self.alpha, (len(self.topic_word),), least=0)
 
 
 @message

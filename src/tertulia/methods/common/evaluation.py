@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from tertulia._arrays import F64, Array
+from tertulia._kinds import check_array
 from tertulia.corpus import Vocabulary
 from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, Planned, message, step
@@ -35,6 +36,11 @@ class Score:
 
     log_likelihood: Array
     tokens: Array
+
+    def check_reply(self, ask: Candidate) -> None:
+        """Raise unless it is the logarithm of a probability, and over so many tokens."""
+        check_array("log_likelihood", self.log_likelihood, ())
+        check_array("tokens", self.tokens, (), least=0)
 
 
 @step

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from tertulia._arrays import Array
+from tertulia._kinds import check_array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.vocabulary import disjoint_parties, merge, pack_words, propose, unpack_words
-from tertulia.errors import InputError
+from tertulia.errors import FormatError, InputError
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
 from tertulia.methods.common.settings import VocabularySettings
 from tertulia.privacy.mechanisms import Clear, Public
@@ -31,6 +32,14 @@ class ProposedWords:
     offsets: Array  # [n + 1]
     counts: Array  # [n]
     documents: Array  # scalar
+
+    def check_reply(self, ask: Nothing) -> None:
+        """Raise unless these are words, each with its number of documents."""
+        words = unpack_words(self.text, self.offsets)
+        check_array("documents", self.documents, ())
+        check_array("counts", self.counts, (len(words),), least=0)
+        if len(words) and self.counts.max() > self.documents:
+            raise FormatError("a word is in more documents than there are")
 
 
 @step

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tertulia._arrays import F64, I32, I64, Array
+from tertulia._kinds import check_array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import InputError
 from tertulia.federation import fields
@@ -71,6 +72,11 @@ class Counts:
     counts: Array  # [K, V] after the last sweep
     added: Array  # [K, V] after each sweep, added up; [0, V] if not wanted
 
+    def check_reply(self, ask: Shared) -> None:
+        """Raise unless these are counts of the words that were asked for."""
+        check_array("counts", self.counts, ask.counts.shape, least=0)
+        check_array("added", self.added, ask.counts.shape if ask.adds_up else (0, len(ask.words)), least=0)
+
 
 @message
 class CountsAndHistograms(Counts):
@@ -78,6 +84,12 @@ class CountsAndHistograms(Counts):
 
     topics: Array  # [K, COLUMNS] documents by their tokens of each topic
     lengths: Array  # [COLUMNS] documents by all of these tokens
+
+    def check_reply(self, ask: Shared) -> None:
+        """Raise unless the histograms have their fixed shapes."""
+        super().check_reply(ask)
+        check_array("topics", self.topics, (len(ask.counts), priors.COLUMNS), least=0)
+        check_array("lengths", self.lengths, (priors.COLUMNS,), least=0)
 
 
 @message

@@ -21,6 +21,7 @@ from functools import partial
 import numpy as np
 
 from tertulia._arrays import F64, I32, Array
+from tertulia._kinds import check_array
 from tertulia.corpus import Vocabulary
 from tertulia.errors import ConfigError
 from tertulia.federation import fields
@@ -68,12 +69,21 @@ class Moves:
     moved: Array  # [K, V]; of the hybrid mechanism in multiples of HYBRID_GRID
     users: Array  # who answered
 
+    def check_reply(self, ask: Broadcast) -> None:
+        """Raise unless these are moves between the counts that were asked about."""
+        check_array("moved", self.moved, ask.counts.shape)
+        check_array("users", self.users, ())
+
 
 @message
 class Counts:
     """A shard's counts of the words that reports are taken for."""
 
     counts: Array  # [K, V]
+
+    def check_reply(self, ask: Broadcast) -> None:
+        """Raise unless these are counts of the words that were asked for."""
+        check_array("counts", self.counts, ask.counts.shape, least=0)
 
 
 @message

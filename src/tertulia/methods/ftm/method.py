@@ -14,8 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 from tertulia._arrays import F64, Array
+from tertulia._kinds import check_array
 from tertulia.corpus import Vocabulary
-from tertulia.errors import InputError
+from tertulia.errors import FormatError, InputError
 from tertulia.federation import fields
 from tertulia.federation.types import Federation, Nothing, Party, PartyId, Planned, message, step
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
@@ -51,12 +52,25 @@ class LocalModel:
     topic_word: Array  # [K_p, V]
     documents: Array  # scalar
 
+    def check_reply(self, ask: LocalTask) -> None:
+        """Raise unless each row is a distribution over the words."""
+        topics = len(self.topic_word) if np.ndim(self.topic_word) else 0
+        check_array("topic_word", self.topic_word, (topics, len(ask.words)), least=0)
+        check_array("documents", self.documents, ())
+        if not topics or not np.allclose(self.topic_word.sum(axis=1, dtype=np.float64), 1.0, atol=1e-3):
+            raise FormatError("a row of 'topic_word' does not sum to 1")
+
 
 @message
 class SizedModel(LocalModel):
     """The same, and how many tokens stand behind each topic."""
 
     sizes: Array  # [K_p]
+
+    def check_reply(self, ask: LocalTask) -> None:
+        """Raise unless each topic has a size."""
+        super().check_reply(ask)
+        check_array("sizes", self.sizes, (len(self.topic_word),), least=0)
 
 
 @message

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from tertulia._arrays import Array
-from tertulia.errors import InputError
+from tertulia._kinds import check_array
+from tertulia.errors import FormatError, InputError
 from tertulia.federation.types import Federation, Party, message, step
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree
 from tertulia.methods.gfedntm.messages import Agreement, NeuralState, agreement_of, network_for
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models.neural.optimiser import Moments
+
+_WIDEST = 1 << 20  # numbers of an embedding
 
 
 @message
@@ -21,6 +24,14 @@ class DocumentCounts:
 
     documents: Array  # to train on, and to validate by
     width: Array  # itself, its square, and 1: by sums one sees whether all are the same
+
+    def check_reply(self, ask: Agreement) -> None:
+        """Raise unless width and square belong together."""
+        check_array("documents", self.documents, (2,), least=0)
+        check_array("width", self.width, (3,), least=0)
+        width, square, one = map(int, self.width)
+        if square != width**2 or one != 1 or width > _WIDEST:
+            raise FormatError("'width' is not a width, its square, and 1")
 
 
 @step

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tertulia._arrays import Array
+from tertulia._kinds import check_array
 from tertulia.federation.types import Federation, Party, message, step
 from tertulia.methods.common.rounds import Metrics
 from tertulia.methods.common.vocabulary import DOCUMENTS
@@ -40,6 +41,12 @@ class LocalUpdate:
     statistics: Array
     loss: Array  # scalar
     weight: Array  # scalar: documents
+
+    def check_reply(self, ask: NeuralTask) -> None:
+        """Raise unless it is a change of the weights that were sent."""
+        check_array("loss", self.loss, ())
+        check_array("change", self.change, ask.weights.shape)
+        check_array("statistics", self.statistics, ask.statistics.shape)
 
 
 @step

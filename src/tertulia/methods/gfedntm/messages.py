@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tertulia._arrays import Array
+from tertulia._kinds import check_array
 from tertulia.corpus import Vocabulary
 from tertulia.corpus.vocabulary import pack_words, unpack_words
 from tertulia.errors import FormatError
@@ -147,6 +148,12 @@ class GradientUpdate:
     statistics: Array
     loss: Array  # scalar
     weight: Array  # scalar: documents
+
+    def check_reply(self, ask: Any) -> None:
+        """Raise unless it is a gradient of the weights that were sent, where they were."""
+        check_array("loss", self.loss, ())
+        if isinstance(ask, NeuralTask):
+            check_array("gradient", self.gradient, ask.weights.shape)
 
 
 @message

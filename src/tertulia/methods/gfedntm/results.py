@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tertulia._arrays import Array
+from tertulia._kinds import check_array
 from tertulia.corpus import Vocabulary
 from tertulia.federation.types import PartyId, message
 from tertulia.methods.common.result import Trained
-from tertulia.methods.gfedntm.messages import NeuralState, network_for
+from tertulia.methods.gfedntm.messages import NeuralState, NeuralTask, network_for
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models import Topics
 from tertulia.models.neural.encoder import Encoder, architecture_of
@@ -21,6 +22,12 @@ class OwnModel:
     weights: Array
     statistics: Array
     sizes: Array  # [K] tokens of each topic
+
+    def check_reply(self, ask: NeuralTask) -> None:
+        """Raise unless it is a model of the kind that was asked for."""
+        check_array("weights", self.weights, ask.weights.shape)
+        check_array("statistics", self.statistics, ask.statistics.shape)
+        check_array("sizes", self.sizes, (ask.network.sizes.topics,), least=0)
 
 
 def shared_model(config: GFedNTMSettings, state: NeuralState) -> Trained:

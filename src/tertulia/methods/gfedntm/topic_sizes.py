@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from tertulia._arrays import Array
+from tertulia._kinds import check_array
 from tertulia.federation.types import Federation, Party, message, step
 from tertulia.methods.common.rounds import Metrics
 from tertulia.methods.gfedntm.disclosures import SIZES
@@ -19,6 +20,10 @@ class TopicSizes:
     """A party's part of the topics' sizes; only the total is revealed."""
 
     tokens: Array  # [K]
+
+    def check_reply(self, ask: NeuralTask) -> None:
+        """Raise unless each topic has a size."""
+        check_array("tokens", self.tokens, (ask.network.sizes.topics,), least=0)
 
 
 @step

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tertulia._arrays import F64, Array, digest_of
+from tertulia._kinds import check_array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation import fields
@@ -58,6 +59,10 @@ class Statistics:
     """One party's expected counts; the server only learns their sum."""
 
     counts: Array  # [K, V] M_t(w, z)
+
+    def check_reply(self, ask: UnitTask) -> None:
+        """Raise unless these are counts of the topics that were asked about."""
+        check_array("counts", self.counts, ask.topic_word.shape)
 
 
 @message

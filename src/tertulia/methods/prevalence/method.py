@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tertulia._arrays import F64, I64, Array, Bool, digest_of
+from tertulia._kinds import check_array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, InputError, PolicyRefusal
 from tertulia.federation import fields
@@ -61,6 +62,11 @@ class Table:
     """A party's sums over documents, or the sum of parties'."""
 
     cells: Array  # [P, K] in steps of the grid
+
+    def check_reply(self, ask: PrevalenceTask) -> None:
+        """Raise unless it has a row for each period, and a column for each topic."""
+        rows = 1 if ask.table.periods is None else ask.table.periods.count
+        check_array("cells", self.cells, (rows, len(ask.topic_word)))
 
 
 @message

@@ -6,13 +6,19 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
+
 from tertulia._arrays import F64, Array, Bool
+from tertulia._kinds import check_fields, fits
 from tertulia.corpus import Corpus
 from tertulia.errors import FormatError, InputError
-from tertulia.models.neural.sizes import Kind, Normalisation, Precision
+from tertulia.models.neural.sizes import Kind, Normalisation, Precision, Sizes
 
 if TYPE_CHECKING:
     from tertulia.models.neural.network import Network
+
+KINDS = get_args(Kind)
+_WIDEST = 1 << 31  # features of a layer
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +40,27 @@ class Encoder:
         """Whether documents need an embedding."""
         return bool(self.architecture["kind"] != "prodlda")
 
+    def check_sizes(self, topics: int, words: int) -> None:
+        """Raise `FormatError` unless this can be the encoder of so many topics and words."""
+        sizes = self.architecture.get("sizes") if isinstance(self.architecture, dict) else None
+        if not isinstance(sizes, dict) or self.architecture.get("kind") not in KINDS:
+            raise FormatError("this is no neural model that we know: save it again, or upgrade")
+        if (sizes.get("topics"), sizes.get("words")) != (topics, words):
+            raise FormatError(f"the encoder is not for {topics} topics and {words} words: save the model again")
+        if not fits(self.embedding, str | None):
+            raise FormatError("the encoder's embedding is no name: save the model again")
+        for array, shape in ((self.weights, (self.weights.size,)), (self.statistics, (2, 2 * topics + words))):
+            if array.shape != shape or array.dtype.kind != "f" or not np.all(np.isfinite(array)):
+                raise FormatError("the encoder's numbers are damaged: save the model again")
+
     def theta(self, corpus: Corpus) -> F64:
         """Infer the topic shares [D, K] of a corpus over the model's vocabulary."""
         from tertulia.models.neural.bags import Bags
         from tertulia.models.neural.embeddings import embeddings_of
 
         network = self.network
+        if self.weights.size != sum(prod(shape) for shape in network.shapes.values()):
+            raise FormatError("the encoder's weights do not fit its architecture: save the model again")
         vectors = embeddings_of(corpus, self.embedding) if self.reads_sentences else None
         if vectors is not None and vectors.shape[1] != network.sizes.embedding:
             raise InputError(
@@ -86,11 +107,23 @@ def architecture_of(network: Network) -> dict[str, Any]:
 def network_of(architecture: dict[str, Any]) -> Network:
     """Rebuild a network from plain data."""
     from tertulia.models.neural.network import Network
-    from tertulia.models.neural.sizes import Sizes
 
     try:
-        sizes = Sizes(**{**architecture["sizes"], "hidden": tuple(architecture["sizes"]["hidden"])})
-        return Network(architecture["kind"], sizes, architecture["normalisation"], architecture["precision"])
+        given = {**architecture["sizes"], "hidden": tuple(architecture["sizes"]["hidden"])}
+        check_fields(Sizes, given)
+        network = Network(
+            architecture["kind"], Sizes(**given), architecture["normalisation"], architecture["precision"]
+        )
+        for name, kind in (("kind", Kind), ("normalisation", Normalisation), ("precision", Precision)):
+            if not fits(getattr(network, name), kind):
+                raise FormatError(f"this is no neural model that we know ({name}): save it again, or upgrade")
+        sizes = network.sizes
+        widths = (sizes.words, sizes.topics, *sizes.hidden)
+        if not (min(widths) >= 1 and max(widths) < _WIDEST and 0 <= sizes.embedding < _WIDEST and len(widths) < 100):
+            raise FormatError("this is no neural model that we know (sizes): save it again, or upgrade")
+        if not (0 <= sizes.dropout < 1 and 0 < sizes.alpha < 1e9):
+            raise FormatError("this is no neural model that we know (dropout or alpha): save it again, or upgrade")
+        return network
     except (KeyError, TypeError) as error:
         raise FormatError(f"this is no neural model that we know ({error}): save it again, or upgrade") from error
 
@@ -98,19 +131,9 @@ def network_of(architecture: dict[str, Any]) -> Network:
 def check_network(architecture: dict[str, Any], weights: Array, statistics: Array, V: int) -> Network:
     """The network, if weights and statistics are its own and it reads V words: compiled code trusts their sizes."""
     network = network_of(architecture)
-    sizes = network.sizes
-    numbers = (sizes.words, sizes.topics, sizes.embedding, *sizes.hidden)
-    known = (network.kind in get_args(Kind), network.normalisation in get_args(Normalisation))
-    if not (all(known) and network.precision in get_args(Precision)) or any(type(n) is not int for n in numbers):
-        raise FormatError("this is no neural model that we know")
-    if sizes.words != V or sizes.topics < 1 or min(sizes.hidden, default=0) < 1 or not 0 <= sizes.embedding <= _WIDEST:
-        raise FormatError("the network's sizes do not fit its words, or make no network")
-    if not (0 <= sizes.dropout < 1 and 0 < sizes.alpha < _WIDEST):
-        raise FormatError("the network's dropout or alpha is out of bounds")
-    fits = weights.shape == (sum(map(prod, network.shapes.values())),) and str(weights.dtype) == network.precision
-    if not fits or statistics.shape != (2, sum(network.features)):
+    if network.sizes.words != V:
+        raise FormatError("the network's sizes do not fit its words")
+    same = weights.shape == (sum(map(prod, network.shapes.values())),) and str(weights.dtype) == network.precision
+    if not same or statistics.shape != (2, sum(network.features)):
         raise FormatError("weights or statistics are not those of the network")
     return network
-
-
-_WIDEST = 1_000_000

@@ -1,0 +1,127 @@
+"""Fuzzing: whatever bytes a loader gets, and whatever a step is sent, the answer is right or in the project's words.
+
+`fuzz(target, cases, seed)` counts cases, alien exceptions (none of `TertuliaError`) and deaths (of the process: by a
+signal, or by memory beyond the limit). Cases run in a child process with little memory. When one dies, its progress
+file says at which case, and the next child goes on after that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+TARGETS = {
+    **dict.fromkeys(
+        ("codec", "frame", "answer", "journal", "answers", "topics", "neural", "corpus", "run", "party", "policy",
+         "config", "ledger"),
+        "benchmarks.door.loaders",
+    ),
+    "steps": "benchmarks.door.hostile_steps",
+}  # fmt: skip
+CASES = {"topics": 30_000, "codec": 30_000, "steps": 20_000, "neural": 5_000, "ledger": 5_000}  # else:
+_USUAL = 15_000
+_MEMORY = 3 << 30  # bytes that a child may have more than after its imports
+_SHOWN = 5  # alien exceptions that are written out, by kind and place
+
+
+class Result(NamedTuple):
+    """What came of it."""
+
+    cases: int
+    alien: int
+    deaths: int
+    examples: tuple[str, ...] = ()
+
+
+def fuzz(target: str, cases: int, seed: int = 0, patience: float = 3600) -> Result:
+    """Run so many cases against a target, in child processes."""
+    done = alien = deaths = 0
+    examples: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        progress = Path(folder) / "progress"
+        while done < cases:
+            command = [sys.executable, "-m", __spec__.name, "--child", target, str(done), str(cases), str(seed)]
+            child = subprocess.run(
+                [*command, str(progress)], capture_output=True, text=True, timeout=patience, env=_environment()
+            )
+            found: dict[str, Any] = {"next": done, "alien": 0, "texts": []}
+            if progress.exists():
+                found = json.loads(progress.read_text())
+            if child.returncode == 2:
+                raise RuntimeError(child.stderr)
+            alien += found["alien"]
+            examples += found["texts"]
+            if child.returncode == 0:
+                break
+            deaths += 1
+            examples.append(f"case {found['next']}: died with {child.returncode} {child.stderr[-300:]}")
+            done = found["next"] + 1
+            progress.unlink(missing_ok=True)
+    return Result(cases, alien, deaths, tuple(examples))
+
+
+def run(quick: bool = False, targets: tuple[str, ...] = tuple(TARGETS)) -> dict[str, Any]:
+    """All targets: a tenth of the cases if it has to be quick."""
+    counts = {name: CASES.get(name, _USUAL) // (10 if quick else 1) for name in targets}
+    found = {name: fuzz(name, cases, seed=1) for name, cases in counts.items()}
+    return {"fuzz": {name: [one.cases, one.alien, one.deaths] for name, one in found.items()}}
+
+
+def fuzz_here(target: str, first: int, last: int, seed: int, progress: Path | None = None) -> Result:
+    """Run cases in this process."""
+    examples: dict[str, str] = {}
+    alien = 0
+    with tempfile.TemporaryDirectory() as folder:
+        case = importlib.import_module(TARGETS[target]).prepare(target, Path(folder))
+        for number in range(first, last):
+            if progress is not None:
+                progress.write_text(json.dumps({"next": number, "alien": alien, "texts": list(examples.values())}))
+            kind = case(random.Random(f"{target}/{seed}/{number}"))
+            if kind is not None:
+                alien += 1
+                if len(examples) < _SHOWN:
+                    examples.setdefault(kind, f"case {number}: {kind}")
+    if progress is not None:
+        progress.write_text(json.dumps({"next": last, "alien": alien, "texts": list(examples.values())}))
+    return Result(last - first, alien, 0, tuple(examples.values()))
+
+
+def _environment() -> dict[str, str]:
+    return os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", "POLARS_MAX_THREADS": "1"}
+
+
+def _child(target: str, first: int, last: int, seed: int, progress: Path) -> None:
+    module = importlib.import_module(TARGETS[target])
+    module.warm_up(target)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + _MEMORY, used + _MEMORY))
+    fuzz_here(target, first, last, seed, progress)
+
+
+def main() -> None:
+    """`python -m benchmarks.door.fuzz [TARGET ...] [--cases N]`."""
+    if sys.argv[1:2] == ["--child"]:
+        target, first, last, seed, progress = sys.argv[2:]
+        _child(target, int(first), int(last), int(seed), Path(progress))
+        return
+    parser = argparse.ArgumentParser()
+    parser.add_argument("targets", nargs="*", default=list(TARGETS))
+    parser.add_argument("--cases", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    for target in asked.targets:
+        found = fuzz(target, asked.cases or CASES.get(target, _USUAL), asked.seed)
+        print(json.dumps({target: [found.cases, found.alien, found.deaths], "examples": found.examples}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

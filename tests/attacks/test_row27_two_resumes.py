@@ -1,0 +1,47 @@
+"""Two `resume`s in one directory: the second is refused by name, and the first is not disturbed.
+
+`tests/e2e/test_two_at_once.py` does the same with whole processes, and waits for the first to end.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tertulia._locks import holding
+from tertulia.corpus import Corpus
+from tertulia.errors import DirectoryInUse
+from tertulia.runs.config import RunSettings
+from tertulia.runs.driver import finish
+from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import begin
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from tertulia._locks import holding
+with holding(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_the_second_is_refused_until_the_first_has_died(worded, tmp_path):
+    method = {"name": "custom", "module": "helpers.toys", "config": {"rounds": 1}}
+    run = begin(RunSettings(directory=str(tmp_path / "run"), method=method), {"a": Corpus.from_texts(worded(0, 5))})
+    command = [sys.executable, "-c", HOLD, str(run.directory)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as first:
+        assert first.stdout.readline() == b"held\n"
+        again = Run.open(run.directory, ["helpers.toys"])
+        with pytest.raises(DirectoryInUse, match=f"process {first.pid} "):
+            finish(again)
+        assert not list((run.directory / "server").glob("*"))  # nothing was begun
+        os.kill(first.pid, signal.SIGKILL)
+    assert finish(again).round == 1
+
+
+def test_the_lock_is_the_directorys(tmp_path):
+    with holding(tmp_path), pytest.raises(DirectoryInUse), holding(tmp_path):
+        pass
