@@ -1,0 +1,1 @@
+"""The papers' applications: speech, classification, spam, sentiment."""

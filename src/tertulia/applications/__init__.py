@@ -1,0 +1,1 @@
+"""What topic models are for: classification, language models for speech, comparing parties."""
