@@ -61,7 +61,11 @@ def decode(sentences: Iterable[Sentence], ready: list[Any]) -> dict[str, list[Ut
     """N-best lists of all sentences by each decoder: from the files, or, where they lack one, from speech."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     wanted = by_turns(sentences)
-    found = {decoder.name: kept(path_of(decoder)) for decoder in ready}
+    said = {sentence.id: tuple(sentence.words.split()) for sentence in wanted}
+    found = {
+        decoder.name: {name: u for name, u in kept(path_of(decoder)).items() if said.get(name) == u.reference}
+        for decoder in ready
+    }
     missing = sum(sentence.id not in found[decoder.name] for sentence in wanted for decoder in ready)
     say(f"{len(wanted)} utterances, {missing} n-best lists to be made")
     for i, sentence in enumerate(wanted):

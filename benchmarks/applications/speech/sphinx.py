@@ -42,6 +42,7 @@ class Sphinx:
         self._decoder: Any = pocketsphinx.Decoder(samprate=16_000, loglevel="FATAL", **BEAMS)
         self._model: Any = self._decoder.get_lm(self._decoder.current_search())
         self._to_ln: Any = self._decoder.get_logmath().log_to_ln
+        self.heard = ""  # the decoder's own best path of the last utterance
         self.log_prob = lru_cache(maxsize=1_000_000)(self._log_prob)
 
     @property
@@ -66,7 +67,8 @@ class Sphinx:
         sound = np.clip(samples * 32767, -32768, 32767).astype(np.int16)
         decoder.process_raw(sound.tobytes(), full_utt=True)
         decoder.end_utt()
-        if decoder.hyp() is None or (lattice := decoder.get_lattice()) is None:
+        self.heard = decoder.hyp().hypstr if decoder.hyp() else ""
+        if not self.heard or (lattice := decoder.get_lattice()) is None:
             return [Hypothesis((), 0.0, self.language(()))]
         with tempfile.TemporaryDirectory(prefix="tertulia-lattice-") as folder:
             path = Path(folder) / "lattice"

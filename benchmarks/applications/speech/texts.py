@@ -29,7 +29,7 @@ SHORT = {
     "st": "saint", "wk": "week",
 }  # fmt: skip
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_MONEY = re.compile(r"[$](\d[\d,]*(?:\.\d+)?)((?: (?:million|billion|thousand|hundred))?)")
+_MONEY = re.compile(r"[$](\d[\d,]*(?:\.\d+)?)((?: (?:million|billion|mln|bln|thousand|hundred))?)")
 
 
 @dataclass(frozen=True)
