@@ -69,33 +69,31 @@ def measure(lists: dict[str, list[Utterance]], test: set[str], quick: bool, seed
     models = {seed: parties.train(corpora, quick, seed, folder) for seed in seeds}
     say("counting n-grams of the parties' documents")
     ngrams = NGrams.train(parties.sentences_of(held), order=3, min_count=2)
-    found: dict[str, Any] = {name: {} for name in ("wer", "wer_in_domain_ngram", "differences", "limits", "weights")}
+    found: dict[str, Any] = {
+        name: {} for name in ("wer", "wer_in_domain_ngram", "differences", "limits", "weights", "topics")
+    }
     for decoder, utterances in lists.items():
         halves = tuple([u for u in utterances if (u.id in test) is part] for part in (False, True))
         scores = [_scores(models[seed], pooled, *halves) for seed in seeds]
         found["wer"][decoder], found["differences"][decoder] = _intervals(scores, halves[1])
         found["weights"][decoder] = {name: vars(score.weights) for name, score in scores[0].items()}
+        found["topics"][decoder] = {name: score.topics.n_topics for name, score in scores[0].items() if score.topics}
         found["limits"][decoder] = limits(halves[1])
         other = tuple(speech.with_language(half, ngrams) for half in halves)
         scores = [_scores(models[seed], pooled, *other) for seed in seeds]
         found["wer_in_domain_ngram"][decoder], _ = _intervals(scores, halves[1])
         say(f"{decoder}: {found['wer'][decoder]}")
-    found["topics"] = {name: topics.n_topics for name, topics in models[seeds[0]].items()}
+    found["topics_tried"] = {name: [topics.n_topics for topics in tried] for name, tried in models[seeds[0]].items()}
     return found
 
 
 def _scores(
-    models: dict[str, Topics], pooled: Corpus, heldout: list[Utterance], test: list[Utterance]
+    models: dict[str, list[Topics]], pooled: Corpus, heldout: list[Utterance], test: list[Utterance]
 ) -> dict[str, Score]:
-    control = speech.unigram(pooled, models["pooled"])
-    found = speech.compare(models, heldout, test, control=control, grid=GRID)
+    control = speech.unigram(pooled, models["pooled"][0])
     # Documents of two domains stand in turn: the next is of the other domain, the one after that of the same.
-    name, topics = next(iter(models.items()))
-    contexts = speech.wrong_contexts(heldout, 2), speech.wrong_contexts(test, 2)
-    weights = speech.tune(heldout, topics, context=contexts[0], grid=GRID)
-    chosen = speech.rescore(test, topics, weights, context=contexts[1])
-    errors = speech.word_errors([u.reference or () for u in test], [choice.words for choice in chosen])
-    return found | {"wrong_topic_same_domain": Score(found[name].wer, found[name].difference, weights, errors)}
+    wrong = {"wrong_topic_control": 1, "wrong_topic_same_domain": 2}
+    return speech.compare(models, heldout, test, control=control, wrong=wrong, grid=GRID)
 
 
 def _intervals(scores: Sequence[dict[str, Score]], test: list[Utterance]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.applications.speech import texts
 from benchmarks.common import OUT, say
-from tertulia import FTM, Centralised, Corpus, NonCollaborative, Topics
+from tertulia import FTM, Centralised, Corpus, FederatedTopics, NonCollaborative, Topics
 from tertulia.api.federated import Federated
 from tertulia.corpus.segment import segment
 from tertulia.corpus.vocabulary import merge, propose
@@ -26,7 +26,14 @@ SHARES = {
     "p3": {"finance": 200, "medicine": 200, "newsgroups": 1600},
 }
 FULL = (240, 1000)  # utterances to tune and to test on: their documents are nobody's in a quick run, too
-TOPICS, ROUNDS, SWEEPS = 40, 5, 50
+TOPICS = (40, 120)  # tried for each model, about so many in all; held-out utterances choose
+ROUNDS, SWEEPS = 5, 50
+# Numbers say nothing about the subject, and spelled out they would fill every fifth topic: P_LM alone counts for them.
+_SPELLED = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion point
+"""
+NUMBERS = frozenset(_SPELLED.split())
 MIN_DOCUMENTS = 5
 FOLDER = OUT / "applications" / "speech" / "topics"
 
@@ -35,7 +42,7 @@ def sizes(quick: bool) -> dict[str, Any]:
     """All that the models depend on: how many documents, topics and sweeps."""
     part = 4 if quick else 1
     shares = {party: {domain: n // part for domain, n in share.items()} for party, share in SHARES.items()}
-    return {"shares": shares, "topics": TOPICS, "rounds": ROUNDS, "sweeps": SWEEPS // (2 if quick else 1), "version": 1}
+    return {"shares": shares, "topics": TOPICS, "rounds": ROUNDS, "sweeps": SWEEPS // (2 if quick else 1), "version": 2}
 
 
 @cache
@@ -75,37 +82,50 @@ def corpora(parties: dict[str, list[list[str]]]) -> dict[str, Corpus]:
     return {name: Corpus.from_texts(["\n\n".join(document) for document in held]) for name, held in parties.items()}
 
 
-def train(parties: dict[str, Corpus], quick: bool, seed: int, folder: str) -> dict[str, Topics]:
-    """Topics of each party alone, of the federation in both forms, and of all documents in one place.
+def train(parties: dict[str, Corpus], quick: bool, seed: int, folder: str) -> dict[str, list[Topics]]:
+    """Topics of the federation in both forms, of all documents in one place, and of each party alone.
 
-    All have the same words and as many sweeps. Models are kept, so a run that was killed goes on with the next one.
+    Each is made with about 40 and with about 120 topics; a federation's parties have a third of them each. All have the
+    same words and as many sweeps. Models are kept, so a run that was killed goes on with the next one.
     """
-    settings = sizes(quick)
     words = merge(
         {name: propose(corpus) for name, corpus in parties.items()}, min_documents=MIN_DOCUMENTS, max_share=0.5
     )
-    common = {"topics": settings["topics"], "vocabulary": {"mode": "public", "words": words.words}}
-    alone = {**common, "sweeps": settings["sweeps"] * settings["rounds"]}
-    shared = {**common, "sweeps": settings["sweeps"], "rounds": settings["rounds"]}
-    place = FOLDER / folder / str(seed)
-    if not all((place / party).is_dir() for party in parties):
-        say(f"seed {seed}: each party alone")
-        for party, topics in NonCollaborative(**alone).fit(parties, seed=seed).local.items():
-            topics.save(place / party)
-    makers: dict[str, Federated] = {
+    public = {"mode": "public", "words": tuple(word for word in words.words if word not in NUMBERS)}
+    found: dict[str, list[Topics]] = {}
+    for topics in sizes(quick)["topics"]:
+        place = FOLDER / folder / f"{topics}-{seed}"
+        for name, maker in _makers(topics, public, quick).items():
+            if not (place / name).is_dir():
+                say(f"seed {seed}: {name}, {topics} topics")
+                _save(maker.fit(parties, seed=seed), place, name)
+        names = [*(name for name in _makers(topics, public, quick) if name != "alone"), *parties]
+        for name in names:
+            found.setdefault(name, []).append(Topics.load(place / name))
+    return found
+
+
+def _makers(topics: int, vocabulary: dict[str, Any], quick: bool) -> dict[str, Federated]:
+    settings = sizes(quick)
+    sweeps, rounds = settings["sweeps"], settings["rounds"]
+    alone = {"topics": topics, "vocabulary": vocabulary, "sweeps": sweeps * rounds}
+    shared = {"topics": round(topics / 3), "vocabulary": vocabulary, "sweeps": sweeps, "rounds": rounds}
+    return {
         "federated_lda": FTM(**shared),
         "federated_sentencelda": FTM(model="sentence", **shared),
         "pooled": Centralised(**alone),
+        "alone": NonCollaborative(**alone),
     }
-    for name, maker in makers.items():
-        if not (place / name).is_dir():
-            say(f"seed {seed}: {name}")
-            maker.fit(parties, seed=seed).save(place / name)
-    return {name: _load(place / name) for name in (*makers, *parties)}
 
 
-def _load(path: Path) -> Topics:
-    return Topics.load(path)
+def _save(model: FederatedTopics, place: Path, name: str) -> None:
+    """Save a model, of parties that trained alone each one's; the last to be there says that all are."""
+    if name == "alone":
+        for party, topics in model.local.items():
+            topics.save(place / party)
+        (place / name).mkdir()
+    else:
+        model.save(place / name)
 
 
 def sentences_of(parties: dict[str, list[list[str]]]) -> Sequence[list[str]]:

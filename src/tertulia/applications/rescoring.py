@@ -100,24 +100,30 @@ class Prepared:
     first: I64  # [utterances + 1] where their hypotheses begin
     known_share: float
 
-    def scores(self, weights: Weights) -> F64:
-        """The total score of each hypothesis."""
+    def log_probs(self, weights: Weights) -> F64:
+        """Sum ln P(w|C) over the words of each hypothesis, by (31)."""
         share = self.known_share if weights.known_share is None else weights.known_share
         mixed = weights.mix * share * self.topics + (1.0 - weights.mix) * self.lm  # (31)
         with np.errstate(divide="ignore"):  # lambda 1 may leave a word without any probability
             logs = np.log(np.where(self.known, mixed, self.lm))
-        sums = np.where(np.diff(self.ends) > 0, np.add.reduceat(np.append(logs, 0.0), self.ends[:-1]), 0.0)
+        sums: F64 = np.where(np.diff(self.ends) > 0, np.add.reduceat(np.append(logs, 0.0), self.ends[:-1]), 0.0)
+        return sums
+
+    def scores(self, weights: Weights, log_probs: F64 | None = None) -> F64:
+        """The total score of each hypothesis; `log_probs` may be given, as they depend on lambda alone."""
         if not weights.lm_weight:
             return self.acoustic  # without weight the language model says nothing, not even "never"
+        sums = self.log_probs(weights) if log_probs is None else log_probs
         total: F64 = self.acoustic + weights.lm_weight * (sums + weights.penalty * self.lengths)
         return total
 
-    def best(self, weights: Weights) -> tuple[I64, F64]:
-        """The best hypothesis of each utterance, by its place in the row, and its score; of equal ones the first."""
-        scores = self.scores(weights)
-        ranges = zip(self.first[:-1], self.first[1:], strict=True)
-        best = np.array([a + int(np.argmax(scores[a:b])) for a, b in ranges], np.int64)
-        return best, scores[best]
+    def best(self, weights: Weights, log_probs: F64 | None = None) -> I64:
+        """The place in the row of each utterance's best hypothesis; of equal ones the first."""
+        scores = self.scores(weights, log_probs)
+        highest = np.repeat(np.maximum.reduceat(scores, self.first[:-1]), np.diff(self.first))
+        places = np.flatnonzero(scores == highest)
+        utterances = np.searchsorted(self.first, places, side="right")
+        return places[np.unique(utterances, return_index=True)[1]]
 
 
 def prepare(utterances: Sequence[Utterance], topics: Topics | None, context: Sequence[str] | None = None) -> Prepared:
@@ -183,11 +189,12 @@ def rescore(
     ('bonds',)
     """
     prepared = prepare(utterances, topics, context)
-    best, scores = prepared.best(weights or Weights(mix=0.0 if topics is None else Weights.mix))
+    weights = weights or Weights(mix=0.0 if topics is None else Weights.mix)
+    best, scores = prepared.best(weights), prepared.scores(weights)
     hypotheses = [h for utterance in utterances for h in utterance.hypotheses]
     return [
-        Choice(hypotheses[b].words, int(b - first), float(score))
-        for b, first, score in zip(best, prepared.first[:-1], scores, strict=True)
+        Choice(hypotheses[b].words, int(b - first), float(scores[b]))
+        for b, first in zip(best, prepared.first[:-1], strict=True)
     ]
 
 

@@ -23,7 +23,7 @@ from tertulia.applications.arpa import NGrams
 from tertulia.applications.beam import Beam, beam_search
 from tertulia.applications.nbest import Hypothesis, Utterance, write_nbest
 from tertulia.applications.nbest_formats import read_nbest
-from tertulia.applications.rescoring import Choice, Weights, contexts, prepare, rescore, with_language
+from tertulia.applications.rescoring import Choice, Prepared, Weights, contexts, prepare, rescore, with_language
 from tertulia.applications.wer import Interval, error_rate, word_errors
 from tertulia.corpus.inputs import Documents
 from tertulia.errors import InputError
@@ -69,7 +69,8 @@ class Score:
 
     wer: Interval
     difference: Interval  # its word error rate minus that without topics, paired: below 0 it helps
-    weights: Weights | None  # None: there was nothing to tune
+    weights: Weights
+    topics: Topics | None = field(repr=False)  # the model, or that of several which held-out utterances chose
     errors: I64 = field(repr=False)  # of each utterance
 
 
@@ -107,48 +108,59 @@ def tune(
     Every point of the grid is tried; of equally good ones the first wins, so the smallest lambda. Use utterances of
     other documents than those that you report on.
     """
-    grid, prepared = grid or Grid(), prepare(utterances, topics, context)
-    errors = _all_errors(utterances)
-    best, fewest = Weights(0.0, known_share=prepared.known_share), np.inf
-    for mix in (0.0,) if topics is None else grid.mix:
-        for lm_weight in grid.lm_weight:
-            for penalty in grid.penalty:
-                weights = Weights(mix, lm_weight, penalty, prepared.known_share)
-                if (wrong := errors[prepared.best(weights)[0]].sum()) < fewest:
-                    best, fewest = weights, wrong
-    return best
+    return _tune(prepare(utterances, topics, context), _all_errors(utterances), grid or Grid(), topics is None)[0]
 
 
 def compare(
-    models: Mapping[str, Topics],
+    models: Mapping[str, Topics | Sequence[Topics]],
     heldout: Sequence[Utterance],
     test: Sequence[Utterance],
     *,
     control: Topics,
+    wrong: Mapping[str, int] | None = None,
     grid: Grid | None = None,
     window: int | None = None,
 ) -> dict[str, Score]:
     """Word error rates of models with intervals, beside `none` and both controls; all tuned on held-out utterances.
 
-    `control` is the domain's `unigram`. The wrong document's topics are those of the first model.
+    Of several models under one name, with different numbers of topics, say, held-out utterances choose. `control` is
+    the domain's `unigram`. The wrong documents' topics are the first model's; `wrong` may name other `wrong_contexts`
+    by their shift.
     """
     if not models:
         raise InputError("there are no models to compare: give a mapping from a name to topics")
     right = contexts(heldout, window), contexts(test, window)
-    wrong = wrong_contexts(heldout), wrong_contexts(test)
-    ways = {"none": (None, right), "unigram_control": (control, right)}
-    ways |= {"wrong_topic_control": (next(iter(models.values())), wrong)}
-    ways |= {name: (topics, right) for name, topics in models.items()}
-    errors, found = _all_errors(test), dict[str, Score]()
+    tried: dict[str, tuple[Sequence[Topics | None], tuple[list[str], list[str]]]]
+    tried = {"none": ([None], right), "unigram_control": ([control], right)}
+    given = {name: [found] if isinstance(found, Topics) else list(found) for name, found in models.items()}
+    for name, shift in (wrong or {"wrong_topic_control": 1}).items():
+        tried[name] = next(iter(given.values())), (wrong_contexts(heldout, shift), wrong_contexts(test, shift))
+    tried |= {name: (candidates, right) for name, candidates in given.items()}
+    errors, found = (_all_errors(heldout), _all_errors(test)), dict[str, Score]()
     lengths, documents = _lengths(test), [utterance.document or utterance.id for utterance in test]
-    for name, (topics, (context_heldout, context)) in ways.items():
-        weights = tune(heldout, topics, context=context_heldout, grid=grid)
-        chosen = errors[prepare(test, topics, context).best(weights)[0]]
-        base = found["none"].errors if found else chosen
+    for name, (candidates, (context_heldout, context)) in tried.items():
+        ways = [_tune(prepare(heldout, c, context_heldout), errors[0], grid or Grid(), c is None) for c in candidates]
+        best = int(np.argmin([fewest for _, fewest in ways]))
+        weights, topics = ways[best][0], candidates[best]
+        chosen = errors[1][prepare(test, topics, context).best(weights)]
+        difference = chosen - (found["none"].errors if found else chosen)
         found[name] = Score(
-            error_rate(chosen, lengths, documents), error_rate(chosen - base, lengths, documents), weights, chosen
+            error_rate(chosen, lengths, documents), error_rate(difference, lengths, documents), weights, topics, chosen
         )
     return found
+
+
+def _tune(prepared: Prepared, errors: I64, grid: Grid, alone: bool) -> tuple[Weights, int]:
+    """The best weights of a grid, and how many words are wrong with them; alone: without topics."""
+    best, fewest = Weights(0.0, known_share=prepared.known_share), np.inf
+    for mix in (0.0,) if alone else grid.mix:
+        log_probs = prepared.log_probs(Weights(mix, known_share=prepared.known_share))
+        for lm_weight in grid.lm_weight:
+            for penalty in grid.penalty:
+                weights = Weights(mix, lm_weight, penalty, prepared.known_share)
+                if (wrong := errors[prepared.best(weights, log_probs)].sum()) < fewest:
+                    best, fewest = weights, wrong
+    return best, int(fewest)
 
 
 def _all_errors(utterances: Sequence[Utterance]) -> I64:

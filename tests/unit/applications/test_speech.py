@@ -161,3 +161,20 @@ def test_clear_errors(topics):
         speech.rescore([utterance()], topics, context=["", ""])
     with pytest.raises(InputError, match="no reference"):
         speech.tune([utterance()], topics)
+
+
+def test_heldout_utterances_choose_among_several_models(topics):
+    pytest.importorskip("jiwer")
+    calls = [call(f"{i}", *((FINANCE, "bonds") if i % 2 else (MEDICINE, "bones"))) for i in range(8)]
+    useless = Topics(np.full((2, 4), 0.25), Vocabulary(WORDS))
+    heldout, test = [*chain(*calls[:4])], [*chain(*calls[4:])]
+    control = speech.unigram(["bonds"], topics)
+    found = speech.compare({"ours": [useless, topics]}, heldout, test, control=control, wrong={"two": 2})
+    assert found["ours"].topics is topics
+    assert list(found) == ["none", "unigram_control", "two", "ours"]
+
+
+def test_the_first_of_equal_hypotheses_wins():
+    same = Utterance("u", tuple(Hypothesis((word,), -1.0, (-1.0,)) for word in "abc"))
+    louder = Utterance("v", (Hypothesis(("a",), -2.0, (-1.0,)), Hypothesis(("b",), -1.0, (-1.0,))))
+    assert [choice.rank for choice in speech.rescore([same, louder, same], None)] == [0, 1, 0]
