@@ -60,7 +60,7 @@ class Grid:
 
     mix: tuple[float, ...] = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
     lm_weight: tuple[float, ...] = (0.05, 0.1, 0.2, 0.35, 0.5, 1.0, 2.0, 5.0, 7.0, 9.5, 13.0, 18.0)
-    penalty: tuple[float, ...] = (-2.0, 0.0, 2.0, 4.0)
+    penalty: tuple[float, ...] = (-6.0, -4.0, -2.0, 0.0, 2.0)
 
 
 @dataclass(frozen=True)
