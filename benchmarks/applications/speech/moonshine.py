@@ -35,7 +35,7 @@ FILES = {  # name: where it lies in its package, and the beginning of its SHA-25
 }
 START, END = 1, 2  # tokens
 LAYERS_SHAPE = (0, 8, 1, 36)  # an empty cache: no beam, 8 heads, 36 numbers each
-TOKENS_PER_SECOND = 6.5  # more than that is the decoder talking to itself, as its makers say
+TOKENS_PER_SECOND = 6.5  # more than that is the decoder talking to itself
 WIDTH, LONGEST = 12, 190
 
 

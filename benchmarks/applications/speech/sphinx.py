@@ -19,7 +19,7 @@ from tertulia._arrays import F64
 from tertulia.applications.nbest import Hypothesis
 from tertulia.errors import InputError
 
-# Narrower than the defaults: a quarter of the time, for a word error rate that is 1 or 2 points higher.
+# Narrower than the defaults: 0.19 instead of 0.26 of real time; of eight recordings of a sentence one got worse.
 BEAMS = {"maxhmmpf": 3000, "maxwpf": 20}
 LM_WEIGHT, FILLER = 9.5, math.log(1e-8)  # pocketsphinx's `bestpathlw` and `fillprob`
 WORD_PENALTY, SILENCE = math.log(0.65), math.log(0.005)  # its `wip` and `silprob`
