@@ -70,15 +70,16 @@ def test_answers_are_a_function_of_reports_alone_whichever_words_are_listed(name
 def test_nobody_tells_better_than_epsilon_allows_whether_a_word_is_listed(tmp_path):
     words = ("diabetes", "fever")
     message = ftm.LocalTask(words, training(epsilon=1.0, topics=1), None, with_sizes=True)
-    right = 0
+    right = np.zeros(2)  # of two attackers: one looks whether there is an answer at all, the other reads it
     for i in range(ASKS):
         there = i % 2 == 0
         host = make_party(tmp_path / f"{i}", ["diabetes" if there else "cherry"], ftm, noise_key=f"{i:064x}")
         answer = ask(host, ftm.train_local, message)
-        found = answer.kind == "ok" and answer.reply.topic_word[0, 0] > answer.reply.topic_word[0, 1]
-        right += found == there
+        answered = answer.kind == "ok"
+        read = answered and answer.reply.topic_word[0, 0] > answer.reply.topic_word[0, 1]
+        right += [answered == there, read == there]
     best = np.e / (1 + np.e)  # of any attacker, at epsilon 1
-    assert right <= ASKS * best + 4 * np.sqrt(ASKS * best * (1 - best)) < ASKS
+    assert right.max() <= ASKS * best + 4 * np.sqrt(ASKS * best * (1 - best)) < ASKS
 
 
 def test_where_units_of_pctd_end_is_no_word_s_doing(tmp_path, monkeypatch):

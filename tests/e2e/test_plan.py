@@ -86,7 +86,8 @@ def released(run, party):
 
 def _terms(of, event):
     """What a release costs whom, under which assumptions."""
-    return json.dumps([event, of.unit.value, of.adjacency.value, str(of.claimed), sorted(of.assumptions)])
+    terms = [event, of.unit.value, of.adjacency.value, str(of.claimed), sorted(of.assumptions)]
+    return json.dumps(terms, sort_keys=True)
 
 
 def _step(step, verb):
