@@ -1,7 +1,6 @@
 """A foreign run directory names a module that lies in it: `resume` there must not run it."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -84,4 +83,3 @@ def test_who_names_the_module_can_go_on_unless_it_has_changed(worded, tmp_path, 
         file.write("print('more')\n")
     with pytest.raises(ConfigError, match="has changed"):
         Run.open(run.directory, ["own_method_of_test"])
-    assert os.path.exists(run.directory)

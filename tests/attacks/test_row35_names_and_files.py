@@ -31,7 +31,7 @@ def test_keep_stays_in_the_partys_directory(name, worded, tmp_path):
 
 @pytest.mark.parametrize("name", ["", "  ", "\ud800"])
 def test_a_party_needs_a_name(name, tmp_path):
-    with pytest.raises(ConfigError, match="name|called"):
+    with pytest.raises(ConfigError, match=r"name|called"):
         Run.new(tmp_path, (name,), {})
     with pytest.raises(ConfigError):
         tt.FTM(topics=2).fit({name: ["rain sun"], "b": ["rain sun"]})
