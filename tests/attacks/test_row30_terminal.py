@@ -40,6 +40,7 @@ def test_topics_as_json_mean_what_they_say(tertulia, model):
     assert set(json.loads(out)["topics"][0]) == set(EVIL)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_transform_with_an_evil_id(tertulia, model, tmp_path):
     rows = [{"id": "[/x] \x1b]0;title\x07", "text": "rain"}]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

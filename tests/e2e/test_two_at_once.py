@@ -41,7 +41,7 @@ def appeared(path):
 def test_a_second_resume_names_the_first_and_leaves_it_alone(engine, worded, tmp_path):
     ready, gate = tmp_path / "ready", tmp_path / "gate"
     run = prepared(tmp_path / "run", worded, engine, ready=str(ready), gate=str(gate))
-    command = [sys.executable, "-m", "tertulia", "resume", str(run.directory), "--json"]
+    command = [sys.executable, "-m", "tertulia", "resume", str(run.directory), "--json", "--method", "helpers.toys"]
     first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     appeared(ready)
     second = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
@@ -49,11 +49,11 @@ def test_a_second_resume_names_the_first_and_leaves_it_alone(engine, worded, tmp
     assert f"is in use by process {first.pid} on" in second.stderr
     assert "Traceback" not in second.stderr
     with pytest.raises(DirectoryInUse, match=f"process {first.pid} "):  # the API says the same
-        finish(Run.open(run.directory))
+        finish(Run.open(run.directory, ["helpers.toys"]))
     gate.touch()
     _, errors = first.communicate(timeout=SECONDS)
     assert first.returncode == 0, errors.decode()
-    assert finish(Run.open(run.directory)).round == 2
+    assert finish(Run.open(run.directory, ["helpers.toys"])).round == 2
 
 
 def test_a_run_cannot_begin_where_another_begins(worded, tmp_path):
