@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tertulia.cli import ledger
 from tertulia.errors import TertuliaError
 from tertulia.view import console
 
@@ -20,6 +21,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(ledger.app, name="ledger")
 ConfigFile = Annotated[Path, typer.Argument(help="The run's settings, a TOML file.", metavar="CONFIG.toml")]
 RunDirectory = Annotated[Path, typer.Argument(help="A run's directory.", metavar="RUN")]
 ModelDirectory = Annotated[Path, typer.Argument(help="A directory: a model's, a run's, a party's.", metavar="MODEL")]

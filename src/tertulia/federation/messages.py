@@ -75,10 +75,11 @@ class Inquiry:
 
     run: str
     about: str  # LEDGER_DIGEST or DISCLOSURES
+    entry: int | None = None  # of the ledger, whose digest is asked for; None: the last
 
     def to_bytes(self) -> bytes:
         """The frame that travels."""
-        return _frame({"run": self.run, "about": self.about}, b"")
+        return _frame({"run": self.run, "about": self.about, "entry": self.entry}, b"")
 
 
 def _frame(envelope: Any, body: bytes) -> bytes:
@@ -92,7 +93,8 @@ def read_frame(frame: bytes) -> Question | Inquiry:
         size = 4 + int.from_bytes(frame[:4], "little")
         envelope = json.loads(frame[4:size])
         if isinstance(envelope, dict):
-            return Inquiry(envelope["run"], envelope["about"])
+            entry = envelope.get("entry")
+            return Inquiry(envelope["run"], envelope["about"], None if entry is None else int(entry))
         run, place, previous, safe, durable = envelope
         return Question(run, (place[0], place[1]), (previous[0], previous[1]), safe, durable, frame[size:])
     except (ValueError, TypeError, LookupError) as error:

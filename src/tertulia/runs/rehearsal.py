@@ -80,10 +80,9 @@ def _lay_out(run: Run, party: str, settings: RunSettings, source: dict[str, Any]
     """Give a party its directory."""
     own = settings.parties.get(party, PartySettings())
     directory = run.party_directory(party)
-    home = None if own.home is None else str(Path(own.home).resolve())  # the same wherever the run is resumed
     config = PartyConfig(
         id=party, run=run.id, seed=settings.seed, methods=modules_of(settings), heldout=settings.heldout,
-        validation=settings.validation, settings=own.choices(), source=source, home=home, durable=run.durable,
+        validation=settings.validation, settings=own.choices(), source=source, home=own.home, durable=run.durable,
     )  # fmt: skip
     config.save(directory)
     if own.policy:

@@ -15,6 +15,7 @@ from tertulia.errors import PolicyRefusal
 from tertulia.federation.party.host import parts_of
 from tertulia.federation.types import Planned
 from tertulia.methods import entry_of
+from tertulia.methods.common.evaluation import plan_score
 from tertulia.methods.common.vocabulary import propose_words, words_of_one_document
 from tertulia.privacy import accounting
 from tertulia.privacy.adjacency import common_level
@@ -107,6 +108,7 @@ def _planned_rows(settings: RunSettings, party: str, planned: list[Planned], cos
     ledger = Ledger(home / "ledger.sqlite") if home and (home / "ledger.sqlite").exists() else Ledger(":memory:")
     rows = []
     for one, cost in zip(planned, costs, strict=True):
+        one = plan_score(one, policy.score_epsilon)
         _, verb, mechanism, times = one
         try:
             policy.check(_planned_release(one, party), ledger)

@@ -269,17 +269,6 @@ def test_noise_on_counts_of_tokens_is_refused_by_the_party():
         compare.parties(model(), parties(), weigh="tokens", epsilon=1.0)
 
 
-def test_a_changed_table_is_not_the_same_release():
-    """The same noise on other contents would show the change; the ledger refuses two contents under one id."""
-    names = set()
-    for own in (texts([0], 3), texts([0], 4)):
-        party = _Party(as_corpus("a", own))
-        measure(party, None, ask())
-        names.add(party.asked[-1].params()["contents"])
-    assert len(names) == 2
-    assert "" not in names
-
-
 def test_noise_has_the_deviation_that_is_charged():
     """Squares of 2,400 released numbers less the true ones, beside chi-square: 5 deviations, as keys are random."""
     given = {f"p{i}": dated([0, 3], ["2025-01-01"] * 6, seed=i) for i in range(4)}

@@ -10,12 +10,15 @@ import json
 import logging
 import threading
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tertulia._disk import atomic_write
+from tertulia._locks import holding
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, FormatError, InputError, Missed, PolicyRefusal, TertuliaError
 from tertulia.federation import faults
@@ -24,8 +27,11 @@ from tertulia.federation.messages import Answer, Inquiry, Question, read_frame
 from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.party.context import StepContext
 from tertulia.federation.party.inquiries import INQUIRIES
+from tertulia.federation.party.limits import limited
+from tertulia.federation.party.reports import Known
 from tertulia.federation.party.steps import steps_of
 from tertulia.federation.types import PartyId, Step
+from tertulia.privacy.home import Home, open_home
 from tertulia.privacy.ledger import Ledger
 from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.policy import Policy
@@ -57,9 +63,9 @@ class PartyConfig:
         directory.mkdir(parents=True, exist_ok=True)
         atomic_write(directory / "party.json", json.dumps(asdict(self), indent=1).encode(), durable=self.durable)
 
-    def ledger_path(self, directory: Path) -> Path:
-        """Where the ledger is, and the noise key beside it."""
-        return Path(self.home or directory) / "ledger.sqlite"
+    def home_in(self, directory: Path) -> Path:
+        """Where ledger and noise key are: at home, or in the party's directory of a run."""
+        return Path(self.home or directory)
 
     @classmethod
     def load(cls, directory: Path) -> PartyConfig:
@@ -68,7 +74,13 @@ class PartyConfig:
             fields = json.loads((directory / "party.json").read_text())
         except FileNotFoundError:
             raise ConfigError(f"{directory} is not a party's directory: party.json is missing") from None
-        return cls(**{**fields, "methods": tuple(fields["methods"])})
+        config = cls(**{**fields, "methods": tuple(fields["methods"])})
+        if config.home is not None and not Path(config.home).is_absolute():
+            raise ConfigError(
+                f"{directory / 'party.json'}: home = '{config.home}' depends on the working directory, and so would the "
+                "budget: write it from the root on"
+            )
+        return config
 
 
 def parts_of(corpus: Corpus, heldout: float, validation: float = 0.0) -> dict[str, Corpus]:
@@ -89,6 +101,7 @@ class PartyHost:
         self.policy = Policy.load(directory / "policy.toml") if (directory / "policy.toml").exists() else Policy()
         self.policy.check_home(self.config.id, self.config.home)
         self._given = corpus
+        self.fingerprints: WeakKeyDictionary[Corpus, Known] = WeakKeyDictionary()
         self._encoded: dict[tuple[str, str], Corpus] = {}
         self._lock = threading.Lock()  # one question at a time, also when an earlier one has timed out
 
@@ -119,8 +132,8 @@ class PartyHost:
 
     @cached_property
     def parts(self) -> dict[str, Corpus]:
-        """Training, held-out and validation documents, told apart by the hash of their ids."""
-        return parts_of(self.corpus, self.config.heldout, self.config.validation)
+        """Training, held-out and validation documents, told apart by the hash of their ids, within the policy's limits."""
+        return parts_of(limited(self.corpus, self.policy.bounds), self.config.heldout, self.config.validation)
 
     def documents(self, vocabulary: Vocabulary | None, part: str) -> Corpus:
         """One part over an agreed vocabulary; the last few are kept, as every round asks for the same."""
@@ -134,19 +147,20 @@ class PartyHost:
         return self._encoded[key]
 
     @cached_property
+    def home(self) -> Home:
+        """Ledger and noise key, which belong together."""
+        config = self.config
+        return open_home(config.home_in(self.directory), fixed_key=config.noise_key, durable=config.durable)
+
+    @property
     def ledger(self) -> Ledger:
         """What left this party."""
-        ledger = Ledger(self.config.ledger_path(self.directory), durable=self.config.durable)
-        if self.config.noise_key is not None:
-            ledger.mark_non_private("the noise key is fixed")
-        return ledger
+        return self.home.ledger
 
-    @cached_property
+    @property
     def noise_key(self) -> NoiseKey:
         """The secret that all noise is drawn from."""
-        if self.config.noise_key is not None:
-            return NoiseKey.fixed(bytes.fromhex(self.config.noise_key))
-        return NoiseKey.load_or_create(self.config.ledger_path(self.directory).with_name("noise.key"))
+        return self.home.key
 
     def seed(self, question: Question) -> int:
         """The key of the model's randomness for one question."""
@@ -160,7 +174,10 @@ class PartyHost:
                 asked = read_frame(frame)
                 if asked.run != self.config.run:
                     raise ConfigError(f"party '{self.config.id}' belongs to run {self.config.run}, not {asked.run}")
-                return self._answer(asked) if isinstance(asked, Question) else self._inform(asked)
+                if not isinstance(asked, Question):
+                    return self._inform(asked)
+                with self._alone_at_home():
+                    return self._answer(asked)
             except PolicyRefusal as refusal:
                 return encode(Answer("refused", str(refusal), None))
             except Missed as missed:
@@ -173,11 +190,15 @@ class PartyHost:
                 text = f"{type(error).__name__} in a step; the details are in {where}"
                 return encode(Answer("failed", text, None))
 
+    def _alone_at_home(self) -> AbstractContextManager[None]:
+        """Wait while another run's question is answered from this home; a run's own directory has its lock already."""
+        return nullcontext() if self.config.home is None else holding(Path(self.config.home), wait=self.notice)
+
     def _inform(self, inquiry: Inquiry) -> bytes:
         """Answer an inquiry: no step runs, nothing is charged, and neither state nor answer log move."""
         if inquiry.about not in INQUIRIES:
             raise FormatError(NO_SUCH_INQUIRY)
-        return encode(Answer("ok", "", INQUIRIES[inquiry.about](self.ledger, self.config.run)))
+        return encode(Answer("ok", "", INQUIRIES[inquiry.about](self.ledger, inquiry)))
 
     def _answer(self, question: Question) -> bytes:
         known = self.answers.find_or_none(question.place, question.hash)

@@ -167,7 +167,7 @@ def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others:
     for s in range(ask.training.sweeps):
         key = int(derive(party.seed ^ 1, s))
         state, _ = noise_aware.run(reports, corpus.documents, state, 1, key, phi="mean", others=others, threads=threads)
-        yield _Sweep(state.z, state.word, state.cwk, Derived(COUNTS, parents=(tokens.release_id,)))
+        yield _Sweep(state.z, state.word, state.cwk, Derived(COUNTS, parents=tokens.parents))
 
 
 STEPS = (propose_words, train_local, count_together, score)

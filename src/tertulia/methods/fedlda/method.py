@@ -27,7 +27,7 @@ from tertulia.kernels import noise_aware
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.sampling import MOST_TOPICS, broadcast_phi, resample
-from tertulia.kernels.reports import reports
+from tertulia.kernels.reports import reports_of_documents
 from tertulia.kernels.reports.channel import Channel
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
 from tertulia.methods.common.priors import symmetric
@@ -114,7 +114,7 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
         charge = charge_of(answers, ask.round, _shares(ask.counts, settings.beta))
         randomness = party.randomise(corpus, charge)
         reported = report_perturbed(answers, randomness.key, threads)  # lines 7-8
-        mechanism = Derived(MOVES, parents=(randomness.release_id,))
+        mechanism = Derived(MOVES, parents=randomness.parents)
     return users_after(answers, reported.word), Moves(
         party.release(reported.moved, mechanism), party.release(np.array(answering.sum()), DOCUMENTS)
     )
@@ -129,7 +129,7 @@ def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> t
     channel = _channel(settings, len(ask.words))
     randomness = party.randomise(corpus, UserReports(REPORTS, channel=channel, tokens=settings.max_words))
     documents = shard.documents[: count_arrived(corpus.n_documents, ask.round, settings) + 1]
-    made = reports(shard.words, channel, randomness.key, randomness.corpus, 0, int(documents[-1]))
+    made = reports_of_documents(*shard, channel, randomness.documents, 0, int(documents[-1]))
     before = _extend(state, int(documents[-1]))
     others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)  # [V, K]
     own = _counts_of(before, others.shape)
@@ -149,7 +149,7 @@ def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> t
         others=others,
         threads=party.setting("threads", 1),
     )
-    counts = party.release(np.ascontiguousarray(chain.cwk.T), Derived(COUNTS, parents=(randomness.release_id,)))
+    counts = party.release(np.ascontiguousarray(chain.cwk.T), Derived(COUNTS, parents=randomness.parents))
     return ReportTopics(chain.z, chain.word, ask.round + 1), Counts(counts)
 
 

@@ -29,7 +29,7 @@ from tertulia.kernels.core.rng import derive
 from tertulia.kernels.ftm_paper import sentence
 from tertulia.kernels.lda.options import Learning
 from tertulia.kernels.noise_aware import sentence as aware_sentence
-from tertulia.kernels.reports import reports
+from tertulia.kernels.reports import reports_of_documents
 from tertulia.kernels.reports.channel import Channel
 from tertulia.kernels.reports.condense import condense
 from tertulia.methods.common.lda_settings import LDASettings, PrivateSettings, Training
@@ -48,7 +48,7 @@ class ReportedTokens(NamedTuple):
 
     source: Any  # a function of (first, last): all entries of these tokens' reports
     channel: Channel
-    release_id: str
+    parents: tuple[str, ...]  # the charges for them
 
     def condense(self, n_tokens: int) -> noise_aware.Source:
         """The reports as noise-aware samplers want them."""
@@ -124,7 +124,7 @@ def train_exactly(party: Party, corpus: Corpus, start: Start | None, training: T
         claimed = Clear(WHAT, claimed=ftm_claim(tokens.channel))
         return LocalResult(state.z, lda.topic_word(state), state.ck, state.alpha, claimed)
     aware = _noise_aware(chain, tokens.condense(corpus.n_tokens))
-    return LocalResult(*aware, Derived(WHAT, parents=(tokens.release_id,)))
+    return LocalResult(*aware, Derived(WHAT, parents=tokens.parents))
 
 
 def report_tokens(party: Party, corpus: Corpus, training: Training) -> ReportedTokens:
@@ -136,8 +136,8 @@ def report_tokens(party: Party, corpus: Corpus, training: Training) -> ReportedT
     channel = _channel(training, epsilon, len(corpus.vocabulary))
     claim = ftm_claim(channel) if training.mode == "paper" else None
     randomness = party.randomise(corpus, TokenReports(REPORTS, channel=channel, claimed=claim))
-    source = partial(reports, corpus.words, channel, randomness.key, randomness.corpus)
-    return ReportedTokens(source, channel, randomness.release_id)
+    source = partial(reports_of_documents, corpus.words, corpus.documents, channel, randomness.documents)
+    return ReportedTokens(source, channel, randomness.parents)
 
 
 def _channel(training: Training, epsilon: float, V: int) -> Channel:
