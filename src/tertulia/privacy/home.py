@@ -88,7 +88,7 @@ def _look_at(path: Path) -> _Found | None:
             if version == 0:
                 return None
             owner = chain.key_of(db)
-            # Before format 3 a key was made when it was first needed: for anything but what is clear, public or derived.
+            # Before format 3 a key was made when it was needed: for anything but what is clear, public or derived.
             noisy = (
                 "SELECT 1 FROM entries WHERE id NOT LIKE 'mark:%' AND body NOT LIKE '%\"event\":null%' AND body NOT "
             )

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ClaimRow", "Guarantee", "Ledger", "Release", "charging_or_all"]
 _NO_RELEASES = (KEY, MARK, DOCUMENTS)
+_NEW_ROWS = (  # bodies that name documents may be long
+    "SELECT seq, id, CASE WHEN id LIKE ? THEN '' ELSE body END FROM entries WHERE seq > ? ORDER BY seq"
+)
 _NO_KEY = "can only be read without its noise key: open it by its home"
 
 
@@ -152,8 +155,7 @@ class Ledger:
     def releases(self) -> list[Release]:
         """All releases, in order. Rows never change, so each is read once."""
         with self._errors():
-            body = f"CASE WHEN id LIKE '{DOCUMENTS}%' THEN '' ELSE body END"  # which may be long
-            rows = self._db.execute(f"SELECT seq, id, {body} FROM entries WHERE seq > ? ORDER BY seq", (self._seen,))
+            rows = self._db.execute(_NEW_ROWS, (DOCUMENTS + "%", self._seen))
             for seq, id_, body in rows.fetchall():
                 if not id_.startswith(_NO_RELEASES):
                     self._read[id_] = Release.from_json(body)
@@ -163,7 +165,7 @@ class Ledger:
     def marks(self) -> list[str]:
         """Why the ledger is non-private, if it is."""
         with self._errors():
-            rows = self._db.execute(f"SELECT body FROM entries WHERE id LIKE '{MARK}%' ORDER BY seq")
+            rows = self._db.execute("SELECT body FROM entries WHERE id LIKE ? ORDER BY seq", (MARK + "%",))
             return [str(json.loads(body)) for (body,) in rows.fetchall()]
 
     def cost(
@@ -194,9 +196,8 @@ class Ledger:
         '0:000000'
         """
         with self._errors():
-            which = ("", ()) if seq is None else (" WHERE seq = ?", (seq,))
-            row = self._db.execute(f"SELECT seq, hash FROM entries{which[0]} ORDER BY seq DESC LIMIT 1", which[1])
-            found = row.fetchone()
+            last = "SELECT seq, hash FROM entries WHERE ? IS NULL OR seq = ? ORDER BY seq DESC LIMIT 1"
+            found = self._db.execute(last, (seq, seq)).fetchone()
         if found is None:
             return f"0:{GENESIS}" if not seq else ""
         return f"{found[0]}:{found[1]}"

@@ -1,9 +1,10 @@
 """A party's secret noise: a pure function of its key and of the question, drawn exactly.
 
 noise = PRF(key, run, release id, hash of the message), and a release's id holds a MAC of its contents: a repeated
-question about the same data gets the same bits, a changed question or other data get fresh bits. A keyed BLAKE2b derives a ChaCha20 key, whose keystream stands for real numbers U uniform on (0, 1): 64 bits
-of each are drawn at once, and more, from a stream of their own, in the rare case that these do not settle the outcome.
-So floating point only ever sorts out the clear cases, and draws are those of exact arithmetic, equal on every machine.
+question about the same data gets the same bits, a changed question or other data get fresh bits. A keyed BLAKE2b
+derives a ChaCha20 key, whose keystream stands for real numbers U uniform on (0, 1): 64 bits of each are drawn at once,
+and more, from a stream of their own, in the rare case that these do not settle the outcome. So floating point only ever
+sorts out the clear cases, and draws are those of exact arithmetic, equal on every machine.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def bind(path: Path) -> None:
         file.write(path.read_bytes() + _BOUND)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(file.name, path)
+    Path(file.name).replace(path)
     sync_directory(path.parent)
 
 

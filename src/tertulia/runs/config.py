@@ -85,7 +85,7 @@ class PartyBase(SourceSettings):
     @field_validator("home")
     @classmethod
     def _anywhere(cls, value: str | None) -> str | None:
-        if value is not None and not os.path.isabs(value):
+        if value is not None and not Path(value).is_absolute():
             raise ValueError("it depends on the working directory, and so would the budget: write it from the root on")
         return value
 
@@ -266,7 +266,7 @@ def _anchor(section: Any, kind: type[BaseModel], base: Path) -> None:
         if inner is not None:
             _anchor(value, inner, base)
         elif name == "home" and isinstance(value, str):  # a budget must not depend on the working directory
-            section[name] = os.path.abspath(base / value)
+            section[name] = str((base / value).resolve())
         elif has_mark(field, "path") and isinstance(value, str):
             section[name] = os.path.normpath(base / value)
         elif has_mark(field, "paths") and isinstance(value, list):

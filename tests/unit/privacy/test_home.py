@@ -132,7 +132,7 @@ def test_a_home_of_before_is_bound_at_its_first_opening(tmp_path):
 
 def test_a_ledger_of_before_without_its_key_is_refused_if_it_has_drawn_noise(tmp_path):
     of_before(tmp_path / "noisy", LAPLACE, with_key=False)
-    with pytest.raises(FormatError, match="noise.key is missing"):
+    with pytest.raises(FormatError, match=r"noise\.key is missing"):
         open_home(tmp_path / "noisy")
     of_before(tmp_path / "clear", Clear("counts"), with_key=False)  # it never had one
     assert open_home(tmp_path / "clear").ledger.releases() == [release(Clear("counts"))]

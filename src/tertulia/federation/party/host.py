@@ -77,8 +77,8 @@ class PartyConfig:
         config = cls(**{**fields, "methods": tuple(fields["methods"])})
         if config.home is not None and not Path(config.home).is_absolute():
             raise ConfigError(
-                f"{directory / 'party.json'}: home = '{config.home}' depends on the working directory, and so would the "
-                "budget: write it from the root on"
+                f"{directory / 'party.json'}: home = '{config.home}' depends on the working directory, and so would "
+                "the budget: write it from the root on"
             )
         return config
 
@@ -132,7 +132,7 @@ class PartyHost:
 
     @cached_property
     def parts(self) -> dict[str, Corpus]:
-        """Training, held-out and validation documents, told apart by the hash of their ids, within the policy's limits."""
+        """Training, held-out and validation documents, told apart by a hash of ids, within the policy's limits."""
         return parts_of(limited(self.corpus, self.policy.bounds), self.config.heldout, self.config.validation)
 
     def documents(self, vocabulary: Vocabulary | None, part: str) -> Corpus:

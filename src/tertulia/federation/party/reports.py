@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ def randomise(host: PartyHost, ledger: Ledger, corpus: Corpus, mechanism: Random
         release = _release(host, mechanism, f"{family}/{contents}")
         ledger.record(release, host.policy)
         return Randomness((release.id,), host.noise_key.document_key(release.id.encode()), np.zeros((0, 8), np.uint32))
+    family += "" if known.named else "/documents without ids"
     if family not in known.made:
         own = mechanism.assumptions + ((SHOWS,) if known.named else (SHOWS, NO_IDS))
         release = replace(_release(host, mechanism, family), assumptions=own)
@@ -68,8 +70,8 @@ def _release(host: PartyHost, mechanism: Randomiser, id_: str) -> Release:
 
 def fingerprints_of(corpus: Corpus, key: NoiseKey) -> Fingerprints:
     """MACs of documents' ids, and of the words that they hold."""
-    words, offsets = np.ascontiguousarray(corpus.words, np.int32), corpus.documents.tolist()
-    contents = [key.mac(b"words", words[a:b].tobytes()) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    words, ends = np.ascontiguousarray(corpus.words, np.int32), pairwise(corpus.documents.tolist())
+    contents = [key.mac(b"words", words[a:b].tobytes()) for a, b in ends]
     return Fingerprints([key.mac(b"id", str(name).encode()) for name in corpus.table["id"]], contents)
 
 

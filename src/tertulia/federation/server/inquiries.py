@@ -27,7 +27,6 @@ def inquire(
         if answer is not None and answer.kind == "ok":
             found[party] = answer.reply
         else:
-            warn(
-                f"party '{party}' did not answer about its {given[party].about}: {answer.text if answer else 'it is late'}"
-            )
+            why = answer.text if answer else "it is late"
+            warn(f"party '{party}' did not answer about its {given[party].about}: {why}")
     return found

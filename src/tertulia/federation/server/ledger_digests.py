@@ -1,8 +1,8 @@
 """What the server keeps of parties' ledgers: the last digest of each, by which a shortened history shows.
 
 A digest names an entry by its number and its hash. Whenever a run begins, goes on or ends, the server asks each party
-for the hash of the entry that it kept, and for the last one. A party whose ledger was lost, cut, or put back from an old
-backup cannot give the first. The server then says so: the party's owners must know, for their budget does not hold.
+for the hash of the entry that it kept, and for the last one. A party whose ledger was lost, cut, or put back from an
+old backup cannot give the first. The server then says so: the party's owners must know, for their budget does not hold.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def many_tokens(state: U32, counter: int, token: int, out: U32) -> None:
 def tokens_by_key(
     state: U32, keys: U32, owner: I32, place: I64, counter: int, first: int, last: int, out: U32
 ) -> None:  # fmt: skip
-    """Block `counter` of tokens first..last-1, sixteen at most: token t has the key keys[owner[t]] and number place[t]."""
+    """Block `counter` of tokens first..last-1, sixteen at most; t has the key keys[owner[t]] and number place[t]."""
     for t in range(first, last):
         lane = t - first
         for r in range(KEY_WORDS):

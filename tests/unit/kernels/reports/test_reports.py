@@ -137,7 +137,7 @@ def test_impossible_settings_are_refused():
         reports(WORDS, channel, KEY, "corpus", 0, 501)
 
 
-# --- a key for each document -------------------------------------------------------------------------------------------
+# --- a key for each document ------------------------------------------------------------------------------------------
 
 LENGTHS = [0, 40, 1, 159, 200, 100]
 OFFSETS = np.concatenate([[0], np.cumsum(LENGTHS)])
