@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from tertulia._plain import plain_json
+from tertulia.cli import ledger
 from tertulia.cli.words import words as words_command
 from tertulia.errors import TertuliaError
 from tertulia.view import console
@@ -23,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("words")(words_command)
+app.add_typer(ledger.app, name="ledger")
 ConfigFile = Annotated[Path, typer.Argument(help="The run's settings, a TOML file.", metavar="CONFIG.toml")]
 RunDirectory = Annotated[Path, typer.Argument(help="A run's directory.", metavar="RUN")]
 ModelDirectory = Annotated[Path, typer.Argument(help="A directory: a model's, a run's, a party's.", metavar="MODEL")]

@@ -88,10 +88,11 @@ class Inquiry:
 
     run: str
     about: str  # LEDGER_DIGEST or DISCLOSURES
+    entry: int | None = None  # of the ledger, whose digest is asked for; None: the last
 
     def to_bytes(self) -> bytes:
         """The frame that travels."""
-        return _frame({"run": self.run, "about": self.about}, b"")
+        return _frame({"run": self.run, "about": self.about, "entry": self.entry}, b"")
 
 
 def _frame(envelope: Any, body: bytes) -> bytes:

@@ -72,11 +72,11 @@ class Nothing:
 
 
 class Randomness(NamedTuple):
-    """The right to regenerate a corpus's noisy reports, once they are charged."""
+    """The right to regenerate a corpus's noisy reports, once they are charged. Its keys are secret and never leave."""
 
-    release_id: str  # the parent of everything that is computed from the reports
-    key: bytes  # 32 secret bytes; they never leave
-    corpus: str  # whose tokens
+    parents: tuple[str, ...]  # the charges: parents of everything that is computed from the reports
+    key: bytes  # 32 bytes, for noise that belongs to the whole corpus; else none
+    documents: Array  # [D, 8] a key of eight 32-bit numbers for each document, for reports that belong to documents
 
 
 class Party(Protocol):
@@ -108,15 +108,20 @@ class Party(Protocol):
     def min_documents_per_word(self) -> int:
         """How many of its documents must have a word before the party may name it to anybody."""
 
+    @property
+    def score_epsilon(self) -> float | None:
+        """What a score may cost a document, where the party's policy lets scores out under noise alone; None: exact."""
+
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """The only door out: charge the ledger, then return what may be put into a reply."""
 
     def randomise(self, corpus: Corpus, mechanism: Randomiser) -> Randomness:
         """Charge for noisy reports of a corpus's tokens: the same reports cost nothing in later rounds.
 
-        Nor in later runs, if the party has a `home`, where its key and its ledger outlast the run.
+        Nor in later runs, if the party has a `home`, where its key and its ledger outlast the run. Of a corpus that has
+        grown or changed, only new and edited documents are reported anew.
 
-        What is computed from them alone leaves as `Derived(what, parents=(randomness.release_id,))`.
+        What is computed from them alone leaves as `Derived(what, parents=randomness.parents)`.
         """
 
     def notice(self, text: str) -> None:

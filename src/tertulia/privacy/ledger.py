@@ -3,63 +3,43 @@
 The file is SQLite, and a charge is synced to disk before `record` returns: after a crash a party may have charged for
 something that never left, but never the other way round. (Methods with thousands of steps in clear sync their rows with
 their commits: even `kill -9` loses none, and a power failure only rows of steps that are run and recorded again.)
-Each entry's hash covers the one before it, so whoever kept a digest (every model does) can see later whether history
-was rewritten.
+Each entry's hash covers the one before it, under the party's key (`chain`); it is checked whenever a ledger is opened.
+Whoever kept a digest (every model does, and the server of a run) can see later whether the end was cut off.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tertulia._disk import PRIVATE_DIRECTORY, private_file
 from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
-from tertulia.privacy import accounting
+from tertulia.privacy import accounting, chain
 from tertulia.privacy.accounting import Guarantee
-from tertulia.privacy.adjacency import Bounds, common_level
-from tertulia.privacy.mechanisms import Adjacency, Claim, Unit
+from tertulia.privacy.adjacency import Bounds
+from tertulia.privacy.chain import DOCUMENTS, GENESIS, KEY, MARK, Entry
+from tertulia.privacy.claim_table import ClaimRow, Extent, charging_or_all, claim_table
+from tertulia.privacy.mechanisms import Adjacency, Unit
+from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.releases import Release
+from tertulia.privacy.reported import Fingerprints, Numbered, ReportedDocuments
 
 if TYPE_CHECKING:
     from tertulia.privacy.policy import Policy
 
-__all__ = ["ClaimRow", "Guarantee", "Ledger", "Release"]
-
-_FORMAT = 2
-_SCHEMA = "CREATE TABLE IF NOT EXISTS entries (seq INTEGER PRIMARY KEY, id TEXT UNIQUE, body TEXT, hash TEXT)"
-_SENT = "CREATE TABLE IF NOT EXISTS sent (id TEXT PRIMARY KEY, day TEXT, nbytes INTEGER)"  # beside the chain of entries
-_MARK = "mark:"
-_GENESIS = "0" * 64
-
-
-@dataclass(frozen=True)
-class ClaimRow:
-    """Claimed beside real, for all releases of one thing by one mechanism.
-
-    What is derived has the unit, adjacency and cost of the releases that it is computed from, its `sources`. They were
-    charged once: costs of rows must not be added up.
-    """
-
-    what: str
-    mechanism: str
-    unit: Unit
-    adjacency: Adjacency
-    releases: int
-    nbytes: int
-    claimed: Claim | None
-    real: Guarantee
-    vacuous: str | None  # why the real value means nothing, if so
-    finding: str | None = None  # what a mechanism found out about itself, with the data at hand, when it was last used
-    sources: tuple[str, ...] = ()  # what a derived thing is computed from
+__all__ = ["ClaimRow", "Guarantee", "Ledger", "Release", "charging_or_all"]
+_NO_RELEASES = (KEY, MARK, DOCUMENTS)
+_NEW_ROWS = (  # bodies that name documents may be long
+    "SELECT seq, id, CASE WHEN id LIKE ? THEN '' ELSE body END FROM entries WHERE seq > ? ORDER BY seq"
+)
+_NO_KEY = "can only be read without its noise key: open it by its home"
 
 
 class Ledger:
@@ -70,47 +50,94 @@ class Ledger:
     inf
     """
 
-    def __init__(self, path: Path | str, *, durable: bool = True) -> None:
+    def __init__(self, path: Path | str, key: NoiseKey | None = None, *, durable: bool = True) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_DIRECTORY)
         if str(path) != ":memory:":
             with suppress(OSError):  # SQLite will say what is wrong
                 private_file(self.path)
         self.durable = durable
+        self.addressee = ("", "")  # whom the next releases are for, and the hash of the plan that was agreed on
+        self._key = key
         self._lock = threading.RLock()
         self._read: dict[str, Release] = {}  # the releases up to entry number `_seen`, by id
         self._seen = 0
+        self._reported: dict[str, ReportedDocuments] = {}  # by the id of the charge
         with self._errors():
             self._db = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
             self.close = weakref.finalize(self, self._db.close)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._synchronise()
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version > _FORMAT:
-                raise FormatError(f"{self.path} has format {version}, this Tertulia reads up to {_FORMAT}: upgrade it")
-            if version < _FORMAT:
-                with self._transaction():
-                    self._db.execute(_SCHEMA)
-                    self._db.execute(f"PRAGMA user_version={_FORMAT}")
-            self._db.execute(_SENT)
+            self._prepare()
+
+    def _prepare(self) -> None:
+        """Lay out a new file, or upgrade one; check the key and the chain."""
+        self._readable_only = self._key is None and 0 < self._version() < chain.FORMAT
+        if self._version() < chain.FORMAT and not self._readable_only:
+            with self._transaction():
+                version = self._version()  # another process may have been first
+                if version == 0:
+                    chain.create(self._db, self._key)
+                elif version < chain.FORMAT:
+                    chain.upgrade(self._db, self.path, version, self._key)
+        owner = chain.key_of(self._db)
+        if self._key is not None and owner != self._key.commitment:
+            raise FormatError(
+                f"{self.path} belongs to another noise key: restore the two files of one home from the same backup"
+            )
+        self._readable_only = self._readable_only or (self._key is None and owner is not None)
+        if not self._readable_only:
+            chain.check(self.path, chain.rows(self._db), self._key)
+
+    def _version(self) -> int:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version > chain.FORMAT:
+            raise FormatError(f"{self.path} has format {version}, this Tertulia reads up to {chain.FORMAT}: upgrade it")
+        return int(version)
 
     def record(self, release: Release, policy: Policy | None = None, *, sync: bool = True) -> bool:
         """Charge a release, durably; with a policy, check it first. False if this very release was charged before."""
         with self._transaction(sync=sync):
-            known = self._body_or_none(release.id)
-            if known is not None:
-                if Release.from_json(known) != Release.from_json(release.to_json()):
-                    raise PolicyRefusal(
-                        "one release, one content", f"'{release.id}' was recorded before with other contents"
-                    )
-                return False
-            self._check_parents(release)
-            if policy is not None:
-                policy.check(release, self)
-            self._append(release.id, release.to_json())
-            if release.verb != "reports":  # these stay at the party
-                self._db.execute("INSERT INTO sent VALUES (?, ?, ?)", (release.id, _today(), release.nbytes))
-            return True
+            return self._record(release, policy)
+
+    def _record(self, release: Release, policy: Policy | None) -> bool:
+        known = self._body_or_none(release.id)
+        if known is not None:
+            if Release.from_json(known) != Release.from_json(release.to_json()):
+                raise PolicyRefusal(
+                    "one release, one content", f"'{release.id}' was recorded before with other contents"
+                )
+            return False
+        self._check_parents(release)
+        if policy is not None:
+            policy.check(release, self)
+        self._append(release.id, release.to_json(), policy)
+        return True
+
+    def record_reports(self, release: Release, documents: Fingerprints, policy: Policy | None = None) -> Numbered:
+        """Charge for reports of these documents' tokens; see `reported` for what is new, and what it costs.
+
+        The release stands for the first version of every document; for later ones there are releases of their own.
+        """
+        with self._transaction():
+            known = self._reported_documents(release.id)
+            numbered, new = known.number(documents)
+            for version in range(1, numbered.versions + 1):
+                self._record(release.version(version), policy)
+            if len(new):
+                self._append(f"{DOCUMENTS}{release.id}#{known.batches}", new.to_json(release.id), policy)
+        return numbered
+
+    def _reported_documents(self, charge: str) -> ReportedDocuments:
+        known = self._reported.setdefault(charge, ReportedDocuments())
+        first, last = f"{DOCUMENTS}{charge}#", f"{DOCUMENTS}{charge}$"  # '$' comes after '#'
+        rows = self._db.execute(
+            "SELECT body FROM entries WHERE id > ? AND id < ? ORDER BY seq LIMIT -1 OFFSET ?",
+            (first, last, known.batches),
+        )
+        for (body,) in rows.fetchall():
+            known.add_batch(body)
+        return known
 
     def bytes_sent(self, run: str, round_: int | None = None) -> int:
         """How many bytes have left in a run, or in one round of it."""
@@ -118,9 +145,11 @@ class Ledger:
 
     def bytes_sent_today(self) -> int:
         """How many bytes have left since midnight, UTC."""
+        known, today = {r.id: r for r in self.releases()}, datetime.now(UTC).date().isoformat()
         with self._errors():
-            row = self._db.execute("SELECT TOTAL(nbytes) FROM sent WHERE day = ?", (_today(),)).fetchone()
-        return int(row[0])
+            rows = self._db.execute("SELECT id FROM entries WHERE time >= ?", (today,)).fetchall()
+        sent = [known[id_] for (id_,) in rows if id_ in known]
+        return sum(release.nbytes for release in sent if release.verb != "reports")  # these stay at the party
 
     def check(self, release: Release, policy: Policy) -> None:
         """Raise `PolicyRefusal` if the party's policy forbids this release; nothing is recorded."""
@@ -130,8 +159,8 @@ class Ledger:
     def mark_non_private(self, reason: str) -> None:
         """Record that nothing here is protected (the noise key is known, say): epsilon is infinite from now on."""
         with self._transaction():
-            if self._body_or_none(_MARK + reason) is None:
-                self._append(_MARK + reason, json.dumps(reason))
+            if self._body_or_none(MARK + reason) is None:
+                self._append(MARK + reason, json.dumps(reason))
 
     def sync(self) -> None:
         """Wait until every row is on disk."""
@@ -142,16 +171,18 @@ class Ledger:
     def releases(self) -> list[Release]:
         """All releases, in order. Rows never change, so each is read once."""
         with self._errors():
-            rows = self._db.execute("SELECT seq, id, body FROM entries WHERE seq > ? ORDER BY seq", (self._seen,))
-            for seq, id_, body in _checked(rows.fetchall(), first=1):
-                if not id_.startswith(_MARK):
+            rows = self._db.execute(_NEW_ROWS, (DOCUMENTS + "%", self._seen))
+            for seq, id_, body in chain.texts(rows.fetchall(), first=1):
+                if not id_.startswith(_NO_RELEASES):
                     self._read[id_] = Release.from_json(body)
                 self._seen = seq
             return list(self._read.values())
 
     def marks(self) -> list[str]:
         """Why the ledger is non-private, if it is."""
-        return [str(json.loads(body)) for id_, body, _ in self._entries() if id_.startswith(_MARK)]
+        with self._errors():
+            rows = self._db.execute("SELECT body FROM entries WHERE id LIKE ? ORDER BY seq", (MARK + "%",))
+            return [str(json.loads(body)) for (body,) in rows.fetchall()]
 
     def cost(
         self,
@@ -170,60 +201,46 @@ class Ledger:
 
     def table(self, delta: float = 1e-6, *, population: int | None = None, words: int | None = None) -> list[ClaimRow]:
         """Claimed beside real: a row for each thing, unit, mechanism and claim (`population` units, `words` in all)."""
-        groups: dict[tuple[str, str, Unit, Adjacency, Claim | None], list[Release]] = {}
-        for r in self.releases():
-            groups.setdefault((r.what, r.name, r.unit, r.adjacency, r.claimed), []).append(r)
-        rows = []
-        for (what, name, _, _, claimed), group in groups.items():
-            charged = self._sources(group)
-            unit, adjacency = common_level((r.unit, r.adjacency) for r in charging_or_all(charged) or group)
-            derived = [r for r in group if r.event is None]  # they cost nothing, but may assume something
-            real = self._guarantee([*charged, *derived], unit, adjacency, delta, Bounds())
-            vacuous = accounting.vacuity_or_none(real, adjacency, population, words)
-            nbytes = sum(r.nbytes for r in group)
-            finding = group[-1].params.get("finding")
-            sources = tuple(sorted({r.what for r in charged})) if any(r.event is None for r in group) else ()
-            rows.append(
-                ClaimRow(what, name, unit, adjacency, len(group), nbytes, claimed, real, vacuous, finding, sources)
-            )
-        return rows
+        self.releases()
+        real = lambda charged, unit, how: self._guarantee(charged, unit, how, delta, Bounds())  # noqa: E731
+        return claim_table(self._read, real, Extent(population, words))
 
-    def _sources(self, releases: Iterable[Release]) -> list[Release]:
-        """The releases themselves; in place of derived ones, all that these are computed from."""
-        found: dict[str, Release] = {}
-        waiting = list(releases)[::-1]
-        while waiting:
-            release = waiting.pop()
-            if release.event is not None:
-                found[release.id] = release
-            else:
-                waiting += [self._read[parent] for parent in release.parents]
-        return list(found.values())
+    def digest(self, seq: int | None = None) -> str:
+        """Number and hash of the last entry, which covers all before it; or of an earlier one ("" if it is not there).
 
-    def digest(self) -> str:
-        """The hash of the last entry, which covers all before it."""
+        >>> Ledger(":memory:").digest()[:8]
+        '0:000000'
+        """
         with self._errors():
-            row = self._db.execute("SELECT hash FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
-        return str(row[0]) if row else _GENESIS
+            last = "SELECT seq, hash FROM entries WHERE ? IS NULL OR seq = ? ORDER BY seq DESC LIMIT 1"
+            found = self._db.execute(last, (seq, seq)).fetchone()
+        if found is None:
+            return f"0:{GENESIS}" if not seq else ""
+        return f"{found[0]}:{found[1]}"
 
     def verify(self, digest: str | None = None) -> None:
         """Raise `FormatError` if an entry was changed, or if the history does not contain a `digest` kept earlier."""
-        seen = {_GENESIS}
-        previous = _GENESIS
-        for id_, body, hash_ in self._entries():
-            if hash_ != _chain(previous, id_, body):
-                raise FormatError(f"{self.path}: entry '{id_}' was tampered with; restore the ledger from a backup")
-            seen.add(hash_)
-            previous = hash_
-        if digest is not None and digest not in seen:
+        if self._readable_only:
+            raise FormatError(f"{self.path} {_NO_KEY}")
+        with self._errors():
+            seen = chain.check(self.path, chain.rows(self._db), self._key)
+            seen |= {hash_ for (hash_,) in self._db.execute("SELECT former FROM entries")}  # of an earlier format
+        if digest is not None and digest.rpartition(":")[2] not in seen:
             raise FormatError(f"{self.path} has lost the entries up to digest {digest}; restore it from a backup")
+
+    def entries(self) -> list[chain.Row]:
+        """Everything that is written, in order."""
+        with self._errors():
+            return chain.rows(self._db)
 
     def export(self, path: Path | str) -> None:
         """Write the ledger as JSON lines, each with its hash."""
-        lines = [
-            json.dumps({"id": i, "hash": h, "entry": json.loads(b)}, ensure_ascii=False) for i, b, h in self._entries()
-        ]
-        Path(path).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        lines = []
+        for entry, seq, hash_ in self.entries():
+            facts = entry._asdict()
+            body = json.loads(facts.pop("body"))
+            lines.append(json.dumps({"seq": seq, **facts, "hash": hash_, "entry": body}, ensure_ascii=False) + "\n")
+        Path(path).write_text("".join(lines), encoding="utf-8")
 
     def _guarantee(
         self, releases: Sequence[Release], unit: Unit, adjacency: Adjacency, delta: float, bounds: Bounds
@@ -249,19 +266,18 @@ class Ledger:
     def _is_release(self, id_: str) -> bool:
         with self._errors():
             found = self._db.execute("SELECT 1 FROM entries WHERE id = ?", (id_,)).fetchone()
-        return found is not None and not id_.startswith(_MARK)
+        return found is not None and not id_.startswith(_NO_RELEASES)
 
     def _body_or_none(self, id_: str) -> str | None:
         row = self._db.execute("SELECT body FROM entries WHERE id = ?", (id_,)).fetchone()
         return None if row is None else str(row[0])
 
-    def _append(self, id_: str, body: str) -> None:
-        hash_ = _chain(self.digest(), id_, body)
-        self._db.execute("INSERT INTO entries (id, body, hash) VALUES (?, ?, ?)", (id_, body, hash_))
-
-    def _entries(self) -> list[tuple[str, str, str]]:
-        with self._errors():
-            return _checked(self._db.execute("SELECT id, body, hash FROM entries ORDER BY seq").fetchall())
+    def _append(self, id_: str, body: str, policy: Policy | None = None) -> None:
+        if self._readable_only:
+            raise FormatError(f"{self.path} {_NO_KEY}")
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        entry = Entry(id_, body, now, *self.addressee, "" if policy is None else policy.version)
+        chain.insert(self._db, self._key, self.digest().partition(":")[2], entry)
 
     def _synchronise(self, *, now: bool = True) -> None:
         level = ("FULL" if now else "NORMAL") if self.durable else "OFF"  # FULL: every commit is synced
@@ -290,24 +306,3 @@ class Ledger:
                 raise JournalError(f"the ledger {self.path} cannot be used ({error}); nothing was released") from error
             except sqlite3.DatabaseError as error:
                 raise FormatError(f"{self.path} is not a ledger ({error}); restore it from a backup") from error
-
-
-def _checked(rows: list[Any], first: int = 0) -> list[Any]:
-    """The same rows, if they hold texts from column `first` on: a damaged file may give anything."""
-    if not all(isinstance(value, str) for row in rows for value in row[first:]):
-        raise sqlite3.DatabaseError("a row is no text")
-    return rows
-
-
-def charging_or_all(sources: list[Release]) -> list[Release]:
-    """The releases whose unit and adjacency a cost is stated in: those that charge, if there are such."""
-    return [release for release in sources if release.charges] or sources
-
-
-def _today() -> str:
-    return datetime.now(UTC).date().isoformat()
-
-
-def _chain(previous: str, id_: str, body: str) -> str:
-    text = json.dumps([previous, id_, body])
-    return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()

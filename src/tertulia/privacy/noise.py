@@ -1,9 +1,10 @@
 """A party's secret noise: a pure function of its key and of the question, drawn exactly.
 
-noise = PRF(key, run, release id, hash of the message): a repeated question gets the same bits, a changed one gets
-fresh bits. A keyed BLAKE2b derives a ChaCha20 key, whose keystream stands for real numbers U uniform on (0, 1): 64 bits
-of each are drawn at once, and more, from a stream of their own, in the rare case that these do not settle the outcome.
-So floating point only ever sorts out the clear cases, and draws are those of exact arithmetic, equal on every machine.
+noise = PRF(key, run, release id, hash of the message), and a release's id holds a MAC of its contents: a repeated
+question about the same data gets the same bits, a changed question or other data get fresh bits. A keyed BLAKE2b
+derives a ChaCha20 key, whose keystream stands for real numbers U uniform on (0, 1): 64 bits of each are drawn at once,
+and more, from a stream of their own, in the rare case that these do not settle the outcome. So floating point only ever
+sorts out the clear cases, and draws are those of exact arithmetic, equal on every machine.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import decimal
 import hashlib
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -21,11 +22,12 @@ from tempfile import NamedTemporaryFile
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-from tertulia._arrays import F64, I64, U64, Bool
+from tertulia._arrays import F64, I64, U64, Array, Bool
 from tertulia._disk import sync_directory
 from tertulia.errors import ConfigError, FormatError
 
 _KEY_BYTES = 32
+_BOUND = b" ledger"  # after the key in its file: its ledger names it, and is never one of an earlier format again
 _CHUNK = 1 << 18  # draws made at a time; another value would be other noise for the same key
 _ROUNDING = 2.0**-46  # well above the error of a few float64 operations; draws nearer to an edge are settled exactly
 
@@ -42,41 +44,79 @@ class NoiseKey:
             raise FormatError(f"a noise key has {_KEY_BYTES} bytes, not {len(self.key)}: restore the file of the party")
 
     @classmethod
-    def load_or_create(cls, path: Path) -> NoiseKey:
-        """Read the party's key; the first time, make one that only its owner can read."""
-        try:
-            _create(path)
-        except FileExistsError:
-            if path.stat().st_mode & 0o077:
-                raise ConfigError(
-                    f"{path} can be read by others, so its noise is no secret: chmod 600 {path}"
-                ) from None
-        return cls(path.read_bytes())
+    def load(cls, path: Path) -> NoiseKey:
+        """Read the party's key, which nobody else may be able to read."""
+        if path.stat().st_mode & 0o077:
+            raise ConfigError(f"{path} can be read by others, so its noise is no secret: chmod 600 {path}")
+        return cls(path.read_bytes().removesuffix(_BOUND))
 
     @classmethod
     def fixed(cls, key: bytes) -> NoiseKey:
         """A known key, for tests that compare bits."""
         return cls(key, secret=False)
 
+    @property
+    def commitment(self) -> str:
+        """A name for the key that tells nothing about it."""
+        return self.derive(b"tertulia-commit").hex()
+
+    def derive(self, purpose: bytes) -> bytes:
+        """A key for another purpose: 32 bytes."""
+        return hashlib.blake2b(key=self.key, person=purpose, digest_size=_KEY_BYTES).digest()
+
+    def mac(self, *parts: bytes | memoryview) -> bytes:
+        """A name for contents that only the key's holder can compute or compare: 16 bytes."""
+        return _prf(self.key, b"tertulia-content", parts, 16)
+
+    def mac_of_array(self, x: Array) -> str:
+        """A name for an array: its numbers, their type and its shape."""
+        return self.mac(f"{x.dtype.str}{x.shape}".encode(), np.ascontiguousarray(x).tobytes()).hex()
+
+    def document_key(self, *parts: bytes) -> bytes:
+        """The key of one document's reports: 32 bytes."""
+        return _prf(self.key, b"tertulia-report", parts, _KEY_BYTES)
+
     def stream(self, run: str, release_id: str, message_hash: str) -> NoiseStream:
         """The noise of one release: the same inputs give the same bits."""
-        prf = hashlib.blake2b(key=self.key, person=b"tertulia-noise", digest_size=_KEY_BYTES)
-        for part in (run, release_id, message_hash):
-            data = part.encode()
-            prf.update(len(data).to_bytes(8, "little") + data)
-        return NoiseStream(prf.digest())
+        parts = (part.encode() for part in (run, release_id, message_hash))
+        return NoiseStream(_prf(self.key, b"tertulia-noise", parts, _KEY_BYTES))
 
 
-def _create(path: Path) -> None:
+def _prf(key: bytes, purpose: bytes, parts: Iterable[bytes | memoryview], size: int) -> bytes:
+    prf = hashlib.blake2b(key=key, person=purpose, digest_size=size)
+    for part in parts:
+        prf.update(len(part).to_bytes(8, "little"))
+        prf.update(part)
+    return prf.digest()
+
+
+def create_key(path: Path) -> None:
     """Write a fresh key durably, or raise FileExistsError; never replace a key that others may have used."""
     if path.exists():
         raise FileExistsError(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=path.parent, prefix=path.name) as file:  # created with mode 0600
-        file.write(secrets.token_bytes(_KEY_BYTES))
+        file.write(secrets.token_bytes(_KEY_BYTES) + _BOUND)
         file.flush()
         os.fsync(file.fileno())
         os.link(file.name, path)  # unlike a rename, it fails if someone else was first
+    sync_directory(path.parent)
+
+
+def is_bound(path: Path) -> bool:
+    """Whether a key's file says that its ledger names it."""
+    return path.read_bytes().endswith(_BOUND)
+
+
+def bind(path: Path) -> None:
+    """Say in a key's file that its ledger names it; keys that were made before do not yet."""
+    if is_bound(path):
+        return
+    with NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+        file.write(path.read_bytes() + _BOUND)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(file.name).replace(path)
     sync_directory(path.parent)
 
 

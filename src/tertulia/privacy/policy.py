@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import tomllib
 from collections.abc import Callable
 from importlib.resources import files
@@ -53,6 +54,7 @@ class Policy(BaseModel):
     declared_public: _Names = Field(("number of documents",), description="a list of things that are no secret")
     allow_single: StrictBool = Field(True, description="true or false")
     allow_metrics: StrictBool = Field(True, description="true or false")
+    score_epsilon: float | None = Field(None, gt=0, allow_inf_nan=False, description="a positive number")
     max_bytes_per_round: _Count | None = Field(None, description="a whole number of bytes above 0")
     max_bytes_per_run: _Count | None = Field(None, description="a whole number of bytes above 0")
     max_bytes_per_day: _Count | None = Field(None, description="a whole number of bytes above 0")
@@ -103,6 +105,11 @@ class Policy(BaseModel):
         return frozenset(type(self).model_fields) | {budget.rule for budget in self.budget}
 
     @property
+    def version(self) -> str:
+        """A name for these very rules, for the ledger."""
+        return hashlib.blake2b(self.model_dump_json().encode(), digest_size=8).hexdigest()
+
+    @property
     def bounds(self) -> Bounds:
         """How many smaller units make a larger one, where the party says so."""
         return Bounds(self.max_tokens_per_document, self.max_documents_per_user)
@@ -126,6 +133,7 @@ class Policy(BaseModel):
     def check(self, release: Release, ledger: Ledger) -> None:
         """Raise `PolicyRefusal`, with the rule's name, unless every rule allows this release."""
         self._check_kind(release)
+        self._check_score(release, ledger)
         self._check_bytes(release, ledger)
         for budget in self.budget if release.charges else ():
             self._check_budget(budget, release, ledger)
@@ -142,6 +150,14 @@ class Policy(BaseModel):
             raise PolicyRefusal("allow_single", f"{what} of this party alone would reach the server's machine")
         if release.non_private and not self._allows_clear(release.what):
             raise PolicyRefusal("allow_clear", f"{what} would leave unprotected; use a private mode, or allow it here")
+
+    def _check_score(self, release: Release, ledger: Ledger) -> None:
+        """One noisy score in a round: each further one would tell more about the same documents."""
+        if not (release.metric and release.charges) or release.non_private:
+            return
+        before = [r for r in ledger.releases() if r.metric and r.charges and not r.non_private]
+        if any((r.run, r.round) == (release.run, release.round) and r.id != release.id for r in before):
+            raise PolicyRefusal("one score in a round", f"'{release.what}' has left in round {release.round} already")
 
     def _allows_clear(self, what: str) -> bool:
         return self.allow_clear if isinstance(self.allow_clear, bool) else what in self.allow_clear

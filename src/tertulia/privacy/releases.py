@@ -62,6 +62,10 @@ class Release:
             nbytes=int(x.nbytes), **occasion,
         )  # fmt: skip
 
+    def version(self, number: int) -> Self:
+        """The same for later versions of what was released: an edited document is reported again, and charged again."""
+        return self if number == 1 else replace(self, id=f"{self.id}/version {number}")
+
     @property
     def charges(self) -> bool:
         """Whether it costs privacy: what is public or derived from releases does not."""

@@ -12,6 +12,7 @@ from tertulia.errors import PolicyRefusal
 from tertulia.federation.party.context import REPORTS
 from tertulia.federation.types import Planned
 from tertulia.methods import entry_of
+from tertulia.methods.common.evaluation import plan_score
 from tertulia.methods.common.settings import MethodSettings
 from tertulia.privacy import accounting
 from tertulia.privacy.ledger import Ledger, Release
@@ -19,15 +20,16 @@ from tertulia.privacy.policy import Policy
 from tertulia.runs.config import PartySettings, RunSettings
 
 
-def plan_of(settings: RunSettings, party: str) -> list[Planned]:
-    """Everything that will leave a party; its own epsilon, if it has one, only makes things noisier."""
+def announced(settings: RunSettings, party: str, policy: Policy | None = None) -> list[Planned]:
+    """Everything that will leave a party; its own epsilon and its policy's, if it has one, only make things noisier."""
     method = settings.method
     own = getattr(settings.parties.get(party), "epsilon", None)
     if own is not None and getattr(method, "mode", "clear") != "clear":
         method = _limited(method, own)
     entry = entry_of(method)
     module = importlib.import_module(entry.module)
-    return list(module.plan(entry.config)) if hasattr(module, "plan") else []
+    planned = module.plan(entry.config) if hasattr(module, "plan") else []
+    return [plan_score(one, policy.score_epsilon if policy else None) for one in planned]
 
 
 def _limited(method: MethodSettings, own: float) -> MethodSettings:
@@ -79,7 +81,7 @@ def check_budgets(settings: RunSettings, party: str, policy: Policy | None) -> N
     if policy is None or not policy.budget:
         return
     ledger = open_ledger(settings.parties.get(party, PartySettings()).home)
-    planned = planned_releases(plan_of(settings, party), party)
+    planned = planned_releases(announced(settings, party, policy), party)
     new = [release for release in planned if not _is_charged(release, ledger)]
     if any(release.charges for release in new):
         _check_room([*ledger.releases(), *new], policy, ledger, f"the whole run at party '{party}'")

@@ -81,6 +81,14 @@ class PartyBase(SourceSettings):
         "another run on the same documents costs as much again. A policy with a `[[budget]]` needs one",
         json_schema_extra=PATH,
     )
+
+    @field_validator("home")
+    @classmethod
+    def _anywhere(cls, value: str | None) -> str | None:
+        if value is not None and not Path(value).is_absolute():
+            raise ValueError("it depends on the working directory, and so would the budget: write it from the root on")
+        return value
+
     joins: int = Field(0, ge=0, description="the round in which it joins (simulation)")
     leaves: int | None = Field(None, ge=1, description="the round in which it leaves (simulation); None: it stays")
 
@@ -278,6 +286,8 @@ def _anchor(section: Any, kind: type[BaseModel], base: Path) -> None:
         value, inner = section.get(name), section_of(field)
         if inner is not None:
             _anchor(value, inner, base)
+        elif name == "home" and isinstance(value, str):  # a budget must not depend on the working directory
+            section[name] = str((base / value).resolve())
         elif has_mark(field, "path") and isinstance(value, str) and value != _name_or_none(field):
             section[name] = os.path.normpath(base / value)
         elif has_mark(field, "paths") and isinstance(value, list):

@@ -14,9 +14,8 @@ from tertulia._locks import holding
 from tertulia.corpus import Corpus
 from tertulia.errors import FormatError
 from tertulia.federation.custom import check_pins
-from tertulia.federation.messages import LEDGER_DIGEST, Inquiry
 from tertulia.federation.server.handle import Handle, Terms
-from tertulia.federation.server.inquiries import inquire
+from tertulia.federation.server.ledger_digests import LedgerDigests
 from tertulia.federation.server.membership import Dropouts, Membership
 from tertulia.methods import CustomSettings, entry_of
 from tertulia.methods.common import choosing
@@ -42,11 +41,13 @@ def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Obser
         with closing(run.transport(settings.engine, settings.workers, corpora)) as transport:
             plan = plan_of(settings, run.parties).hash
             handle = Handle(run.id, transport, run.journal(), terms_of(settings), observe, plan)
+            warn = lambda text: handle.observe("warning", {"text": text})  # noqa: E731
+            ledgers = LedgerDigests(run.directory / "server" / "ledgers.json", run.id, durable=run.durable)
+            ledgers.check(transport, handle.terms.timeout, warn)
             result = drive(handle, train, config)
+            digests = ledgers.check(transport, handle.terms.timeout, warn)
             if isinstance(settings.method, CustomSettings) or not isinstance(result, Trained):
                 return result
-            warn = lambda text: handle.observe("warning", {"text": text})  # noqa: E731
-            digests = inquire(transport, Inquiry(run.id, LEDGER_DIGEST), handle.terms.timeout, warn)
         provenance = {
             "method": settings.method.name,
             "config": public_settings(settings),

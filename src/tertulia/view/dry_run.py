@@ -15,7 +15,7 @@ from tertulia.privacy.adjacency import common_level
 from tertulia.privacy.ledger import charging_or_all
 from tertulia.privacy.mechanisms import Derived
 from tertulia.privacy.policy import Policy, example
-from tertulia.runs.budgets import open_ledger, plan_of, planned_releases, verdicts
+from tertulia.runs.budgets import announced, open_ledger, planned_releases, verdicts
 from tertulia.runs.config import RunSettings
 from tertulia.runs.rehearsal import policy_or_none
 from tertulia.runs.sources import POOLED, sources_of
@@ -39,7 +39,7 @@ def dry_run(settings: RunSettings) -> dict[str, Any]:
 
 
 def _read_row(settings: RunSettings, party: str, corpus: Corpus) -> dict[str, Any]:
-    proposes = any(one.step is propose_words for one in plan_of(settings, party))
+    proposes = any(one.step is propose_words for one in announced(settings, party))
     train = parts_of(corpus, settings.heldout + settings.validation)["train"]
     least = (policy_or_none(settings, party) or Policy()).word_minimum("one")
     return {
@@ -70,17 +70,17 @@ def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus]) -> Row
     """What all planned releases would cost together, for a word, a document, a user."""
     rows = []
     for party, corpus in corpora.items():
-        releases = planned_releases(plan_of(settings, party), party)
-        lengths = Lengths.of(corpus, settings.heldout + settings.validation)
         policy = policy_or_none(settings, party) or Policy()
+        releases = planned_releases(announced(settings, party, policy), party)
+        lengths = Lengths.of(corpus, settings.heldout + settings.validation)
         rows += [{"party": party, **row} for row in totals_of_plan(releases, lengths, policy, _DELTA)]
     return rows
 
 
 def _planned_rows(settings: RunSettings, party: str) -> Rows:
     """Ask the party's policy about the whole plan; a party without one is checked against the example."""
-    own, planned = settings.parties.get(party), plan_of(settings, party)
-    policy = policy_or_none(settings, party) or Policy.parse(example())
+    own, policy = settings.parties.get(party), policy_or_none(settings, party) or Policy.parse(example())
+    planned = announced(settings, party, policy)
     said = verdicts(planned, party, policy, open_ledger(own.home if own else None))
     return [
         {"party": party, "what": one.mechanism.what, "times": one.times, "seen": SEEN.get(one.verb, one.verb),

@@ -1,5 +1,6 @@
 """The ledger: charged on disk first, charged once, chained, and safe among threads, processes and crashes."""
 
+import hashlib
 import json
 import math
 import sqlite3
@@ -8,6 +9,7 @@ import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -25,9 +27,11 @@ from tertulia.privacy.mechanisms import (
     Public,
     Unit,
 )
+from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.policy import Policy
 
 CLEAR = Clear("topic-word matrix", claimed=Claim(8.0, 0.0, "FTM sec. 3.1.1"))
+KEY = NoiseKey.fixed(bytes(range(32)))
 LAPLACE = DiscreteLaplace("counts", 1, 1.0)
 
 
@@ -91,19 +95,67 @@ def test_every_charge_is_synced_to_disk(ledger, tmp_path):
     assert Ledger(tmp_path / "scratch.sqlite", durable=False)._db.execute("PRAGMA synchronous").fetchone() == (off,)
 
 
-def test_a_ledger_of_format_1_is_read_on_and_its_charges_stand(tmp_path):
-    """Its entries also say who sees a release, which was everybody."""
-    old = Ledger(tmp_path / "ledger.sqlite")
-    fields = json.loads(release(LAPLACE, "a").to_json()) | {"views": ["eavesdropper", "peers", "public", "server"]}
-    with old._transaction():
-        old._append("a", json.dumps(fields, sort_keys=True, separators=(",", ":")))
-        old._db.execute("PRAGMA user_version=1")
-    old.close()
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+def of_format(version: int, path, **changes) -> str:
+    """A ledger of before, with one release; its digest."""
+    fields = json.loads(release(LAPLACE, "a").to_json()) | changes
+    body = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.blake2b(json.dumps(["0" * 64, "a", body]).encode(), digest_size=32).hexdigest()
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE entries (seq INTEGER PRIMARY KEY, id TEXT UNIQUE, body TEXT, hash TEXT)")
+        db.execute("INSERT INTO entries (id, body, hash) VALUES ('a', ?, ?)", (body, digest))
+        db.execute(f"PRAGMA user_version={version}")
+    db.close()
+    return digest
+
+
+@pytest.mark.parametrize(("version", "changes"), [(1, {"views": ["eavesdropper", "server"]}), (2, {})])
+def test_a_ledger_of_before_is_upgraded_with_a_copy_and_its_charges_stand(tmp_path, version, changes):
+    """Those of format 1 also say who sees a release, which was everybody."""
+    path = tmp_path / "ledger.sqlite"
+    digest = of_format(version, path, **changes)
+    old = path.read_bytes()
+    assert Ledger(path).releases() == [release(LAPLACE, "a")]  # reading alone changes nothing
+    assert path.read_bytes()[100:] == old[100:]
+    ledger = Ledger(path, KEY)
     assert not ledger.record(release(LAPLACE, "a"))  # charged before
     with pytest.raises(PolicyRefusal, match="one release, one content"):
         ledger.record(release(LAPLACE, "a", when=2))
     assert spent(ledger) == 1.0
+    ledger.verify(digest)  # as an old model keeps it
+    ledger.verify(ledger.digest())
+    with sqlite3.connect(tmp_path / f"ledger.sqlite.format-{version}") as copy:
+        assert copy.execute("SELECT id, hash FROM entries").fetchall() == [("a", digest)]
+    copy.close()
+
+
+def test_a_ledger_of_before_that_was_edited_is_not_upgraded(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    of_format(2, path)
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE entries SET body = replace(body, '1.0', '0.1')")
+    db.close()
+    with pytest.raises(FormatError, match="tampered"):
+        Ledger(path, KEY)
+
+
+def test_rows_say_when_for_whom_and_under_which_rules(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite", KEY)
+    ledger.addressee = ("server of run 7", "ab12")
+    ledger.record(release(LAPLACE), Policy())
+    first, entry = (row.entry for row in ledger.entries())
+    assert first.body == json.dumps(KEY.commitment)
+    assert (entry.recipient, entry.plan, entry.policy) == ("server of run 7", "ab12", Policy().version)
+    assert abs(datetime.fromisoformat(entry.time) - datetime.now(UTC)) < timedelta(minutes=1)
+    assert Policy().version != Policy(allow_single=False).version
+    for column in ("time", "recipient", "plan", "policy"):
+        with sqlite3.connect(ledger.path) as db:
+            (was,) = db.execute(f"SELECT {column} FROM entries WHERE id = 'a'").fetchone()
+            db.execute(f"UPDATE entries SET {column} = 'x' WHERE id = 'a'")
+        with pytest.raises(FormatError, match="tampered"):
+            ledger.verify()
+        with db:
+            db.execute(f"UPDATE entries SET {column} = ? WHERE id = 'a'", (was,))
+        db.close()
     ledger.verify()
 
 
@@ -159,7 +211,7 @@ def test_the_export_is_plain_json_lines(ledger, tmp_path):
     ledger.export(tmp_path / "ledger.jsonl")
     first, second = [json.loads(line) for line in (tmp_path / "ledger.jsonl").read_text().splitlines()]
     assert first["entry"]["what"] == "topic-word matrix"
-    assert (second["entry"], second["hash"]) == ("why", ledger.digest())
+    assert (second["entry"], f"2:{second['hash']}") == ("why", ledger.digest())
 
 
 def three(ledger: Ledger) -> None:
@@ -197,12 +249,24 @@ def test_a_kept_digest_notices_a_cut_end(ledger):
         ledger.verify(digest)
 
 
-def test_equal_histories_have_equal_digests(ledger, tmp_path):
-    other = Ledger(tmp_path / "other.sqlite")
-    empty = other.digest()
+def test_without_the_key_a_chain_cannot_be_rebuilt(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    three(Ledger(path, KEY))
+    reader = Ledger(path)
+    assert len(reader.releases()) == 3
+    for refused in (reader.verify, lambda: reader.record(release(LAPLACE, "more"))):
+        with pytest.raises(FormatError, match="without its noise key"):
+            refused()
+    with pytest.raises(FormatError, match="belongs to another noise key"):
+        Ledger(path, NoiseKey.fixed(bytes(32)))
+
+
+def test_a_digest_names_its_entry(ledger):
+    assert ledger.digest() == f"0:{'0' * 64}"
     three(ledger)
-    three(other)
-    assert ledger.digest() == other.digest() != empty
+    assert ledger.digest() == ledger.digest(3)
+    assert ledger.digest(2).startswith("2:")
+    assert ledger.digest(4) == ""
 
 
 def test_threads_share_a_ledger(ledger):

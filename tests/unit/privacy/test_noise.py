@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertulia.errors import ConfigError, FormatError
 from tertulia.privacy import noise
 from tertulia.privacy.noise import NoiseKey, NoiseStream
 
@@ -99,40 +98,13 @@ def test_chunks_do_not_show(monkeypatch):
     assert len(stream().laplace(n, Fraction(1))) == n
 
 
-def test_the_key_file_is_made_once_and_is_secret(tmp_path):
-    path = tmp_path / "house" / "noise.key"
-    first, again = NoiseKey.load_or_create(path), NoiseKey.load_or_create(path)
-    assert first == again
-    assert first.secret
-    assert len(set(first.key)) > 8
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert list(path.parent.iterdir()) == [path]
-    assert first.key.hex() not in repr(first)
-
-
-def test_a_key_that_others_can_read_is_refused(tmp_path):
-    path = tmp_path / "noise.key"
-    NoiseKey.load_or_create(path)
-    path.chmod(0o644)
-    with pytest.raises(ConfigError, match="chmod 600"):
-        NoiseKey.load_or_create(path)
-
-
-def test_a_truncated_key_is_refused(tmp_path):
-    path = tmp_path / "noise.key"
-    path.write_bytes(b"short")
-    path.chmod(0o600)
-    with pytest.raises(FormatError, match="32 bytes, not 5"):
-        NoiseKey.load_or_create(path)
-
-
-def test_processes_that_race_for_the_key_agree(tmp_path):
-    path = tmp_path / "noise.key"
-    code = f"from tertulia.privacy.noise import NoiseKey; from pathlib import Path; \
-        print(NoiseKey.load_or_create(Path({str(path)!r})).key.hex())"
-    racers = [subprocess.Popen([sys.executable, "-c", code.strip()], stdout=subprocess.PIPE) for _ in range(3)]
-    keys = {racer.communicate()[0].decode().strip() for racer in racers}
-    assert keys == {path.read_bytes().hex()}
+def test_a_mac_names_contents_and_depends_on_the_key():
+    x = np.arange(6)
+    assert KEY.mac_of_array(x) == KEY.mac_of_array(np.arange(6))
+    others = [x + 1, x.reshape(2, 3), x.astype(np.int32), x.astype(float), x[::-1]]
+    names = {KEY.mac_of_array(other) for other in [x, *others]} | {NoiseKey.fixed(bytes(32)).mac_of_array(x)}
+    assert len(names) == 7
+    assert KEY.mac(b"a", b"bc") != KEY.mac(b"ab", b"c")
 
 
 def test_a_fixed_key_says_that_it_is_no_secret():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +14,13 @@ from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import FormatError, Unreleased
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import Ask, Question
+from tertulia.federation.party import reports
 from tertulia.federation.types import PartyId, Randomness
-from tertulia.privacy.ledger import Release
+from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public, Randomiser
 
 if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
-
-
-REPORTS = "reports"  # the verb under which a ledger has what is charged, but does not itself leave
 
 
 class Released(np.ndarray[Any, np.dtype[Any]]):
@@ -34,14 +30,6 @@ class Released(np.ndarray[Any, np.dtype[Any]]):
 
     def __array_finalize__(self, parent: Any) -> None:
         self.release_id = None
-
-
-def fingerprint(corpus: Corpus) -> str:
-    """A name for these very tokens. If one were changed under the same noise, two reports would reveal which."""
-    digest = hashlib.blake2b(corpus.vocabulary.fingerprint.encode(), digest_size=16)
-    for array in (corpus.words, corpus.documents):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
 
 
 class StepContext:
@@ -82,14 +70,20 @@ class StepContext:
         """How many of its documents must have a word before the party may name it."""
         return self._host.policy.word_minimum(self._host.config.owners)
 
+    @property
+    def score_epsilon(self) -> float | None:
+        """What the party's policy says of scores."""
+        return self._host.policy.score_epsilon
+
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """Check the policy, charge the ledger on disk, and only then let `x` through the mechanism."""
         host, question = self._host, self._question
         x = np.asarray(x)
         round_, ordinal = question.place
-        # A repeat of this question gives the same id, hence the same charge and the same noise; a changed question
-        # gives another id, hence a new charge and new noise.
-        release_id = f"{question.run}/{self.id}/{round_}.{ordinal}/{question.hash[:16]}/{self._count}"
+        # A repeat of this question about the same data gives the same id, hence the same charge and the same noise. A
+        # changed question, or other data (a rewound state, a grown corpus), give another: a new charge and new noise.
+        contents = host.noise_key.mac_of_array(x)
+        release_id = f"{question.run}/{self.id}/{round_}.{ordinal}/{question.hash[:16]}/{self._count}/{contents}"
         self._count += 1
         release = Release.of(
             mechanism, id=release_id, run=question.run, party=self.id, round=round_,
@@ -97,7 +91,7 @@ class StepContext:
         )  # fmt: skip
         host.door.check_release(release)
         noisy = not isinstance(mechanism, Clear | Public | Derived)
-        host.ledger.record(release, host.policy, sync=noisy or question.durable)
+        self._ledger.record(release, host.policy, sync=noisy or question.durable)
         self.charged = self.charged or noisy
         noise = host.noise_key.stream(question.run, release_id, question.hash)
         released = np.array(mechanism.apply(x, noise)).view(Released)
@@ -106,17 +100,15 @@ class StepContext:
         return released
 
     def randomise(self, corpus: Corpus, mechanism: Randomiser) -> Randomness:
-        """Charge for noisy reports of tokens, once for each ledger, and give the key that regenerates them."""
-        host = self._host
-        corpus_id = fingerprint(corpus)
-        release_id = f"reports/{self.id}/{corpus_id}/{mechanism.name}/{json.dumps(mechanism.params(), sort_keys=True)}"
-        release = Release.of(
-            mechanism, id=release_id, party=self.id, round=0, step=REPORTS, verb=REPORTS, message_hash="",
-            x=corpus.words,
-        )  # fmt: skip
-        host.ledger.record(release, host.policy)
-        key = hashlib.blake2b(release_id.encode(), key=host.noise_key.key, person=b"tertulia-report", digest_size=32)
-        return Randomness(release_id, key.digest(), corpus_id)
+        """Charge for noisy reports of tokens, once for each ledger, and give the keys that regenerate them."""
+        return reports.randomise(self._host, self._ledger, corpus, mechanism)
+
+    @property
+    def _ledger(self) -> Ledger:
+        """The party's ledger, which is told whom the next releases are for."""
+        ledger = self._host.ledger
+        ledger.addressee = (f"server of run {self._question.run}", getattr(self._host, "plan_hash", ""))
+        return ledger
 
     def notice(self, text: str) -> None:
         """Tell the party's own people something."""

@@ -10,14 +10,17 @@ import json
 import logging
 import threading
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tertulia._disk import atomic_write, private_directory
+from tertulia._locks import holding
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, FormatError, InputError, PolicyRefusal, TertuliaError
 from tertulia.federation import faults
@@ -28,9 +31,12 @@ from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.party.context import StepContext
 from tertulia.federation.party.door import Door, policy_path_or_none
 from tertulia.federation.party.inquiries import INQUIRIES
+from tertulia.federation.party.limits import limited
 from tertulia.federation.party.lists import LackingWords
+from tertulia.federation.party.reports import Known
 from tertulia.federation.party.steps import steps_of
 from tertulia.federation.types import PartyId, Step
+from tertulia.privacy.home import Home, open_home
 from tertulia.privacy.ledger import Ledger
 from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.policy import Policy
@@ -65,9 +71,9 @@ class PartyConfig:
         private_directory(directory)
         atomic_write(directory / "party.json", json.dumps(asdict(self), indent=1).encode(), durable=self.durable)
 
-    def ledger_path(self, directory: Path) -> Path:
-        """Where the ledger is, and the noise key beside it."""
-        return Path(self.home or directory) / "ledger.sqlite"
+    def home_in(self, directory: Path) -> Path:
+        """Where ledger and noise key are: at home, or in the party's directory of a run."""
+        return Path(self.home or directory)
 
     @classmethod
     def load(cls, directory: Path) -> PartyConfig:
@@ -85,6 +91,11 @@ class PartyConfig:
             raise FormatError(f"{path} is damaged ({what}): restore it from a backup") from error
         if not (0 <= config.heldout < 1 and 0 <= config.validation < 1 and config.heldout + config.validation < 1):
             raise FormatError(f"{path} is damaged (heldout or validation is no share): restore it from a backup")
+        if config.home is not None and not Path(config.home).is_absolute():
+            raise ConfigError(
+                f"{path}: home = '{config.home}' depends on the working directory, and so would the budget: write it "
+                "from the root on"
+            )
         return config
 
 
@@ -108,6 +119,7 @@ class PartyHost:
         self.pins: Mapping[str, str] | None = None  # by an engine: which modules besides our own it may import
         self._given = corpus
         self._encoded: dict[tuple[str, str, bool], Corpus] = {}
+        self.fingerprints: WeakKeyDictionary[Corpus, Known] = WeakKeyDictionary()
         self._lock = threading.Lock()  # one question at a time, also when an earlier one has timed out
         self.door = Door(self)
 
@@ -146,8 +158,8 @@ class PartyHost:
 
     @cached_property
     def parts(self) -> dict[str, Corpus]:
-        """Training, held-out and validation documents, told apart by the hash of their ids."""
-        return parts_of(self.corpus, self.config.heldout, self.config.validation)
+        """Training, held-out and validation documents, told apart by a hash of ids, within the policy's limits."""
+        return parts_of(limited(self.corpus, self.policy.bounds), self.config.heldout, self.config.validation)
 
     def documents(self, vocabulary: Vocabulary | None, part: str, *, unknown: bool = False) -> Corpus:
         """One part over an agreed vocabulary; the last few are kept, as every round asks for the same."""
@@ -161,19 +173,20 @@ class PartyHost:
         return self._encoded[key]
 
     @cached_property
+    def home(self) -> Home:
+        """Ledger and noise key, which belong together."""
+        config = self.config
+        return open_home(config.home_in(self.directory), fixed_key=config.noise_key, durable=config.durable)
+
+    @property
     def ledger(self) -> Ledger:
         """What left this party."""
-        ledger = Ledger(self.config.ledger_path(self.directory), durable=self.config.durable)
-        if self.config.noise_key is not None:
-            ledger.mark_non_private("the noise key is fixed")
-        return ledger
+        return self.home.ledger
 
-    @cached_property
+    @property
     def noise_key(self) -> NoiseKey:
         """The secret that all noise is drawn from."""
-        if self.config.noise_key is not None:
-            return NoiseKey.fixed(bytes.fromhex(self.config.noise_key))
-        return NoiseKey.load_or_create(self.config.ledger_path(self.directory).with_name("noise.key"))
+        return self.home.key
 
     def seed(self, question: Question) -> int:
         """The key of the model's randomness for one question."""
@@ -187,7 +200,10 @@ class PartyHost:
                 self.door.check_frame(frame)
                 asked = read_frame(frame)
                 self.door.check_run(asked)
-                return self._answer(asked) if isinstance(asked, Question) else self._inform(asked)
+                if not isinstance(asked, Question):
+                    return self._inform(asked)
+                with self._alone_at_home():
+                    return self._answer(asked)
             except LackingWords:
                 return encode(Answer("lacking", "", None))
             except Exception as error:
@@ -209,11 +225,15 @@ class PartyHost:
         except Exception:  # a text that cannot be encoded, a log that cannot be written
             return failures.ENCODED_FAILURE
 
+    def _alone_at_home(self) -> AbstractContextManager[None]:
+        """Wait while another run's question is answered from this home; a run's own directory has its lock already."""
+        return nullcontext() if self.config.home is None else holding(Path(self.config.home), wait=self.notice)
+
     def _inform(self, inquiry: Inquiry) -> bytes:
         """Answer an inquiry: no step runs, nothing is charged, and neither state nor answer log move."""
         if inquiry.about not in INQUIRIES:
             raise FormatError(NO_SUCH_INQUIRY)
-        return encode(Answer("ok", "", INQUIRIES[inquiry.about](self.ledger, self.config.run)))
+        return encode(Answer("ok", "", INQUIRIES[inquiry.about](self.ledger, inquiry)))
 
     def _answer(self, question: Question) -> bytes:
         self.door.check_envelope(question)

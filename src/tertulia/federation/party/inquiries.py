@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tertulia.federation.messages import DISCLOSURES, LEDGER_DIGEST
-from tertulia.federation.party.context import REPORTS
+from tertulia.federation.messages import DISCLOSURES, LEDGER_DIGEST, Inquiry
+from tertulia.federation.party.reports import REPORTS
 from tertulia.privacy.ledger import Ledger
 
 
-def _digest(ledger: Ledger, run: str) -> str:
-    return ledger.digest()
+def _digest(ledger: Ledger, inquiry: Inquiry) -> str:
+    return ledger.digest(inquiry.entry)
 
 
-def _disclosures(ledger: Ledger, run: str) -> tuple[dict[str, Any], ...]:
+def _disclosures(ledger: Ledger, inquiry: Inquiry) -> tuple[dict[str, Any], ...]:
     """A row per release, in order; reports of tokens, which are charged once for all runs, among them."""
     return tuple(
         {
@@ -32,8 +32,8 @@ def _disclosures(ledger: Ledger, run: str) -> tuple[dict[str, Any], ...]:
             "bytes": 0 if release.verb == REPORTS else release.nbytes,
         }
         for release in ledger.releases()
-        if release.run in ("", run)
+        if release.run in ("", inquiry.run)
     )
 
 
-INQUIRIES: dict[str, Callable[[Ledger, str], Any]] = {LEDGER_DIGEST: _digest, DISCLOSURES: _disclosures}
+INQUIRIES: dict[str, Callable[[Ledger, Inquiry], Any]] = {LEDGER_DIGEST: _digest, DISCLOSURES: _disclosures}

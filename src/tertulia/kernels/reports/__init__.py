@@ -5,7 +5,7 @@ A report says something about a token's word w through one of three channels:
 section 3.1.1); `krr` names the word with probability e^epsilon / (e^epsilon + V - 1), else another one; `subset` names
 m words. To a sampler each is a sparse likelihood ratio, P(report | z) ∝ r0 + sum_j a_j phi[z, idx_j].
 
-Draws are pure functions of (key, corpus, channel, token), and never V per token: above tau there are Binomial(V - 1,
+Draws are pure functions of a key and a token's place, and never V per token: above tau there are Binomial(V - 1,
 e^(-tau epsilon) / 2) entries of other words, at uniform places, with values tau + an exponential of mean 1/epsilon.
 Decisions compare 64 random bits with integers; exponentials are rounded to a grid, the same for the token's own entry
 as for all others, so that no low bit of a float tells them apart (Mironov 2012). A report lists its words in ascending
@@ -27,10 +27,10 @@ from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.vectors import LANES, intrinsic
-from tertulia.kernels.reports.chacha import U32, initial_state, many_tokens, one_token
+from tertulia.kernels.reports.chacha import KEY_WORDS, U32, initial_state, one_token, set_key, tokens_by_key
 from tertulia.kernels.reports.channel import Channel, Noise, constants
 
-__all__ = ["Channel", "Reports", "reports"]
+__all__ = ["Channel", "Reports", "reports", "reports_of_documents"]
 _KEY_BYTES = 32
 _WORDS = 8 * LANES  # 64-bit words in sixteen blocks
 _VALUES = 2**31  # the first of a token's blocks that serve for values; those before serve for places
@@ -61,44 +61,90 @@ def reports(
     `key` is the party's secret of 32 bytes; `corpus_id` must change whenever any token does, for one key and place
     with two words would give the difference away.
     """
-    last = len(words) if last is None else last
     if len(key) != _KEY_BYTES:
         raise InputError(f"a noise key has {_KEY_BYTES} bytes, not {len(key)}")
+    part, first, last = _part(words, channel, first, last)
+    keys = freeze(np.frombuffer(_derive_key(key, corpus_id, channel), dtype="<u4").reshape(1, KEY_WORDS), np.uint32)
+    tokens = _Tokens(part, keys, np.zeros(len(part), dtype=np.int32), np.arange(first, last, dtype=np.int64))
+    return _reports(tokens, channel, threads)
+
+
+def reports_of_documents(
+    words: Array,
+    documents: Array,
+    channel: Channel,
+    keys: Array,
+    first: int = 0,
+    last: int | None = None,
+    threads: int = 1,
+) -> Reports:
+    """The same where each document has a secret key of its own, keys[d] (8 numbers of 32 bits), for this channel alone.
+
+    A token's report depends on its document's key and its place in the document: on no other document.
+    """
+    documents, keys = np.asarray(documents), freeze(keys, np.uint32)
+    if keys.shape != (len(documents) - 1, KEY_WORDS):
+        raise InputError(f"keys have shape {keys.shape}: {len(documents) - 1} documents need {KEY_WORDS} numbers each")
+    part, first, last = _part(words, channel, first, last)
+    token = np.arange(first, last, dtype=np.int64)
+    owner = (np.searchsorted(documents, token, side="right") - 1).astype(np.int32)
+    return _reports(_Tokens(part, keys, owner, token - documents[owner]), channel, threads)
+
+
+class _Tokens(NamedTuple):
+    """Tokens of a block, and whose noise each gets."""
+
+    words: I32  # [n]
+    keys: U32  # [D, 8]
+    owner: I32  # [n] whose key
+    place: I64  # [n] the nonce
+
+
+def _part(words: Array, channel: Channel, first: int, last: int | None) -> tuple[I32, int, int]:
+    """Tokens first..last-1, checked."""
+    last = len(words) if last is None else last
     if not 0 <= first <= last <= len(words):
         raise InputError(f"tokens {first}..{last}: the corpus has {len(words)}")
     part = freeze(words[first:last], np.int32)
     if len(part) and not 0 <= part.min() <= part.max() < channel.V:
         raise InputError(f"words run from {part.min()} to {part.max()}, outside the channel's 0..{channel.V - 1}")
-    state, noise = initial_state(_derive_key(key, corpus_id, channel)), constants(channel)
-    if channel.kind != "laplace" and channel.m == 1:
-        return _of_one_word(part, channel, noise, state, first, threads)
-    return _of_many_words(part, channel, noise, state, first, threads)
+    return part, first, last
 
 
-def _of_one_word(words: I32, channel: Channel, noise: Noise, state: U32, first: int, threads: int) -> Reports:
-    n, idx = len(words), np.empty(len(words), dtype=np.int32)
+def _reports(tokens: _Tokens, channel: Channel, threads: int) -> Reports:
+    made = _of_one_word if channel.kind != "laplace" and channel.m == 1 else _of_many_words
+    return made(tokens, channel, constants(channel), threads)
+
+
+def _of_one_word(tokens: _Tokens, channel: Channel, noise: Noise, threads: int) -> Reports:
+    n, idx = len(tokens.words), np.empty(len(tokens.words), dtype=np.int32)
     ranges = parallel.cuts(np.arange(n + 1), threads)
-    jobs = [(state.copy(), words, first, a, b, noise.thresholds[0], channel.V, idx) for a, b in ranges]
+    jobs = [(_no_key(), *tokens, a, b, noise.thresholds[0], channel.V, idx) for a, b in ranges]
     parallel.run(_report_one, jobs, threads)
     a, ones = np.full(n, noise.ratio[0]), np.ones(n, dtype=np.float32)
     return Reports(np.arange(n + 1), idx, a, ones, channel.background())
 
 
-def _of_many_words(words: I32, channel: Channel, noise: Noise, state: U32, first: int, threads: int) -> Reports:
-    n = len(words)
+def _of_many_words(tokens: _Tokens, channel: Channel, noise: Noise, threads: int) -> Reports:
+    n = len(tokens.words)
     others, own = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
-    _heads(state, first, noise.thresholds, channel.m, noise.one, noise.lowest, noise.rate, others, own)
+    _heads(_no_key(), *tokens[1:], noise.thresholds, channel.m, noise.one, noise.lowest, noise.rate, others, own)
     indptr = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(others + (own >= 0), out=indptr[1:])
     idx = np.empty(indptr[-1], dtype=np.int32)
     a, value = np.empty(indptr[-1], dtype=np.float32), np.empty(indptr[-1], dtype=np.float32)
     shape = (noise.ratio, noise.lowest, noise.rate, noise.origin, noise.grid)
     jobs = [
-        (state.copy(), words, first, start, stop, channel.V, others, own, *shape, indptr, idx, a, value)
+        (_no_key(), *tokens, start, stop, channel.V, others, own, *shape, indptr, idx, a, value)
         for start, stop in parallel.cuts(indptr, threads)
     ]
     parallel.run(_report_many, jobs, threads)
     return Reports(indptr, idx, a, value, channel.background())
+
+
+def _no_key() -> U32:
+    """A state of the cipher in which kernels set keys."""
+    return initial_state(bytes(_KEY_BYTES))
 
 
 def _derive_key(key: bytes, corpus_id: bytes | str, channel: Channel) -> bytes:
@@ -112,11 +158,13 @@ def _derive_key(key: bytes, corpus_id: bytes | str, channel: Channel) -> bytes:
 
 
 @kernel
-def _report_one(state: U32, words: I32, first: int, start: int, stop: int, own: np.uint64, V: int, idx: I32) -> None:
+def _report_one(
+    state: U32, words: I32, keys: U32, owner: I32, place: I64, start: int, stop: int, own: np.uint64, V: int, idx: I32
+) -> None:
     """k-ary randomised response."""
     out = np.empty(16 * LANES, dtype=np.uint32)
     for group in range(start, stop, LANES):
-        many_tokens(state, 0, first + group, out)
+        tokens_by_key(state, keys, owner, place, 0, group, min(group + LANES, stop), out)
         for lane in range(min(LANES, stop - group)):
             t = group + lane
             idx[t] = words[t]
@@ -131,14 +179,15 @@ def _report_one(state: U32, words: I32, first: int, start: int, stop: int, own: 
 
 @kernel
 def _heads(
-    state: U32, first: int, thresholds: U64, m: int, one: int, lowest: int, rate: float, others: I32, own: I64
-) -> None:
+    state: U32, keys: U32, owner: I32, place: I64, thresholds: U64, m: int, one: int, lowest: int, rate: float,
+    others: I32, own: I64,
+) -> None:  # fmt: skip
     """How many other words each report names [n], and the grid cell of its own entry [n], -1 if it is not reported."""
     out = np.empty(16 * LANES, dtype=np.uint32)
     for t in range(others.shape[0]):
         lane = t % LANES
         if lane == 0:
-            many_tokens(state, 0, first + t, out)
+            tokens_by_key(state, keys, owner, place, 0, t, min(t + LANES, others.shape[0]), out)
         if rate > 0.0:
             count = np.searchsorted(thresholds, _head(out, lane, 0), "right")
             others[t] = min(count, thresholds.shape[0] - 1)
@@ -152,8 +201,8 @@ def _heads(
 
 @kernel
 def _report_many(
-    state: U32, words: I32, first: int, start: int, stop: int, V: int, others: I32, own: I64, ratio: F32, lowest: int,
-    rate: float, origin: float, grid: float, indptr: I64, idx: I32, a: F32, value: F32,
+    state: U32, words: I32, keys: U32, owner: I32, place: I64, start: int, stop: int, V: int, others: I32, own: I64,
+    ratio: F32, lowest: int, rate: float, origin: float, grid: float, indptr: I64, idx: I32, a: F32, value: F32,
 ) -> None:  # fmt: skip
     """Fill in the reports of tokens start..stop-1 of a block."""
     out = np.empty(16 * LANES, dtype=np.uint32)
@@ -161,11 +210,13 @@ def _report_many(
     chosen = np.zeros((V + 63) // 64, dtype=np.uint64)  # one bit per word
     for t in range(start, stop):
         w, at, drawn = words[t], indptr[t], 0
-        _mark_others(state, out, stream, first + t, w, others[t], V, chosen)
+        if t == start or owner[t] != owner[t - 1]:
+            set_key(state, keys[owner[t]])
+        _mark_others(state, out, stream, place[t], w, others[t], V, chosen)
         if own[t] >= 0:
             chosen[w >> 6] |= _ONE << np.uint64(w & 63)
         if rate > 0.0:
-            _draw_cells(state, out, stream, first + t, rate, cells[: others[t]])
+            _draw_cells(state, out, stream, place[t], rate, cells[: others[t]])
         for b in range(chosen.shape[0]):
             left = chosen[b]
             chosen[b] = 0

@@ -1,8 +1,9 @@
 """ChaCha20 (RFC 8439) in vector code: the keystream from which a party's reports are regenerated.
 
-Sixteen blocks are computed at once, one per lane: either blocks of one token, or one block of sixteen tokens. A block
-is a pure function of the key, its 32-bit counter and a token's 64-bit number (the nonce's first two words; the third is
-zero), so that a token's noise does not depend on where a run begins, nor on the number of threads.
+Sixteen blocks are computed at once, one per lane: either blocks of one token, or one block of sixteen tokens, which
+may have sixteen keys. A block is a pure function of the key, its 32-bit counter and a token's 64-bit number (the
+nonce's first two words; the third is zero), so that a token's noise does not depend on where a run begins, nor on the
+number of threads.
 
 It is our own as every token has a nonce of its own, inside compiled loops: 22 ns per block, where a cipher object of
 `cryptography` for each token takes 5,600 ns (and 60 ns per block of one long keystream, without random access). A
@@ -22,11 +23,13 @@ from numba import types
 from numba.core import cgutils
 from numpy.typing import NDArray
 
+from tertulia._arrays import I32, I64
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.vectors import LANES, intrinsic
 
 U32 = NDArray[np.uint32]
 ROWS = 16  # words of a block
+KEY_WORDS = 8
 _ROW = ir.VectorType(ir.IntType(32), LANES)
 _QUARTERS = (
     (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
@@ -54,6 +57,27 @@ def many_tokens(state: U32, counter: int, token: int, out: U32) -> None:
     for lane in range(LANES):
         _set(state, lane, counter, token + lane)
     _blocks(state, out)
+
+
+@kernel
+def tokens_by_key(
+    state: U32, keys: U32, owner: I32, place: I64, counter: int, first: int, last: int, out: U32
+) -> None:  # fmt: skip
+    """Block `counter` of tokens first..last-1, sixteen at most; t has the key keys[owner[t]] and number place[t]."""
+    for t in range(first, last):
+        lane = t - first
+        for r in range(KEY_WORDS):
+            state[(4 + r) * LANES + lane] = keys[owner[t], r]
+        _set(state, lane, counter, place[t])
+    _blocks(state, out)
+
+
+@kernel
+def set_key(state: U32, key: U32) -> None:
+    """Give all lanes one key."""
+    for r in range(KEY_WORDS):
+        for lane in range(LANES):
+            state[(4 + r) * LANES + lane] = key[r]
 
 
 @kernel

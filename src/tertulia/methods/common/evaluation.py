@@ -1,4 +1,10 @@
-"""Held-out quality, measured where the documents are: parties score, only the totals are added up."""
+"""Held-out quality, measured where the documents are: parties score, only the totals are added up.
+
+A server chooses the model that is scored, and a party cannot tell a crafted one from one that was trained: a score may
+read out the count of any word. So a score is a release like any other. It leaves as it is where a party's policy allows
+clear metrics; where the policy says `score_epsilon` instead, it leaves under noise, charged, once in a round: each
+document counts for at most MOST_TOKENS tokens of at most WORST nats each, on a grid of 2^-GRID_BITS.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +13,25 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from tertulia._arrays import F64, Array
+from tertulia._arrays import F64, I64, Array
 from tertulia._kinds import check_array
-from tertulia.corpus import Vocabulary
+from tertulia.corpus import Corpus, Vocabulary
 from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.settings import Evaluated
-from tertulia.metrics.perplexity import completion
-from tertulia.privacy.mechanisms import Clear
+from tertulia.metrics.perplexity import by_document, completion
+from tertulia.privacy.mechanisms import Clear, Derived, DiscreteLaplace
 
-SCORE = Clear("held-out log likelihood", metric=True)
+WHAT = "held-out log likelihood"
+SCORE = Clear(WHAT, metric=True)
+MOST_TOKENS, WORST, GRID_BITS = 64, 16.0, 10  # e^16 words: no sensible model is more surprised than that
+_UNIT = int(MOST_TOKENS * WORST) << GRID_BITS  # what one document can add to either number, in steps of the grid
+
+
+def noisy_score(epsilon: float) -> DiscreteLaplace:
+    """How a score leaves under noise: two numbers, which a document moves by 2 _UNIT together at most."""
+    return DiscreteLaplace(WHAT, sensitivity=2 * _UNIT, epsilon=epsilon, metric=True)
 
 
 @message
@@ -47,6 +61,9 @@ class Score:
 def score(party: Party, state: Any, ask: Candidate) -> tuple[Any, Score]:
     """Score a model on this party's held-out documents."""
     documents = party.documents(Vocabulary(ask.words), "heldout")
+    epsilon = party.score_epsilon
+    if epsilon is not None:
+        return state, _release_noisy(party, documents, ask, epsilon)
     log_likelihood, tokens = 0.0, 0
     if (documents.lengths >= 2).any():  # else there is nothing to complete
         found = completion(ask.topic_word, ask.alpha, documents, smoothing=ask.smoothing)
@@ -57,10 +74,34 @@ def score(party: Party, state: Any, ask: Candidate) -> tuple[Any, Score]:
     )
 
 
+def _release_noisy(party: Party, documents: Corpus, ask: Candidate, epsilon: float) -> Score:
+    """Clip each document's score, add up, and let noise out with the sum."""
+    steps = np.zeros(2, dtype=np.int64)
+    if (documents.lengths >= 2).any():
+        steps = clipped_sum(*by_document(ask.topic_word, ask.alpha, documents, smoothing=ask.smoothing))
+    noisy = party.release(steps, noisy_score(epsilon))
+    likelihood, tokens = -noisy[0] * 2.0**-GRID_BITS, noisy[1] / (WORST * 2**GRID_BITS)
+    derived = Derived(WHAT, parents=(noisy,), metric=True)
+    return Score(party.release(np.array(likelihood), derived), party.release(np.array(tokens), derived))
+
+
+def clipped_sum(likelihood: F64, tokens: Array) -> I64:
+    """Surprise and WORST times the tokens, summed over documents, in steps of the grid [2].
+
+    Whatever the model does to a document, it adds no less than 0 and no more than _UNIT to either number.
+    """
+    share = np.minimum(1.0, MOST_TOKENS / np.maximum(tokens, 1))
+    weight = tokens * share
+    surprise = np.nan_to_num(-likelihood * share, nan=np.inf, posinf=np.inf, neginf=0.0)
+    surprise = np.clip(surprise, 0.0, WORST * weight)
+    both = np.stack([surprise, WORST * weight]) * 2**GRID_BITS
+    return np.minimum(np.floor(both), _UNIT).astype(np.int64).sum(axis=1)
+
+
 def perplexity(fed: Federation, words: tuple[str, ...], topic_word: Array, alpha: F64, smoothing: float = 0.0) -> float:
     """Perplexity over everyone's held-out documents; NaN where nobody holds any."""
     total = fed.sum(score, Candidate(words, topic_word.astype(np.float32), alpha, smoothing))
-    return float(np.exp(-total.log_likelihood / total.tokens)) if total.tokens else float("nan")
+    return float(np.exp(-total.log_likelihood / total.tokens)) if total.tokens > 0 else float("nan")
 
 
 class OverVocabulary(Protocol):
@@ -100,3 +141,8 @@ class Evaluation(Generic[S]):
 def plan_evaluation(config: Evaluated) -> list[Planned]:
     """What scoring will disclose."""
     return [Planned(score, "sum", SCORE, config.rounds)] if config.evaluates else []
+
+
+def plan_score(planned: Planned, epsilon: float | None) -> Planned:
+    """The same for a party whose policy lets scores out under noise alone."""
+    return planned if epsilon is None or planned.step is not score else planned._replace(mechanism=noisy_score(epsilon))

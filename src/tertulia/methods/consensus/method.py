@@ -184,7 +184,7 @@ def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others:
         key = int(derive(party.seed ^ 1, s))
         state, _ = noise_aware.run(source, documents, state, 1, key, phi="mean", others=others, threads=threads)
         z, taken_for = reports.put_back(state.z), reports.put_back(state.word)
-        yield _Sweep(z, taken_for, state.cwk, Derived(COUNTS, parents=(tokens.release_id,)))
+        yield _Sweep(z, taken_for, state.cwk, Derived(COUNTS, parents=tokens.parents))
 
 
 STEPS = (propose_words, train_local, count_together, score)

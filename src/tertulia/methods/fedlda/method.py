@@ -31,7 +31,7 @@ from tertulia.kernels.core.checks import check_counts
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.sampling import MOST_TOPICS, broadcast_phi, resample
-from tertulia.kernels.reports import reports
+from tertulia.kernels.reports import reports_of_documents
 from tertulia.kernels.reports.channel import Channel
 from tertulia.kernels.reports.unknown import listed_reports
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
@@ -129,7 +129,7 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
         charge = charge_of(answers, ask.round, _shares(ask.counts, settings.beta))
         randomness = party.randomise(corpus, charge)
         reported = report_perturbed(answers, randomness.key, threads)  # lines 7-8
-        mechanism = Derived(MOVES, parents=(randomness.release_id,))
+        mechanism = Derived(MOVES, parents=randomness.parents)
     return users_after(answers, reported.word), Moves(
         party.release(reported.moved, mechanism), party.release(np.array(answering.sum()), DOCUMENTS)
     )
@@ -144,7 +144,7 @@ def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> t
     channel = _channel(settings, len(ask.words))
     randomness = party.randomise(corpus, UserReports(REPORTS, channel=channel, tokens=settings.max_words))
     documents = shard.documents[: count_arrived(corpus.n_documents, ask.round, settings) + 1]
-    source = partial(reports, shard.words, channel, randomness.key, randomness.corpus)
+    source = partial(reports_of_documents, *shard, channel, randomness.documents)
     made = listed_reports(source, channel, int(documents[-1]))
     before, heard = _extend(state, int(documents[-1])), made.offsets(documents)
     others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)  # [V, K]
@@ -161,7 +161,7 @@ def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> t
         made.source, heard, chain, settings.sweeps, party.seed, phi="mean", others=others,
         threads=party.setting("threads", 1),
     )  # fmt: skip
-    counts = party.release(np.ascontiguousarray(chain.cwk.T), Derived(COUNTS, parents=(randomness.release_id,)))
+    counts = party.release(np.ascontiguousarray(chain.cwk.T), Derived(COUNTS, parents=randomness.parents))
     return ReportTopics(made.put_back(chain.z), made.put_back(chain.word), ask.round + 1), Counts(counts)
 
 

@@ -30,7 +30,7 @@ from tertulia.kernels.core.rng import derive
 from tertulia.kernels.ftm_paper import sentence
 from tertulia.kernels.lda.options import Learning
 from tertulia.kernels.noise_aware import sentence as aware_sentence
-from tertulia.kernels.reports import reports
+from tertulia.kernels.reports import reports_of_documents
 from tertulia.kernels.reports.channel import Channel
 from tertulia.kernels.reports.unknown import ListedReports, listed_reports
 from tertulia.methods.common.lda_settings import LDASettings, PrivateSettings, Training
@@ -49,7 +49,7 @@ class ReportedTokens(NamedTuple):
 
     source: Any  # a function of (first, last): all entries of these tokens' reports
     channel: Channel
-    release_id: str
+    parents: tuple[str, ...]  # the charges for them
 
     def listed(self, n_tokens: int) -> ListedReports:
         """What they say about words of the list, as noise-aware samplers want it; the last symbol is UNK."""
@@ -69,7 +69,7 @@ def plan_reports(config: PrivateSettings) -> tuple[Mechanism | None, Mechanism]:
     channel = _channel(config.part(Training), config.epsilon, max(2, symbols))
     claim = ftm_claim(channel) if config.mode == "paper" else None
     charge = TokenReports(REPORTS, channel=channel, claimed=claim)
-    return charge, Clear(WHAT, claimed=claim) if claim else _derived(config.model, "reports")
+    return charge, Clear(WHAT, claimed=claim) if claim else _derived(config.model, ("reports",))
 
 
 class Start(NamedTuple):
@@ -126,7 +126,7 @@ def train_exactly(party: Party, corpus: Corpus, start: Start | None, training: T
         claimed = Clear(WHAT, claimed=ftm_claim(tokens.channel))
         return LocalResult(state.z, lda.topic_word(state), state.ck, state.alpha, claimed)
     aware = _noise_aware(chain, tokens.listed(corpus.n_tokens))
-    return LocalResult(*aware, _derived(training.model, tokens.release_id))
+    return LocalResult(*aware, _derived(training.model, tokens.parents))
 
 
 def report_tokens(party: Party, corpus: Corpus, training: Training) -> ReportedTokens:
@@ -138,14 +138,14 @@ def report_tokens(party: Party, corpus: Corpus, training: Training) -> ReportedT
     channel = _channel(training, epsilon, len(corpus.vocabulary))
     claim = ftm_claim(channel) if training.mode == "paper" else None
     randomness = party.randomise(corpus, TokenReports(REPORTS, channel=channel, claimed=claim))
-    source = partial(reports, corpus.words, channel, randomness.key, randomness.corpus)
-    return ReportedTokens(source, channel, randomness.release_id)
+    source = partial(reports_of_documents, corpus.words, corpus.documents, channel, randomness.documents)
+    return ReportedTokens(source, channel, randomness.parents)
 
 
-def _derived(model: str, reports: str) -> Derived:
+def _derived(model: str, reports: tuple[str, ...]) -> Derived:
     """How a model leaves that is computed from reports; that of sentences also sees where these end."""
     ends = ("where sentences end is public",) if model == "sentence" else ()
-    return Derived(WHAT, parents=(reports,), assumptions=ends)
+    return Derived(WHAT, parents=reports, assumptions=ends)
 
 
 def _channel(training: Training, epsilon: float, V: int) -> Channel:

@@ -42,6 +42,9 @@ STATISTICS = "expected topic-word counts"
 NOISE = "noisy counts of words in units"
 SIGMA = 0.25  # the paper's
 OWN_DELTA = 1e-6  # at which a party's own epsilon holds, unless the party says another
+GRID_BITS = 20  # what leaves under noise is a multiple of 2^-20
+NO_SHARES = "topics must hold p(w|z): every number above 0, and each row with a sum of 1"
+_NEAR = 1e-6
 
 
 @message
@@ -93,6 +96,7 @@ class Expected(NamedTuple):
 @step
 def expect(party: Party, state: Shares | None, ask: UnitTask) -> tuple[Shares, Statistics]:
     """Algorithm 1, lines 5-10: responsibilities, the documents' own shares, and the statistic to push."""
+    check_shares(ask.topic_word)
     corpus = party.documents(Vocabulary(ask.words), unknown=ask.noise is not None)
     K, V = ask.topic_word.shape
     bounds = corpus.units(ask.units.unit, ask.units.unit_words)
@@ -122,7 +126,22 @@ def _under_noise(
     draw = unit_noise.on_held_words if noise.paper.noise_on == "held" else unit_noise.on_all_words
     with_unknown = np.concatenate((log_phi, np.zeros((1, log_phi.shape[1]))))
     r, statistic = draw(found, with_unknown, theta, charge.sigma, normal)
-    return Expected(r, statistic[:-1], Derived(STATISTICS, parents=(randomness.release_id,)))
+    return Expected(r, on_grid(statistic[:-1]), Derived(STATISTICS, parents=randomness.parents))
+
+
+def check_shares(topic_word: Array) -> None:
+    """Raise `InputError` unless each topic's words have probabilities: positive, with a sum of 1."""
+    phi = np.asarray(topic_word)
+    if phi.ndim != 2 or not np.all(phi > 0) or not np.all(np.abs(phi.sum(axis=1) - 1) < _NEAR):
+        raise InputError(NO_SHARES)
+
+
+def on_grid(statistic: F64) -> F64:
+    """Round to multiples of 2^-20: the last bits of a floating sum would show whether a count was added to the noise.
+
+    (Mironov 2012: a sum of 0 and noise keeps low bits of the noise that a sum with a count has lost.)
+    """
+    return np.asarray(np.rint(np.ldexp(statistic, GRID_BITS)) * 2.0**-GRID_BITS)
 
 
 def _charge(

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tertulia._arrays import F64, I64, Array, Bool, digest_of
+from tertulia._arrays import F64, I64, Array, Bool
 from tertulia._kinds import check_array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, InputError, PolicyRefusal
@@ -89,8 +89,7 @@ def measure(party: Party, state: Any, ask: PrevalenceTask) -> tuple[Any, Table]:
     places, rows = _places(party, corpus, periods), 1 if periods is None else periods.count
     cells, documents = tabulate(model, corpus, places, rows, tokens=tokens, threads=party.setting("threads", 1))
     if isinstance(mechanism, NoisyTable):
-        assumed = () if model.encoder is None else (ENCODER,)
-        mechanism = replace(mechanism, contents=digest_of(cells), assumptions=assumed)
+        mechanism = replace(mechanism, assumptions=() if model.encoder is None else (ENCODER,))
     else:
         cells = np.where(documents[:, None] < smallest, 0, cells)
     return state, Table(party.release(cells, mechanism))

@@ -139,6 +139,8 @@ class Randomiser(Mechanism):
     What is computed from such noise alone leaves as `Derived` from the charge; it is no way out by itself.
     """
 
+    by_document: ClassVar[bool] = False  # is each report drawn from a token of one document, once and for all?
+
     def apply(self, x: Array, noise: NoiseStream) -> Array:
         """Refuse: nobody has drawn noise for `x`."""
         raise Unreleased(f"'{self.what}' by {self.name} is no way out: use `party.randomise`, and then `Derived`")

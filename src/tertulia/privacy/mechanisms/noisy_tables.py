@@ -31,9 +31,7 @@ class NoisyTable(Mechanism):
     """Integers, in steps of the grid, plus discrete Gaussian noise of deviation `sigma`; sensitivity in the L2 norm.
 
     Rows (the last axis) whose noisy total is below `smallest` leave as zeros: that is computed from noisy numbers
-    alone, so it costs nothing, whereas to look at the true total would show a single document. `contents` names what is
-    released. Were the question repeated on changed data, the same noise on other numbers would show the change: the
-    ledger sees two contents under one id, and refuses.
+    alone, so it costs nothing, whereas to look at the true total would show a single document.
 
     >>> NoisyTable("topic prevalence", sigma=4.0).charge()
     {'type': 'GaussianDpEvent', 'noise_multiplier': 4.0}
@@ -42,7 +40,6 @@ class NoisyTable(Mechanism):
     sigma: float = field(kw_only=True)
     sensitivity: float = field(default=1.0, kw_only=True)
     smallest: float = field(default=0.0, kw_only=True)
-    contents: str = field(default="", kw_only=True)
     name: ClassVar[str] = "discrete-gaussian"
 
     def __post_init__(self) -> None:
@@ -59,8 +56,8 @@ class NoisyTable(Mechanism):
         return {"type": "GaussianDpEvent", "noise_multiplier": self.sigma / self.sensitivity}
 
     def params(self) -> dict[str, Any]:
-        """The deviation, the smallest total that leaves, and what is released."""
-        return {"sigma": self.sigma, "smallest": self.smallest, "contents": self.contents}
+        """The deviation, and the smallest total that leaves."""
+        return {"sigma": self.sigma, "smallest": self.smallest}
 
     def apply(self, x: Array, noise: NoiseStream) -> Array:
         """The integers plus noise, as int64, small rows emptied."""

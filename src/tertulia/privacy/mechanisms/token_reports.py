@@ -1,8 +1,8 @@
 """Private reports of tokens as the ledger sees them: what one report costs, and what a user's or a document's do.
 
-A report is drawn once for each token, from the party's key (`kernels.reports`), so whatever is computed from reports
-costs once, however often it is sent. The key outlasts the run where the party has a `home`; without one, each run draws
-and costs anew.
+A report is drawn once for each token, from a key of its document (`kernels.reports`), so whatever is computed from
+reports costs once, however often it is sent, and documents that come later cost the others nothing (`reported`). The
+party's key outlasts the run where it has a `home`; without one, each run draws and costs anew.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class TokenReports(Randomiser):
     adjacency: Adjacency = field(default=Adjacency.SUBSTITUTE, kw_only=True)
     name: ClassVar[str] = "token-reports"
     local: ClassVar[bool] = True
+    by_document: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.unit is not Unit.TOKEN:
@@ -78,6 +79,7 @@ class UserReports(Randomiser):
     adjacency: Adjacency = field(default=Adjacency.SUBSTITUTE, kw_only=True)
     name: ClassVar[str] = "user-reports"
     local: ClassVar[bool] = True
+    by_document: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         own = ("the lengths of documents are public", f"a user reports {self.tokens} tokens at most")

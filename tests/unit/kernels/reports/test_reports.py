@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 from tertulia.errors import ConfigError, InputError
-from tertulia.kernels.reports import Channel, chacha, reports
+from tertulia.kernels.reports import Channel, chacha, reports, reports_of_documents
 from tertulia.kernels.reports.channel import constants
 
 KEY = bytes(range(32))
@@ -135,3 +135,35 @@ def test_impossible_settings_are_refused():
         reports(WORDS + 10, channel, KEY, "corpus")
     with pytest.raises(InputError, match="the corpus has 500"):
         reports(WORDS, channel, KEY, "corpus", 0, 501)
+
+
+# --- a key for each document ------------------------------------------------------------------------------------------
+
+LENGTHS = [0, 40, 1, 159, 200, 100]
+OFFSETS = np.concatenate([[0], np.cumsum(LENGTHS)])
+KEYS = np.random.default_rng(2).integers(0, 2**32, (len(LENGTHS), 8), dtype=np.uint64).astype(np.uint32)
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_a_documents_reports_depend_on_its_own_key_and_words_alone(channel):
+    whole = reports_of_documents(WORDS, OFFSETS, channel, KEYS)
+    assert same(whole, reports_of_documents(WORDS, OFFSETS, channel, KEYS, threads=3))
+    for d in (1, 3, 5):
+        own = slice(OFFSETS[d], OFFSETS[d + 1])
+        alone = reports_of_documents(WORDS[own], np.array([0, LENGTHS[d]]), channel, KEYS[d : d + 1])
+        cut = slice(whole.indptr[own.start], whole.indptr[own.stop])
+        assert same(alone[1:4], (whole.idx[cut], whole.a[cut], whole.value[cut]))
+        part = reports_of_documents(WORDS, OFFSETS, channel, KEYS, own.start + 7, own.stop)
+        cut = slice(whole.indptr[own.start + 7], whole.indptr[own.stop])
+        assert same(part[1:4], (whole.idx[cut], whole.a[cut], whole.value[cut]))
+
+
+def test_documents_of_equal_words_have_noise_of_their_own():
+    words, halves = np.zeros(2000, np.int32), np.array([0, 1000, 2000])
+    whole = reports_of_documents(words, halves, CHANNELS[2], KEYS[:2])
+    assert not np.array_equal(whole.idx[:1000], whole.idx[1000:])
+
+
+def test_every_document_needs_a_key():
+    with pytest.raises(InputError, match="6 documents need 8 numbers each"):
+        reports_of_documents(WORDS, OFFSETS, CHANNELS[0], KEYS[1:])

@@ -1,0 +1,53 @@
+"""What a party's policy says of the sizes of things is made true before any step sees a document.
+
+A budget for documents or users is converted from one for tokens by these limits, so they must hold, not be hoped for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tertulia.corpus import Corpus
+from tertulia.corpus.offsets import drop_empty, narrow, offsets_of
+from tertulia.errors import PolicyRefusal
+from tertulia.privacy.adjacency import Bounds
+
+NO_USERS = "documents do not say whose they are: they need a column `user` in their table; else leave the limit out"
+WHOLE_TEXTS = "some documents are longer, and their texts or embeddings, which models may read, cannot be cut"
+
+
+def limited(corpus: Corpus, bounds: Bounds) -> Corpus:
+    """A corpus within a policy's limits: users' first documents, and documents' first tokens."""
+    return _cut_documents(_cut_users(corpus, bounds.documents_per_user), bounds.tokens_per_document)
+
+
+def _cut_users(corpus: Corpus, most: int | None) -> Corpus:
+    if most is None or corpus.n_documents == 0:
+        return corpus
+    if "user" not in corpus.table.columns or corpus.table["user"].null_count():
+        raise PolicyRefusal("max_documents_per_user", NO_USERS)
+    seen: dict[str, int] = {}
+    keep = np.zeros(corpus.n_documents, np.bool_)
+    for place, user in enumerate(corpus.table["user"]):
+        keep[place] = seen.get(user, 0) < most
+        seen[user] = seen.get(user, 0) + 1
+    return corpus if keep.all() else corpus.select(keep)
+
+
+def _cut_documents(corpus: Corpus, most: int | None) -> Corpus:
+    lengths = corpus.lengths
+    if most is None or lengths.max(initial=0) <= most:
+        return corpus
+    if {"text", "embedding"} & set(corpus.table.columns):
+        raise PolicyRefusal("max_tokens_per_document", WHOLE_TEXTS)
+    place = np.arange(corpus.n_tokens) - np.repeat(corpus.documents[:-1], lengths)
+    before = offsets_of(place < most)  # [N+1] tokens that stay before each token
+    return replace(
+        corpus,
+        words=np.asarray(corpus.words)[place < most],
+        documents=before[corpus.documents],
+        sentences=narrow(drop_empty(before[corpus.sentences])),
+        paragraphs=narrow(drop_empty(before[corpus.paragraphs])),
+    )
