@@ -108,14 +108,16 @@ class Ledger:
                 self._db.execute("INSERT INTO sent VALUES (?, ?, ?)", (release.id, _today(), release.nbytes))
             return True
 
-    def bytes_sent(self, run: str, round_: int | None = None) -> int:
-        """How many bytes have left in a run, or in one round of it."""
-        return sum(r.nbytes for r in self.releases() if r.run == run and round_ in (None, r.round))
+    def bytes_sent(self, but: Release, *, in_round: bool = False) -> int:
+        """How many bytes have left in a release's run, or round, itself left out: a repeat is the same bytes."""
+        run = [r for r in self.releases() if r.run == but.run and r.id != but.id]
+        return sum(r.nbytes for r in run if r.round == but.round or not in_round)
 
-    def bytes_sent_today(self) -> int:
-        """How many bytes have left since midnight, UTC."""
+    def bytes_sent_today(self, but: Release) -> int:
+        """The same since midnight, UTC, in all runs."""
+        asked = "SELECT TOTAL(nbytes) FROM sent WHERE day = ? AND id <> ?"
         with self._errors():
-            row = self._db.execute("SELECT TOTAL(nbytes) FROM sent WHERE day = ?", (_today(),)).fetchone()
+            row = self._db.execute(asked, (_today(), but.id)).fetchone()
         return int(row[0])
 
     def check(self, release: Release, policy: Policy) -> None:
