@@ -122,7 +122,7 @@ def body(verb: Verb, step: Step, message: Any) -> tuple[bytes, WordLists]:
 
 def named_or_none(message: Any) -> str | None:
     """The fingerprint by which a message names its word list, if it does."""
-    words = message.words if _has_words(message) else ()
+    words: tuple[str, ...] = message.words if _has_words(message) else ()
     return words[1] if len(words) == 2 and words[0] == NAMED else None
 
 
