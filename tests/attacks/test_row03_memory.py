@@ -77,6 +77,19 @@ def test_users_of_fedlda_are_checked_too(mode, step, tmp_path):
     assert party.ask(step, broadcast(party, 6, 1), "sum").kind == "ok"
 
 
+def test_what_users_have_reported_is_checked_where_their_topics_fit(tmp_path):
+    """The server steers topics below 2, but what was not sent since is still reported under more."""
+    party = Attacked(tmp_path, {**FEDLDA, "sample_ratio": 0.1, "max_words": 10}, OPEN, owners="one")
+    steered = np.full((6, V), 20.0)
+    steered[2:] = np.where(np.array(LIST) == "stroke", 1e6, 0.0)  # a word that no document has
+    for round_ in range(6):
+        counts = steered if round_ > 3 else np.full((6, V), 20.0)
+        assert party.ask(local_sampling, broadcast(party, 6, round_, counts=counts), "sum").kind == "ok"
+    users = party.host.answers.state
+    assert (users.z.max() < 2, users.reported.max() >= 2) == (True, True)
+    assert party.ask(local_sampling, broadcast(party, 2, 6), "sum").kind == "failed"
+
+
 PLANTED = """
 import numpy as np
 from tertulia.kernels.core.jit import kernel

@@ -139,16 +139,17 @@ class Ledger:
             known.add_batch(body)
         return known
 
-    def bytes_sent(self, run: str, round_: int | None = None) -> int:
-        """How many bytes have left in a run, or in one round of it."""
-        return sum(r.nbytes for r in self.releases() if r.run == run and round_ in (None, r.round))
+    def bytes_sent(self, but: Release, *, in_round: bool = False) -> int:
+        """How many bytes have left in a release's run, or round, itself left out: a repeat is the same bytes."""
+        run = [r for r in self.releases() if r.run == but.run and r.id != but.id]
+        return sum(r.nbytes for r in run if r.round == but.round or not in_round)
 
-    def bytes_sent_today(self) -> int:
-        """How many bytes have left since midnight, UTC."""
+    def bytes_sent_today(self, but: Release) -> int:
+        """The same since midnight, UTC, in all runs."""
         known, today = {r.id: r for r in self.releases()}, datetime.now(UTC).date().isoformat()
         with self._errors():
             rows = self._db.execute("SELECT id FROM entries WHERE time >= ?", (today,)).fetchall()
-        sent = [known[id_] for (id_,) in rows if id_ in known]
+        sent = [known[id_] for (id_,) in rows if id_ in known and id_ != but.id]
         return sum(release.nbytes for release in sent if release.verb != "reports")  # these stay at the party
 
     def check(self, release: Release, policy: Policy) -> None:

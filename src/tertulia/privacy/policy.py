@@ -164,9 +164,9 @@ class Policy(BaseModel):
 
     def _check_bytes(self, release: Release, ledger: Ledger) -> None:
         limits: dict[str, tuple[str, Callable[[], int]]] = {
-            "max_bytes_per_round": (f"round {release.round}", lambda: ledger.bytes_sent(release.run, release.round)),
-            "max_bytes_per_run": ("this run", lambda: ledger.bytes_sent(release.run)),
-            "max_bytes_per_day": ("this day", ledger.bytes_sent_today),
+            "max_bytes_per_round": (f"round {release.round}", lambda: ledger.bytes_sent(release, in_round=True)),
+            "max_bytes_per_run": ("this run", lambda: ledger.bytes_sent(release)),
+            "max_bytes_per_day": ("this day", lambda: ledger.bytes_sent_today(release)),
         }
         for rule, (when, count) in limits.items():
             most = getattr(self, rule)
