@@ -248,7 +248,7 @@ def _run(folder: Path) -> Any:
 def _party(folder: Path) -> Any:
     source = {"path": "x.jsonl", "text": "text", "options": {}}
     PartyConfig("north", "run", 1, ("tertulia.methods.ftm.method",), 0.1, 0.1, {"topics": 3}, source).save(folder)
-    return _files(folder, lambda: PartyConfig.load(folder).ledger_path(folder), _MUTATIONS)
+    return _files(folder, lambda: PartyConfig.load(folder).home_in(folder), _MUTATIONS)
 
 
 def _toml(text: str, rng: random.Random) -> str:

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from tertulia._plain import plain_json
-from tertulia.cli import ledger
-from tertulia.cli.words import words as words_command
+from tertulia.cli import ledger, words
 from tertulia.errors import TertuliaError
 from tertulia.view import console
 
@@ -23,7 +22,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("words")(words_command)
+app.command("words")(words.words)
 app.add_typer(ledger.app, name="ledger")
 ConfigFile = Annotated[Path, typer.Argument(help="The run's settings, a TOML file.", metavar="CONFIG.toml")]
 RunDirectory = Annotated[Path, typer.Argument(help="A run's directory.", metavar="RUN")]

@@ -96,6 +96,13 @@ def texts(rows: list[Any], first: int = 0, but: int | None = None) -> list[Any]:
     return rows
 
 
+def as_line(row: Row) -> str:
+    """An entry as a line of JSON."""
+    facts = row.entry._asdict()
+    body = json.loads(facts.pop("body"))
+    return json.dumps({"seq": row.seq, **facts, "hash": row.hash, "entry": body}, ensure_ascii=False) + "\n"
+
+
 def key_of(db: sqlite3.Connection) -> str | None:
     """The commitment of the key that a ledger belongs to; None: it was written without one."""
     found = db.execute("SELECT body FROM entries WHERE seq = 0 AND id = ?", (KEY,)).fetchone()

@@ -186,14 +186,9 @@ class Ledger:
             return [str(json.loads(body)) for (body,) in rows.fetchall()]
 
     def cost(
-        self,
-        unit: Unit,
-        adjacency: Adjacency,
-        delta: float,
-        *,
-        bounds: Bounds | None = None,
+        self, unit: Unit, adjacency: Adjacency, delta: float, *, bounds: Bounds | None = None,
         with_release: Release | None = None,
-    ) -> Guarantee:
+    ) -> Guarantee:  # fmt: skip
         """The real guarantee of everything that has left, `with_release` added."""
         releases = self.releases()
         if with_release is not None and with_release.id not in self._read:
@@ -236,12 +231,7 @@ class Ledger:
 
     def export(self, path: Path | str) -> None:
         """Write the ledger as JSON lines, each with its hash."""
-        lines = []
-        for entry, seq, hash_ in self.entries():
-            facts = entry._asdict()
-            body = json.loads(facts.pop("body"))
-            lines.append(json.dumps({"seq": seq, **facts, "hash": hash_, "entry": body}, ensure_ascii=False) + "\n")
-        Path(path).write_text("".join(lines), encoding="utf-8")
+        Path(path).write_text("".join(map(chain.as_line, self.entries())), encoding="utf-8")
 
     def _guarantee(
         self, releases: Sequence[Release], unit: Unit, adjacency: Adjacency, delta: float, bounds: Bounds

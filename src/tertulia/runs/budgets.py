@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tertulia.errors import PolicyRefusal
-from tertulia.federation.party.context import REPORTS
+from tertulia.federation.party.reports import REPORTS
 from tertulia.federation.types import Planned
 from tertulia.methods import entry_of
 from tertulia.methods.common.evaluation import plan_score

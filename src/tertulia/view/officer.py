@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tertulia.corpus.vocabulary import propose
-from tertulia.federation.party.context import REPORTS
 from tertulia.federation.party.host import PartyHost
+from tertulia.federation.party.reports import REPORTS
 from tertulia.methods.common.vocabulary import WORDS
 from tertulia.privacy.policy import RARE
 from tertulia.runs.layout import Run

@@ -1,0 +1,85 @@
+"""Reports of tokens, audited in one run (Steinke et al., NeurIPS 2023): the claimed epsilon beside a lower bound.
+
+Each of many documents of one token holds one of two words by a fair coin. Who sees the reports guesses the coins, and
+is silent where a report says nothing. At epsilon, so many right guesses have at most the chance
+    P[Binomial(guesses, e^epsilon / (1 + e^epsilon)) >= right guesses],
+and the largest epsilon at which this is below 5 % is a lower bound of the real one: above the claim, the claim is
+false. The second word is on the list, or off it: then it is the symbol that stands for all words that the list lacks.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+
+import numpy as np
+from scipy.stats import binom
+
+from benchmarks.common import say
+from tertulia._arrays import F64, Bool
+from tertulia.corpus import Corpus, Vocabulary
+from tertulia.kernels.reports import Reports, reports_of_documents
+from tertulia.kernels.reports.channel import Channel
+
+CHANNELS = (
+    ("krr", 2.0), ("krr", 4.0), ("krr", 8.0), ("subset", 2.0), ("subset", 4.0), ("laplace", 1.0), ("laplace", 2.0),
+)  # fmt: skip
+SHARES = (0.02, 0.1, 0.3, 1.0)  # of the guesses, the surest; each is tried, so each gets its part of the 5 %
+CONFIDENCE = 0.95
+WORDS = 200
+
+
+def audits(canaries: int) -> dict[str, list[float]]:
+    """For each channel and pair of words: the epsilon that the ledger charges, and a lower bound of the real one."""
+    found = {}
+    for kind, epsilon in CHANNELS:
+        claimed = 2 * epsilon if kind == "laplace" else epsilon  # by substitution
+        for other in ("listed", "off the list"):
+            bound = audit(Channel(kind, epsilon, WORDS + 1), canaries, other == "listed")
+            say(f"{kind} {epsilon:g}, the other word {other}: claimed {claimed:g}, at least {bound:.2f}")
+            found[f"{kind} {epsilon:g}, {other}"] = [claimed, round(bound, 3)]
+    return found
+
+
+def audit(channel: Channel, canaries: int, listed: bool) -> float:
+    """A lower bound of epsilon, by guesses about so many coins."""
+    coins = np.array([secrets.randbits(1) for _ in range(canaries)], dtype=bool)
+    words = Vocabulary(tuple(f"word{n:03d}" for n in range(channel.V - 1)))
+    other = words.words[1] if listed else "bakery"
+    texts = [words.words[0] if coin else other for coin in coins]
+    corpus = Corpus.from_texts(texts, [str(n) for n in range(canaries)]).encode(words, unknown=True)
+    keys = np.frombuffer(secrets.token_bytes(32 * canaries), dtype=np.uint32).reshape(canaries, 8)
+    made = reports_of_documents(corpus.words, corpus.documents, channel, keys)
+    return lower_bound(coins, _named(made, 0) - _named(made, 1 if listed else channel.V - 1))
+
+
+def _named(made: Reports, word: int) -> F64:
+    """What each report says of a word: the noisy entry, or whether it is named."""
+    said = np.zeros(len(made.indptr) - 1)
+    token = np.repeat(np.arange(len(said)), np.diff(made.indptr))
+    hit = made.idx == word
+    said[token[hit]] = made.value[hit]
+    return said
+
+
+def lower_bound(coins: Bool, scores: F64) -> float:
+    """The largest epsilon that the guesses refute; a score above 0 says heads."""
+    order = np.argsort(-np.abs(scores), kind="stable")
+    order = order[np.abs(scores[order]) > 0]
+    right = np.cumsum((scores[order] > 0) == coins[order])
+    best = 0.0
+    for share in SHARES:
+        guesses = max(1, int(share * len(order)))
+        if len(order):
+            best = max(best, _refuted(guesses, int(right[guesses - 1]), (1 - CONFIDENCE) / len(SHARES)))
+    return best
+
+
+def _refuted(guesses: int, right: int, level: float) -> float:
+    """The largest epsilon at which so many right guesses have a chance below `level`."""
+    low, high = 0.0, 30.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        chance = binom.sf(right - 1, guesses, 1 / (1 + math.exp(-middle)))
+        low, high = (middle, high) if chance < level else (low, middle)
+    return low
