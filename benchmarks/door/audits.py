@@ -3,7 +3,7 @@
 Each of many documents of one token holds one of two words by a fair coin. Who sees the reports guesses the coins, and
 is silent where a report says nothing. At epsilon, so many right guesses have at most the chance
     P[Binomial(guesses, e^epsilon / (1 + e^epsilon)) >= right guesses],
-and the largest epsilon at which this is below 5 % is a lower bound of the real one: above the claim, the claim is
+and the largest epsilon at which this is below a small level is a lower bound of the real one: above the claim, the claim is
 false. The second word is on the list, or off it: then it is the symbol that stands for all words that the list lacks.
 """
 
@@ -24,8 +24,8 @@ from tertulia.kernels.reports.channel import Channel
 CHANNELS = (
     ("krr", 2.0), ("krr", 4.0), ("krr", 8.0), ("subset", 2.0), ("subset", 4.0), ("laplace", 1.0), ("laplace", 2.0),
 )  # fmt: skip
-SHARES = (0.02, 0.1, 0.3, 1.0)  # of the guesses, the surest; each is tried, so each gets its part of the 5 %
-CONFIDENCE = 0.95
+SHARES = (0.02, 0.1, 0.3, 1.0)  # of the guesses, the surest; each is tried
+LEVEL = 0.05 / (2 * len(CHANNELS) * len(SHARES))  # all bounds hold together with 95 %
 WORDS = 200
 
 
@@ -71,15 +71,15 @@ def lower_bound(coins: Bool, scores: F64) -> float:
     for share in SHARES:
         guesses = max(1, int(share * len(order)))
         if len(order):
-            best = max(best, _refuted(guesses, int(right[guesses - 1]), (1 - CONFIDENCE) / len(SHARES)))
+            best = max(best, _refuted(guesses, int(right[guesses - 1])))
     return best
 
 
-def _refuted(guesses: int, right: int, level: float) -> float:
-    """The largest epsilon at which so many right guesses have a chance below `level`."""
+def _refuted(guesses: int, right: int) -> float:
+    """The largest epsilon at which so many right guesses have a chance below `LEVEL`."""
     low, high = 0.0, 30.0
     for _ in range(60):
         middle = (low + high) / 2
         chance = binom.sf(right - 1, guesses, 1 / (1 + math.exp(-middle)))
-        low, high = (middle, high) if chance < level else (low, middle)
+        low, high = (middle, high) if chance < LEVEL else (low, middle)
     return low
