@@ -10,7 +10,6 @@ import tertulia as tt
 from helpers.compared import SHARED, K, model, parties, texts
 from tertulia.applications import compare
 from tertulia.applications.comparison import to_shares
-from tertulia.corpus.inputs import as_corpus
 from tertulia.errors import ConfigError, FormatError, InputError, PartyFailure, QuorumError
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.types import step_name
