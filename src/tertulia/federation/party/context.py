@@ -105,7 +105,7 @@ class StepContext:
 
     @property
     def _ledger(self) -> Ledger:
-        """The party's ledger, which is told whom the next releases are for."""
+        """The party's ledger, which notes whom the next releases are for."""
         ledger = self._host.ledger
         ledger.addressee = (f"server of run {self._question.run}", getattr(self._host, "plan_hash", ""))
         return ledger
