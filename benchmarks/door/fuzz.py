@@ -53,9 +53,9 @@ def fuzz(target: str, cases: int, seed: int = 0, patience: float = 3600) -> Resu
             child = subprocess.run(
                 [*command, str(progress)], capture_output=True, text=True, timeout=patience, env=_environment()
             )
-            found: dict[str, Any] = {"next": done, "alien": 0, "texts": []}
-            if progress.exists():
-                found = json.loads(progress.read_text())
+            found: dict[str, Any] = (
+                json.loads(progress.read_text()) if progress.exists() else {"next": done, "alien": 0, "texts": []}
+            )
             if child.returncode == 2:
                 raise RuntimeError(child.stderr)
             alien += found["alien"]

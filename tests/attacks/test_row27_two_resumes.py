@@ -33,12 +33,14 @@ def test_the_second_is_refused_until_the_first_has_died(worded, tmp_path):
     run = begin(RunSettings(directory=str(tmp_path / "run"), method=method), {"a": Corpus.from_texts(worded(0, 5))})
     command = [sys.executable, "-c", HOLD, str(run.directory)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as first:
-        assert first.stdout.readline() == b"held\n"
-        again = Run.open(run.directory, ["helpers.toys"])
-        with pytest.raises(DirectoryInUse, match=f"process {first.pid} "):
-            finish(again)
-        assert not list((run.directory / "server").glob("*"))  # nothing was begun
-        os.kill(first.pid, signal.SIGKILL)
+        try:
+            assert first.stdout.readline() == b"held\n"
+            again = Run.open(run.directory, ["helpers.toys"])
+            with pytest.raises(DirectoryInUse, match=f"process {first.pid} "):
+                finish(again)
+            assert not list((run.directory / "server").glob("*"))  # nothing was begun
+        finally:
+            os.kill(first.pid, signal.SIGKILL)
     assert finish(again).round == 1
 
 
