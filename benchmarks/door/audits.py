@@ -3,8 +3,8 @@
 Each of many documents of one token holds one of two words by a fair coin. Who sees the reports guesses the coins, and
 is silent where a report says nothing. At epsilon, so many right guesses have at most the chance
     P[Binomial(guesses, e^epsilon / (1 + e^epsilon)) >= right guesses],
-and the largest epsilon at which this is below a small level is a lower bound of the real one: above the claim, the claim is
-false. The second word is on the list, or off it: then it is the symbol that stands for all words that the list lacks.
+and the largest epsilon at which this is below a small level is a lower bound of the real one: above the claim, the
+claim is false. The second word is on the list, or off it: then it is the symbol for all words that the list lacks.
 """
 
 from __future__ import annotations
