@@ -10,6 +10,7 @@ import logging
 import traceback
 from pathlib import Path
 
+from tertulia._disk import private_file
 from tertulia.errors import Missed, PolicyRefusal, TertuliaError
 from tertulia.federation.codec import encode
 from tertulia.federation.messages import Answer
@@ -59,7 +60,7 @@ def describe(error: Exception, *, details: bool) -> str:
 def write_line(log: Path, text: str) -> None:
     """Add a line to a party's log; a log that cannot be written stops nobody, and tells the server nothing."""
     try:
-        with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+        with private_file(log).open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{text}\n")
     except OSError:
         logging.getLogger("tertulia.party").debug("a party's log cannot be written")

@@ -268,8 +268,7 @@ class PartyHost:
 
     def _note_refusal(self, rule: str) -> None:
         if self.config.durable:
-            with (self.directory / _REFUSALS).open("a", encoding="utf-8") as log:
-                log.write(f"{rule}\n")
+            failures.write_line(self.directory / _REFUSALS, rule)
 
     def notice(self, text: str) -> None:
         """Say something on this party's side: in its log and, where one owner sees all, on standard error."""

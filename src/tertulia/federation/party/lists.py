@@ -6,7 +6,7 @@ import dataclasses
 import json
 from pathlib import Path
 
-from tertulia._disk import atomic_write, read_checked, with_checksum
+from tertulia._disk import atomic_write, private_directory, read_checked, with_checksum
 from tertulia.errors import FormatError
 from tertulia.federation.messages import Ask, WordLists, fingerprint, named_or_none
 
@@ -42,7 +42,7 @@ class WordStore:
         for name, words in sent.items():
             if name in self._known or len(self._known) >= _MOST or fingerprint(words) != name:
                 continue
-            self.directory.mkdir(exist_ok=True)
+            private_directory(self.directory)
             atomic_write(self._path(name), with_checksum(json.dumps(words).encode()), durable=self.durable)
             self._known[name] = words
 
