@@ -88,7 +88,7 @@ def clipped_sum(likelihood: F64, tokens: Array) -> I64:
     surprise = np.nan_to_num(-likelihood * share, nan=np.inf, posinf=np.inf, neginf=0.0)
     surprise = np.clip(surprise, 0.0, WORST * weight)
     both = np.stack([surprise, WORST * weight]) * 2**GRID_BITS
-    return np.minimum(np.floor(both), _UNIT).astype(np.int64).sum(axis=1)
+    return np.asarray(np.minimum(np.floor(both), _UNIT).astype(np.int64).sum(axis=1))
 
 
 def perplexity(fed: Federation, words: tuple[str, ...], topic_word: Array, alpha: F64, smoothing: float = 0.0) -> float:
