@@ -107,7 +107,7 @@ class StepContext:
     def _ledger(self) -> Ledger:
         """The party's ledger, which notes whom the next releases are for."""
         ledger = self._host.ledger
-        ledger.addressee = (f"server of run {self._question.run}", getattr(self._host, "plan_hash", ""))
+        ledger.addressee = (f"server of run {self._question.run}", self._question.plan)
         return ledger
 
     def notice(self, text: str) -> None:
