@@ -38,8 +38,9 @@ def file_name(name: str) -> str:
 
 def write(path: Path, data: bytes, *, durable: bool = True, private: bool = False) -> None:
     """Write a file, and unless it need not be durable wait until it is on the disk."""
-    mode = PRIVATE_FILE if private else 0o666
-    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+    if private:
+        private_file(path)
+    with path.open("wb") as file:
         file.write(data)
         if durable:
             file.flush()

@@ -68,6 +68,8 @@ def fits(value: Any, kind: Any) -> bool:
     if origin is dict or origin is Mapping:
         return isinstance(value, dict) and all(fits(k, inner[0]) and fits(v, inner[1]) for k, v in value.items())
     wanted = origin or kind
+    if wanted is np.ndarray:  # NumPy's 64-bit float is a Python float too, and travels as one
+        return isinstance(value, np.ndarray | float)
     return isinstance(value, wanted) if isinstance(wanted, type) else True
 
 
