@@ -51,11 +51,11 @@ def test_no_text_of_an_error_crosses(tmp_path, monkeypatch):
     def corpus(self):
         raise InputError("words run from 4 to 32: garcia")
 
-    monkeypatch.setattr(PartyHost, "documents", lambda self, vocabulary, part: corpus(self))
+    monkeypatch.setattr(PartyHost, "documents", lambda self, *_, **__: corpus(self))
     answer = party.ask(expect, question(party), "sum")
     assert says_nothing(answer.text)
     assert "garcia" in party.log
-    monkeypatch.setattr(PartyHost, "documents", lambda self, vocabulary, part: {}["garcia"])
+    monkeypatch.setattr(PartyHost, "documents", lambda self, *_, **__: {}["garcia"])
     answer = party.ask(expect, question(party), "sum")
     assert says_nothing(answer.text)
     assert "KeyError at" in party.log
@@ -64,7 +64,7 @@ def test_no_text_of_an_error_crosses(tmp_path, monkeypatch):
 
 def test_the_party_may_ask_for_details_in_its_log(tmp_path, monkeypatch):
     party = Attacked(tmp_path, PCTD, OPEN + "log_details = true")
-    monkeypatch.setattr(PartyHost, "documents", lambda self, vocabulary, part: {}["garcia"])
+    monkeypatch.setattr(PartyHost, "documents", lambda self, *_, **__: {}["garcia"])
     assert says_nothing(party.ask(expect, question(party), "sum").text)
     assert "KeyError: 'garcia'" in party.log
 

@@ -53,11 +53,11 @@ QUESTIONS = {
 def test_answers_are_a_function_of_reports_alone_whichever_words_are_listed(name, tmp_path, monkeypatch):
     """The reports of a corpus are replaced by those of fixed words: the true words can show in nothing else."""
 
-    def fixed(words, channel, key, corpus, first=0, last=None, threads=1):
+    def fixed(words, documents, channel, keys, first=0, last=None, threads=1):
         return reports(np.arange(len(words)) % channel.V, channel, b"k" * 32, "fixed", first, last, threads)
 
-    monkeypatch.setattr(local, "reports", fixed)
-    monkeypatch.setattr(fedlda, "reports", fixed)
+    monkeypatch.setattr(local, "reports_of_documents", fixed)
+    monkeypatch.setattr(fedlda, "reports_of_documents", fixed)
     method, step, message = QUESTIONS[name]
     answers = [
         ask(make_party(tmp_path / f"{i}", notes, method, noise_key="42" * 32), step, message)

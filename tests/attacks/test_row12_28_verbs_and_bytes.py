@@ -60,7 +60,7 @@ def test_bytes_are_counted_by_day_over_all_runs_of_a_home(tmp_path, monkeypatch)
     assert count_answers(Attacked(tmp_path / "first", PCTD, policy, home=home), 3) == 3
     second = Attacked(tmp_path / "second", PCTD, policy, home=home)
     assert count_answers(second, 4) == 2
-    monkeypatch.setattr("tertulia.privacy.ledger._today", lambda: "2999-01-01")
+    monkeypatch.setattr("tertulia.privacy.ledger._now", lambda: "2999-01-01T00:00:00+00:00")
     second.place = (50, 0)
     assert second.ask(expect, question(second, 50), "sum").kind == "ok"  # a day later
 

@@ -51,7 +51,7 @@ def test_noise_of_almost_no_epsilon_is_not_drawn(owners, tmp_path):
     assert party.host.ledger.releases() == []
 
 
-@pytest.mark.parametrize("round_", [-1, 10**9, 2**70, True, 0.5, "0", None])
+@pytest.mark.parametrize("round_", [-1, 10**9, 2**62, True, 0.5, "0", None])
 def test_rounds_are_bounded(round_, tmp_path):
     party = Attacked(tmp_path, {**FEDLDA, "epsilon": 5.0}, OPEN)
     ask = Broadcast(LIST, method_of(party).part(UserSettings), np.zeros((2, len(LIST))), 0)

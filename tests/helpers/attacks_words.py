@@ -19,4 +19,5 @@ def make_party(directory, texts, *methods, policy="", **config) -> PartyHost:
 def ask(host, step, message, verb="each", place=(0, 0), previous=BEFORE_ALL):
     """What the party answers to a question."""
     body = encode(Ask(verb, step_name(step), message))
-    return decode(host.answer(Question("run", place, previous, 0, False, body).to_bytes()))
+    plan = host.door.plan.hash if host.door.plan else ""
+    return decode(host.answer(Question("run", place, previous, 0, False, body, plan).to_bytes()))

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tertulia._disk import sync_directory
+from tertulia._disk import private_directory, sync_directory
 from tertulia.errors import FormatError
 from tertulia.privacy import chain
 from tertulia.privacy.ledger import Ledger
@@ -43,7 +43,7 @@ def open_home(directory: Path, *, fixed_key: str | None = None, durable: bool = 
         ledger = Ledger(directory / LEDGER, key, durable=durable)
         ledger.mark_non_private("the noise key is fixed")
         return Home(ledger, key)
-    directory.mkdir(parents=True, exist_ok=True)
+    private_directory(directory)
     with _alone_in(directory):
         return _open(directory, durable)
 

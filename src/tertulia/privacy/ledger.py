@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClaimRow", "Guarantee", "Ledger", "Release", "charging_or_all"]
 _NO_RELEASES = (KEY, MARK, DOCUMENTS)
-_NEW_ROWS = (  # bodies that name documents may be long
-    "SELECT seq, id, CASE WHEN id LIKE ? THEN '' ELSE body END FROM entries WHERE seq > ? ORDER BY seq"
-)
+_NEW_ROWS = "SELECT seq, id, CASE WHEN id LIKE ? THEN '' ELSE body END FROM entries WHERE seq > ? ORDER BY seq"
 _NO_KEY = "can only be read without its noise key: open it by its home"
 
 
@@ -146,7 +144,7 @@ class Ledger:
 
     def bytes_sent_today(self, but: Release) -> int:
         """The same since midnight, UTC, in all runs."""
-        known, today = {r.id: r for r in self.releases()}, datetime.now(UTC).date().isoformat()
+        known, today = {r.id: r for r in self.releases()}, _now()[:10]
         with self._errors():
             rows = self._db.execute("SELECT id FROM entries WHERE time >= ?", (today,)).fetchall()
         sent = [known[id_] for (id_,) in rows if id_ in known and id_ != but.id]
@@ -266,8 +264,7 @@ class Ledger:
     def _append(self, id_: str, body: str, policy: Policy | None = None) -> None:
         if self._readable_only:
             raise FormatError(f"{self.path} {_NO_KEY}")
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        entry = Entry(id_, body, now, *self.addressee, "" if policy is None else policy.version)
+        entry = Entry(id_, body, _now(), *self.addressee, "" if policy is None else policy.version)
         chain.insert(self._db, self._key, self.digest().partition(":")[2], entry)
 
     def _synchronise(self, *, now: bool = True) -> None:
@@ -297,3 +294,7 @@ class Ledger:
                 raise JournalError(f"the ledger {self.path} cannot be used ({error}); nothing was released") from error
             except sqlite3.DatabaseError as error:
                 raise FormatError(f"{self.path} is not a ledger ({error}); restore it from a backup") from error
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

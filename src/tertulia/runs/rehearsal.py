@@ -59,7 +59,9 @@ def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *,
     if strangers and not settings.method.pools:
         raise ConfigError(f"there are settings for {sorted(strangers)}, but the parties are {sorted(parties)}")
     for party in parties:
-        check_budgets(settings, party, policy_or_none(settings, party))
+        policy = policy_or_none(settings, party)
+        if settings.federation.owners == "one":  # else a party's budget is its own affair
+            check_budgets(settings, party, policy)
     plan = plan_of(settings, parties)
     if settings.federation.owners == "several" and not plan.steps:
         raise ConfigError(

@@ -10,7 +10,7 @@ import tertulia as tt
 from helpers.compared import SHARED, K, model, parties, texts
 from tertulia.applications import compare
 from tertulia.applications.comparison import to_shares
-from tertulia.errors import ConfigError, FormatError, InputError, PartyFailure, QuorumError
+from tertulia.errors import ConfigError, FormatError, InputError, PartyFailure, PolicyRefusal, QuorumError
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.types import step_name
 from tertulia.methods.prevalence import method
@@ -137,9 +137,8 @@ def test_a_budget_is_spent_by_comparisons(tmp_path):
     own = {"a": {"policy": str(policy), "home": str(tmp_path / "home")}}
     found = compare.parties(model(), parties(), epsilon=1.0, party_settings=own)
     assert found.names == ("a", "b", "c")
-    with pytest.warns(UserWarning, match=r"party 'a' did not answer: refused by rule 'budget.document.add-remove'"):
-        again = compare.parties(model(), parties(), epsilon=1.0, party_settings=own)
-    assert again.names == ("b", "c")
+    with pytest.raises(PolicyRefusal, match=r"rule 'budget.document.add-remove': the whole run at party 'a'"):
+        compare.parties(model(), parties(), epsilon=1.0, party_settings=own)
 
 
 @pytest.mark.parametrize(
