@@ -140,7 +140,7 @@ def test_a_full_disk_at_commit_loses_nothing(prepared, monkeypatch):
 
 def test_truncated_checkpoints(prepared):
     finish(prepared)
-    for path in (prepared.directory / "server").iterdir():
+    for path in (prepared.directory / "server").glob("commit-*"):
         path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(FormatError, match=r"no sound commit is left: .*commit-00000003.safetensors is truncated"):
         finish(prepared)

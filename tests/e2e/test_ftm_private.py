@@ -125,7 +125,7 @@ def test_a_token_budget_allows_what_fits_and_refuses_what_does_not(tmp_path):
     own = {party: {"policy": str(policy), "home": str(tmp_path / party)} for party in PARTIES}
     model = method("sound").fit(PARTIES, directory=tmp_path / "fits", party_settings=own)
     assert set(model.local) == {"north", "south"}
-    with pytest.raises(QuorumError, match=r"budget\.token\.substitute"):
+    with pytest.raises(PolicyRefusal, match=r"budget\.token\.substitute"):
         method("sound", epsilon=4.5).fit(PARTIES, directory=tmp_path / "too-much", party_settings=own)
     model = method("sound").fit(PARTIES, directory=tmp_path / "again", party_settings=own)
     assert set(model.local) == {"north", "south"}  # the same reports again: nothing new to pay

@@ -28,7 +28,8 @@ class Road:
         return self.transport.parties
 
     def ask(self, frames, timeout):
-        (place,) = {getattr(read_frame(frame), "place", None) for frame in frames.values()}  # an inquiry has none
+        places = {getattr(read_frame(frame), "place", None) for frame in frames.values()}  # an inquiry has none
+        place = places.pop() if places else None
         if place is not None:
             self.asked.append((place, list(frames)))
         if place == self.place and self.happens == "lost":

@@ -86,7 +86,7 @@ def released(run, party):
 
 def _terms(of, event):
     """What a release costs whom, under which assumptions."""
-    terms = [event, of.unit.value, of.adjacency.value, str(of.claimed), sorted(of.assumptions)]
+    terms = [event, of.unit.value, of.adjacency.value, str(of.claimed), sorted(set(of.assumptions) - {NO_IDS})]  # ids are known when documents are
     return json.dumps(terms, sort_keys=True)
 
 

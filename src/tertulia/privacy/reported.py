@@ -29,7 +29,6 @@ from typing import NamedTuple
 
 _MAC, _NUMBER = 16, 4  # bytes
 _ROW = 2 * _MAC + 2 * _NUMBER
-SHOWS = "which documents are new, edited or the same as before is public"
 NO_IDS = "documents have no ids: an edited one counts as another document"
 
 

@@ -79,7 +79,8 @@ def thing_rows(host: PartyHost, delta: float) -> Rows:
     """The same of one party, with all that is known: bytes, the verb, and why a guarantee means nothing, if so."""
     releases = host.ledger.releases()
     verbs = {(release.what, release.name): release.verb for release in releases}
-    words = max((int(release.params.get("words", 0)) for release in releases), default=0) or None
+    known = [release.params.get("words") for release in releases]
+    words = max((number for number in known if isinstance(number, int)), default=0) or None
     units = _populations(host)
     return [
         {

@@ -21,7 +21,7 @@ from tertulia.federation.types import Randomness
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import Randomiser
 from tertulia.privacy.noise import NoiseKey
-from tertulia.privacy.reported import NO_IDS, SHOWS, Fingerprints, Numbered
+from tertulia.privacy.reported import NO_IDS, Fingerprints, Numbered
 
 if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
@@ -53,7 +53,7 @@ def randomise(host: PartyHost, ledger: Ledger, corpus: Corpus, mechanism: Random
         return Randomness((release.id,), host.noise_key.document_key(release.id.encode()), np.zeros((0, 8), np.uint32))
     family += "" if known.named else "/documents without ids"
     if family not in known.made:
-        own = mechanism.assumptions + ((SHOWS,) if known.named else (SHOWS, NO_IDS))
+        own = mechanism.assumptions + (() if known.named else (NO_IDS,))
         release = replace(_release(host, mechanism, family), assumptions=own)
         numbered = ledger.record_reports(release, known.documents, host.policy)
         charges = tuple(release.version(number).id for number in range(1, numbered.versions + 1))

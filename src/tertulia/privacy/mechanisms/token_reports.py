@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tertulia.kernels.reports.channel import Channel
 
 
+SHOWS = "which documents are new, edited or the same as before is public"
+
+
 @dataclass(frozen=True)
 class TokenReports(Randomiser):
     """The reports of all tokens.
@@ -47,7 +50,7 @@ class TokenReports(Randomiser):
             )
         if self.channel.kind == "laplace" and self.adjacency is Adjacency.SUBSTITUTE:
             object.__setattr__(self, "sensitivity", 2.0)  # two entries of the one-hot vector move by 1
-        object.__setattr__(self, "assumptions", (*self.assumptions, "the lengths of documents are public"))
+        object.__setattr__(self, "assumptions", (*self.assumptions, "the lengths of documents are public", SHOWS))
 
     def charge(self) -> EventData:
         """The privacy loss of one token's report."""
@@ -82,7 +85,7 @@ class UserReports(Randomiser):
     by_document: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        own = ("the lengths of documents are public", f"a user reports {self.tokens} tokens at most")
+        own = ("the lengths of documents are public", f"a user reports {self.tokens} tokens at most", SHOWS)
         object.__setattr__(self, "assumptions", (*self.assumptions, *own))
 
     def charge(self) -> EventData:
