@@ -73,6 +73,7 @@ def test_a_policy_is_asked_beforehand_and_in_the_run(tertulia, run):
     north, south = json.loads(out)["disclosed"]
     assert (north["verdict"], north["real epsilon"]) == ("allowed", "1")
     assert "allow_single" in south["verdict"]
+    (run / ".." / ".." / "south.toml").write_text("allow_clear = false\n")
     code, out, err = tertulia("compare", run, "--group", "both=north,south", "--epsilon", 1, "--json")
     assert code == 0, err
     assert json.loads(out)["parties"] == ["both"]

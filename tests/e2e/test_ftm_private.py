@@ -10,7 +10,7 @@ import tertulia as tt
 from helpers.runs import prepared
 from helpers.texts import PUBLIC, STEMS, mixed
 from tertulia._disk import read_checked
-from tertulia.errors import ConfigError, QuorumError
+from tertulia.errors import ConfigError, PolicyRefusal
 from tertulia.federation.codec import decode
 from tertulia.federation.party.context import StepContext
 from tertulia.methods.ftm import local

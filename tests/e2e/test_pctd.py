@@ -10,7 +10,7 @@ import tertulia as tt
 from helpers.runs import Interrupted, interrupt_at, outcome, prepared
 from helpers.texts import PUBLIC, STEMS, halves
 from tertulia.cli.main import app
-from tertulia.errors import ConfigError, InputError, QuorumError
+from tertulia.errors import ConfigError, InputError, PolicyRefusal, QuorumError
 from tertulia.federation.party.host import PartyHost
 from tertulia.methods.pctd import method as pctd
 from tertulia.privacy.mechanisms.gaussian import real_levels

@@ -15,6 +15,7 @@ from helpers.texts import PUBLIC, halves
 from tertulia.federation.types import step_name
 from tertulia.methods import METHODS
 from tertulia.privacy.ledger import Ledger
+from tertulia.privacy.reported import NO_IDS
 from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import finish
 
@@ -86,7 +87,13 @@ def released(run, party):
 
 def _terms(of, event):
     """What a release costs whom, under which assumptions."""
-    terms = [event, of.unit.value, of.adjacency.value, str(of.claimed), sorted(set(of.assumptions) - {NO_IDS})]  # ids are known when documents are
+    terms = [
+        event,
+        of.unit.value,
+        of.adjacency.value,
+        str(of.claimed),
+        sorted(set(of.assumptions) - {NO_IDS}),
+    ]  # ids are known when documents are
     return json.dumps(terms, sort_keys=True)
 
 

@@ -64,6 +64,7 @@ def sum_moments(party: Party, state: Any, ask: NeuralTask | SharedNorms) -> tupl
     memory, norms = _recall(state, ask)
     task, batch, noise = _batch(party, memory)
     values = synchronised.sum_moments(task.network, task.weights, batch, noise, norms.statistics)
+    check_finite(values)
     return memory, MomentSums(party.release(values, STATISTICS), party.release(np.array(batch.size), DOCUMENTS))
 
 
@@ -75,6 +76,7 @@ def sum_slopes(party: Party, state: Any, ask: SharedNorms) -> tuple[PartyMemory,
     values = synchronised.slope_means(
         task.network, task.weights, batch, noise, norms.statistics, norms.slopes, norms.documents
     )
+    check_finite(values)
     return memory, SlopeMeans(party.release(values, STATISTICS))
 
 
