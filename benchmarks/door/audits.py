@@ -19,9 +19,9 @@ from benchmarks.common import say
 from tertulia._arrays import F64, Bool
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.kernels.reports import Reports, reports_of_documents
-from tertulia.kernels.reports.channel import Channel
+from tertulia.kernels.reports.channel import Channel, Kind
 
-CHANNELS = (
+CHANNELS: tuple[tuple[Kind, float], ...] = (
     ("krr", 2.0), ("krr", 4.0), ("krr", 8.0), ("subset", 2.0), ("subset", 4.0), ("laplace", 1.0), ("laplace", 2.0),
 )  # fmt: skip
 SHARES = (0.02, 0.1, 0.3, 1.0)  # of the guesses, the surest; each is tried
