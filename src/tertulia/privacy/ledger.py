@@ -292,7 +292,7 @@ class Ledger:
                 yield
             except sqlite3.OperationalError as error:
                 raise JournalError(f"the ledger {self.path} cannot be used ({error}); nothing was released") from error
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 raise FormatError(f"{self.path} is not a ledger ({error}); restore it from a backup") from error
 
 

@@ -141,7 +141,7 @@ class AnswerLog:
             raise FormatError(f"{self._path(place)} does not hold an answer: restore it from a backup")
         check_fields(_Stored, stored)
         answer, state_at = stored["answer"], stored["state_at"]
-        if answer.dtype != np.uint8 or not (BEFORE_ALL < state_at <= place):
+        if getattr(answer, "dtype", None) != np.uint8 or not (BEFORE_ALL < state_at <= place):
             raise FormatError(f"{self._path(place)} does not hold an answer: restore it from a backup")
         return Entry(place, stored["hash"], answer.tobytes(), state_at), stored["state"]
 
