@@ -25,8 +25,9 @@ def generate(directory: Path, tokens: int, words: int = 20_000, seed: int = 0) -
     D = max(tokens // LENGTH, 1)
     documents = np.concatenate(([0], np.cumsum(rng.poisson(rng.gamma(2.0, LENGTH / 2.0, D)))))
     draft = storage.Draft(directory)
-    for name in ("documents", "sentences", "paragraphs"):
-        np.save(draft.folder / f"{name}.npy", documents)
+    whole = np.unique(documents)  # a document is a sentence, unless it is empty
+    for name, offsets in (("documents", documents), ("sentences", whole), ("paragraphs", whole)):
+        np.save(draft.folder / f"{name}.npy", offsets)
     with (draft.folder / "words.npy").open("wb") as file:
         header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int32)), "fortran_order": False}
         np.lib.format.write_array_header_1_0(file, {**header, "shape": (int(documents[-1]),)})
