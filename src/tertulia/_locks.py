@@ -39,6 +39,17 @@ def holding(directory: Path, wait: Callable[[str], None] | None = None) -> Itera
         os.close(descriptor)
 
 
+@contextmanager
+def taking_turns(directory: Path) -> Iterator[None]:
+    """Wait until nobody else is at a directory, for something that takes but a moment."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def locked(descriptor: int) -> bool:
     """Take the lock of an open file or folder, unless another holds it; closing it gives the lock back."""
     try:

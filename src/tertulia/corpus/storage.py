@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
 import shutil
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
@@ -23,7 +22,7 @@ import numpy as np
 from tertulia._arrays import I32, I64, Array
 from tertulia._disk import PRIVATE_DIRECTORY, PRIVATE_FILE, atomic_write, sync_files
 from tertulia._kinds import check_fields
-from tertulia._locks import locked
+from tertulia._locks import locked, taking_turns
 from tertulia.corpus.integrity import check_parts
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.tokens import TextOptions
@@ -64,7 +63,7 @@ class Draft:
         directory.mkdir(parents=True, exist_ok=True, mode=PRIVATE_DIRECTORY)
         self.directory = directory
         self.folder = directory / f"{_FOLDER}{uuid.uuid4().hex[:12]}"
-        with _locked_directory(directory):
+        with taking_turns(directory):
             _remove_leftovers(directory)
             self.folder.mkdir(mode=PRIVATE_DIRECTORY)
             descriptor = os.open(self.folder, os.O_RDONLY)
@@ -80,7 +79,7 @@ class Draft:
         for file in self.folder.iterdir():
             file.chmod(PRIVATE_FILE)
         sync_files(self.folder)
-        with _locked_directory(self.directory):
+        with taking_turns(self.directory):
             atomic_write(self.directory / MARK, json.dumps(about, ensure_ascii=False, indent=1).encode())
             self._unlock()
             _remove_leftovers(self.directory)
@@ -98,17 +97,6 @@ def write(directory: Path, arrays: Mapping[str, Array], *rest: Any) -> None:
         for name, array in arrays.items():
             np.save(draft.folder / f"{name}.npy", array)
         draft.publish(*rest)
-
-
-@contextmanager
-def _locked_directory(directory: Path) -> Iterator[None]:
-    """Keep others from beginning or ending a draft here; both take but a moment."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _remove_leftovers(directory: Path) -> None:

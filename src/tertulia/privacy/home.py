@@ -7,15 +7,13 @@ what is taken for reported: both in silence.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from tertulia._disk import private_directory, sync_directory
+from tertulia._locks import taking_turns
 from tertulia.errors import FormatError
 from tertulia.privacy import chain
 from tertulia.privacy.ledger import Ledger
@@ -44,7 +42,7 @@ def open_home(directory: Path, *, fixed_key: str | None = None, durable: bool = 
         ledger.mark_non_private("the noise key is fixed")
         return Home(ledger, key)
     private_directory(directory)
-    with _alone_in(directory):
+    with taking_turns(directory):  # with others that make or open the two files
         return _open(directory, durable)
 
 
@@ -109,14 +107,3 @@ def _missing(directory: Path, missing: str, there: str) -> FormatError:
 
 def _restore(directory: Path, missing: str, there: str) -> str:
     return _RESTORE.format(missing=missing, there=there, home=directory)
-
-
-@contextmanager
-def _alone_in(directory: Path) -> Iterator[None]:
-    """Wait for others that make or open the two files."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
