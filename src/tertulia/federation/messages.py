@@ -113,12 +113,19 @@ def read_frame(frame: bytes) -> Question | Inquiry:
             lists = {fingerprint: tuple(words) for fingerprint, words in given.items()}
             asked = Question(run, (round_, ordinal), (before, last), safe, durable, frame[size:], plan, lists)
             check_fields(Question, vars(asked))
-            if not all(-2 < n < _MOST_ROUNDS for n in (round_, before, safe)) or max(ordinal, last) >= _MOST_QUESTIONS:
-                raise FormatError("places are not counted so far")
+            _check_places(asked)
         asked.run.encode()  # half a character is no text
         return asked
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise FormatError(f"this frame of {len(frame)} bytes is neither a question nor an inquiry") from error
+
+
+def _check_places(asked: Question) -> None:
+    """Raise `FormatError` if places lie outside of any run, or cannot be numbered."""
+    rounds, ordinals = zip(asked.place, asked.previous, strict=True)
+    fits = max(*rounds, asked.safe) < _MOST_ROUNDS and max(ordinals) < _MOST_QUESTIONS
+    if not (fits and asked.place >= (0, 0) and min(ordinals) >= 0 and asked.previous >= BEFORE_ALL and asked.safe > -2):
+        raise FormatError("a question's place is outside of any run")
 
 
 def body(verb: Verb, step: Step, message: Any) -> tuple[bytes, WordLists]:

@@ -130,9 +130,8 @@ def _thing_line(row: dict[str, Any]) -> str:
     times = "once" if row["releases"] == 1 else f"{row['releases']} times"
     cost = "in clear" if row["real epsilon"].startswith("infinite") else f"epsilon {row['real epsilon']}"
     kept = "stays here" if row["verb"] == REPORTS else size(row["bytes"])
-    return f"  {row['what'][:34]:<34} {times:<10} {kept:<10} {'public' if row['mechanism'] == 'public' else cost}"[
-        :WIDTH
-    ]
+    line = f"  {row['what'][:34]:<34} {times:<10} {kept:<10} {'public' if row['mechanism'] == 'public' else cost}"
+    return line[:WIDTH]
 
 
 def _wrap(text: str, most: int = 3) -> list[str]:
