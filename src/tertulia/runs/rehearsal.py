@@ -11,7 +11,7 @@ import shutil
 import warnings
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from tertulia.errors import ConfigError
 from tertulia.federation.codec import decode
 from tertulia.federation.custom import pins_of
 from tertulia.federation.messages import Inquiry
-from tertulia.federation.party.host import PartyConfig, PartyHost
+from tertulia.federation.party.host import PartyHost
 from tertulia.federation.plan import Plan
 from tertulia.federation.server.inquiries import inquire
 from tertulia.methods.common import choosing
@@ -32,7 +32,7 @@ from tertulia.runs.budgets import check_budgets
 from tertulia.runs.config import PartySettings, RunSettings
 from tertulia.runs.driver import Observer, finish
 from tertulia.runs.layout import Run
-from tertulia.runs.plans import modules_of, plan_of
+from tertulia.runs.plans import modules_of, party_config, plan_of
 from tertulia.runs.results import FederatedTopics
 from tertulia.runs.sources import POOLED, pool_documents, sources_of
 
@@ -90,15 +90,9 @@ def policy_or_none(settings: RunSettings, party: str) -> Policy | None:
 
 def _lay_out(run: Run, party: str, settings: RunSettings, source: dict[str, Any] | None, plan: Plan) -> None:
     """Give a party its directory."""
-    own = settings.parties.get(party, PartySettings())
     directory = run.party_directory(party)
-    home = None if own.home is None else str(Path(own.home).resolve())  # the same wherever the run is resumed
-    config = PartyConfig(
-        id=party, run=run.id, seed=settings.seed, methods=modules_of(settings), heldout=settings.heldout,
-        validation=settings.validation, settings=own.choices(), source=source, home=home, durable=run.durable,
-        owners=settings.federation.owners, plan=asdict(plan),
-    )  # fmt: skip
-    config.save(directory)
+    replace(party_config(run.id, party, settings, source, plan), durable=run.durable).save(directory)
+    own = settings.parties.get(party, PartySettings())
     if own.policy:
         shutil.copyfile(own.policy, private_file(directory / "policy.toml"))
 
