@@ -94,7 +94,7 @@ class PartyBase(SourceSettings):
         return {name: value for name, value in self if name not in PartyBase.model_fields and value is not None}
 
 
-def _choices() -> dict[str, Any]:
+def party_choices() -> dict[str, Any]:
     """Every setting that a party may choose for itself, as it is first declared; None: as the method says."""
     found: dict[str, FieldInfo] = {}
     kinds: tuple[type[Settings], ...] = (Threads, *SETTINGS)
@@ -114,7 +114,7 @@ def _meaning(field: FieldInfo) -> str:
 if TYPE_CHECKING:
     PartySettings = PartyBase
 else:
-    PartySettings = create_model("PartySettings", __base__=PartyBase, __doc__="One party.", **_choices())
+    PartySettings = create_model("PartySettings", __base__=PartyBase, __doc__="One party.", **party_choices())
 
 
 class DataSettings(SourceSettings):

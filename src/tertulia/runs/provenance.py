@@ -22,7 +22,7 @@ def without_paths(settings: BaseModel, leave_out: tuple[str, ...] = ()) -> dict[
     plain, found = settings.model_dump(mode="json"), {}
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
-        is_path = (has_mark(field, "path") and isinstance(value, str)) or has_mark(field, "paths")
+        is_path = (has_mark(field, "path") and not isinstance(value, tuple | list)) or has_mark(field, "paths")
         if name not in leave_out and not is_path:
             found[name] = without_paths(value) if isinstance(value, BaseModel) else plain[name]
     return found

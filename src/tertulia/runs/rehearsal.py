@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import ConfigError
 from tertulia.federation.codec import decode
 from tertulia.federation.custom import pins_of
+from tertulia.federation.engines.local import LocalTransport
 from tertulia.federation.messages import Inquiry
 from tertulia.federation.party.host import PartyHost
 from tertulia.federation.plan import Plan
@@ -102,10 +103,15 @@ def open_party(run: Run, party: str) -> PartyHost:
     return PartyHost(run.party_directory(party))
 
 
-def ask_parties(run: Run, about: str) -> dict[str, Any]:
-    """What all parties of a run, opened here, answer to an inquiry; a run may be in progress meanwhile."""
-    with closing(run.transport("local", 1)) as transport:
-        return inquire(transport, Inquiry(run.id, about), None, warnings.warn)
+def hosts_of(run: Run) -> list[PartyHost]:
+    """All parties of a run."""
+    return [open_party(run, party) for party in run.parties]
+
+
+def ask_hosts(hosts: Sequence[PartyHost], about: str) -> dict[str, Any]:
+    """What parties of one run, opened here, answer to an inquiry; the run may be in progress meanwhile."""
+    with closing(LocalTransport(hosts)) as transport:
+        return inquire(transport, Inquiry(hosts[0].config.run, about), None, warnings.warn)
 
 
 def choice_or_none(run: Run, party: str) -> choosing.Choice | None:

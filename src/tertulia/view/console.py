@@ -26,6 +26,11 @@ def say(text: str) -> None:
     errors.print(Text(plain(text)), soft_wrap=True)
 
 
+def line(text: str) -> None:
+    """Print a line on stdout, however long, so that a command in it can be copied."""
+    output.print(Text(plain(text)), soft_wrap=True)
+
+
 def show(text: str) -> None:
     """Print text on stdout as it is."""
     output.print(Text(plain(text)))
