@@ -53,6 +53,18 @@ def taking_turns(directory: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def is_held(directory: Path) -> bool:
+    """Whether somebody works on a directory now."""
+    try:
+        descriptor = os.open(directory / NAME, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not locked(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def locked(descriptor: int) -> bool:
     """Take the lock of an open file or folder, unless another holds it; closing it gives the lock back."""
     try:

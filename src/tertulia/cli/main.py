@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from tertulia._plain import plain_json
-from tertulia.cli import ledger, words
+from tertulia.cli import federation, ledger, party, rehearse, words
 from tertulia.errors import TertuliaError
 from tertulia.view import console
 
@@ -23,6 +23,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("words")(words.words)
+for _command in (
+    *(federation.init, federation.invite, federation.serve, federation.start, federation.status, federation.revoke),
+    *(party.join, party.approve, party.attend, party.leave, party.forget, rehearse.rehearse),
+):
+    app.command()(_command)
 app.add_typer(ledger.app, name="ledger")
 ConfigFile = Annotated[Path, typer.Argument(help="The run's settings, a TOML file.", metavar="CONFIG.toml")]
 RunDirectory = Annotated[Path, typer.Argument(help="A run's directory.", metavar="RUN")]
@@ -190,11 +195,17 @@ def compare(
 
 
 @app.command()
-def check(config: ConfigFile, as_json: AsJson = False) -> None:
+def check(
+    config: Annotated[Path, typer.Argument(help="A run's settings, or a party's directory.", metavar="CONFIG.toml")],
+    as_json: AsJson = False,
+) -> None:
     """Dry run: what would be read, trained and disclosed, and what each party's policy says to it."""
     from tertulia.runs import config as configuration
     from tertulia.view.dry_run import dry_run
 
+    if config.is_dir():
+        _show_dry_run(party.check_party(config), as_json)
+        return
     _show_dry_run(dry_run(configuration.load(config)), as_json)
 
 
@@ -231,7 +242,7 @@ def disclosures(directory: RunDirectory, as_json: AsJson = False) -> None:
 
 @app.command()
 def privacy(
-    directory: RunDirectory,
+    directory: Annotated[Path, typer.Argument(help="A run's directory, or a party's.", metavar="RUN")],
     delta: Annotated[float, typer.Option(help="The delta at which epsilon is computed.")] = 1e-6,
     every: Annotated[bool, typer.Option("--all", help="Every thing, and every release.")] = False,
     as_json: AsJson = False,

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from tertulia._disk import atomic_write
+from tertulia._locks import is_held
 from tertulia.errors import JournalError, PolicyRefusal
 from tertulia.federation.codec import encode
 from tertulia.federation.messages import read_frame
 from tertulia.federation.party import failures
 from tertulia.federation.party.door import NO_SUCH_RUN
-from tertulia.federation.party.host import PartyHost
+from tertulia.federation.party.host import PartyConfig, PartyHost
 from tertulia.runs.membership import PartyDirectory
 
 _OPEN = 2  # runs whose documents stay in memory
@@ -72,3 +73,32 @@ def _look(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def status_of_party(party: PartyDirectory) -> dict[str, Any]:
+    """What a party's directory says of it."""
+    file, identity = party.file, party.identity
+    attending = is_held(party.runs)
+    try:
+        said = json.loads((party.directory / "status.json").read_bytes())
+    except (OSError, ValueError):
+        said = {}
+    configs = [PartyConfig.load(directory) for directory in party.run_directories()]
+    return {
+        "party": file.name,
+        "federation": file.federation,
+        "server": file.server,
+        "key": identity.fingerprint,
+        "certificate expires": identity.expires.date().isoformat(),
+        "attending": attending,
+        "connected": attending and bool(said.get("connected")),
+        "runs": [
+            {
+                "run": config.run,
+                "method": config.plan["method"] if config.plan else "",
+                "state": "approved" if config.plan else "forgotten",
+                "round": said["round"] if said.get("run") == config.run and "round" in said else 0,
+            }
+            for config in configs
+        ],
+    }

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from tertulia._disk import atomic_write, private_file
-from tertulia._locks import NAME, holding, locked
+from tertulia._locks import holding, is_held
 from tertulia.errors import JournalError, QuorumError, TertuliaError
 from tertulia.federation.engines.base import Transport
-from tertulia.federation.engines.grpc.gate import Gate, Listening
+from tertulia.federation.engines.grpc.gate import Gate
+from tertulia.federation.engines.grpc.listening import Listening
 from tertulia.federation.types import PartyId
 from tertulia.runs.desk import ABANDONED, FINISHED, STOPPED, UNDER_WAY, Desk
 from tertulia.runs.driver import finish
@@ -223,15 +224,3 @@ def _said(directory: Path) -> dict[str, Any]:
         return facts if isinstance(facts, dict) and isinstance(facts.get("run"), dict) else {}
     except (OSError, ValueError, RecursionError):
         return {}
-
-
-def is_held(directory: Path) -> bool:
-    """Whether a process lives in a directory, as `serve` and `attend` do."""
-    try:
-        descriptor = os.open(directory / NAME, os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        return not locked(descriptor)
-    finally:
-        os.close(descriptor)
