@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -11,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from tertulia._plain import plain_json
 from tertulia.view import console
 
 FederationDirectory = Annotated[Path, typer.Argument(help="A federation's directory.", metavar="FEDERATION")]
@@ -123,7 +121,7 @@ def status(
     while True:
         facts = _status(directory)
         if as_json:
-            print(plain_json(json.dumps(facts, ensure_ascii=False, default=str)), flush=True)
+            console.print_json(facts)
         else:
             console.output.clear() if watch else None
             _print_status(directory, facts)

@@ -20,7 +20,7 @@ from tertulia.privacy.policy_lines import lines_needed
 from tertulia.runs.budgets import announced, check_budgets, planned_releases
 from tertulia.runs.config import RunSettings
 from tertulia.runs.membership import PartyDirectory
-from tertulia.runs.plans import party_config
+from tertulia.runs.party_layout import party_config
 from tertulia.runs.proposals import Proposal
 from tertulia.runs.sources import sources_of
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from tertulia.corpus import Vocabulary
-from tertulia.federation.party.host import PartyConfig
 from tertulia.federation.plan import KEEPS, Plan
 from tertulia.federation.types import step_name
 from tertulia.methods import CustomSettings, entry_of
 from tertulia.methods.common import choosing
-from tertulia.runs.config import PartySettings, RunSettings, TrainingSettings
+from tertulia.runs.config import TrainingSettings
 from tertulia.runs.provenance import without_paths
 
 
@@ -48,14 +45,3 @@ def _steps(settings: TrainingSettings) -> tuple[tuple[str, str], ...]:
     kept = [step_name(step) for module in (first, *others) for step in getattr(module, "KEEPING", ())]
     asked = {pair for pair in planned if pair[1] != "reports"}
     return tuple(sorted(asked | {(name, verb) for name in kept for verb in ("each", KEEPS)}))
-
-
-def party_config(run: str, party: str, settings: RunSettings, source: dict[str, Any] | None, plan: Plan) -> PartyConfig:
-    """What a party's directory of a run says, whoever lays it out: who has all parties, or the party itself."""
-    own = settings.parties.get(party, PartySettings())
-    home = None if own.home is None else str(Path(own.home).resolve())  # the same wherever the run is resumed
-    return PartyConfig(
-        id=party, run=run, seed=settings.seed, methods=modules_of(settings), heldout=settings.heldout,
-        validation=settings.validation, settings=own.choices(), source=source, home=home,
-        owners=settings.federation.owners, plan=asdict(plan),
-    )  # fmt: skip

@@ -33,7 +33,8 @@ from tertulia.runs.budgets import check_budgets
 from tertulia.runs.config import PartySettings, RunSettings
 from tertulia.runs.driver import Observer, finish
 from tertulia.runs.layout import Run
-from tertulia.runs.plans import modules_of, party_config, plan_of
+from tertulia.runs.party_layout import party_config
+from tertulia.runs.plans import modules_of, plan_of
 from tertulia.runs.results import FederatedTopics
 from tertulia.runs.sources import POOLED, pool_documents, sources_of
 
