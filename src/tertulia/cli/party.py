@@ -123,6 +123,7 @@ def attend(directory: Party) -> None:
     os.umask(0o077)
     party, stop = PartyDirectory(directory), threading.Event()
     file, attendant = party.file, Attendant(party)
+    _ = party.policy  # a broken one is reported here, not in the middle of a run
 
     def observe(kind: str, facts: Mapping[str, Any]) -> None:
         console.say(" ".join([kind, *(str(value) for value in facts.values())]))

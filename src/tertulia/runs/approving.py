@@ -42,8 +42,8 @@ class Consideration:
             raise ConfigError(f"the next run is without '{file.name}': ask the operator why it is not on the roster")
         if proposal.keys.get(file.name) != party.identity.fingerprint:
             raise ConfigError(
-                "the server names a key for this party that is not the one in its identity folder: do not approve, "
-                "and call the operator"
+                "the server names a key for this party that is not the one in its identity folder: unless a run is "
+                "under way that was agreed before this party joined anew, call the operator; nothing was approved"
             )
         settings = proposal.run_settings
         if settings.federation.owners != "several":

@@ -89,7 +89,7 @@ def status_of_party(party: PartyDirectory) -> dict[str, Any]:
         "federation": file.federation,
         "server": file.server,
         "key": identity.fingerprint,
-        "certificate expires": identity.expires.date().isoformat(),
+        "expires": identity.expires.date().isoformat(),
         "attending": attending,
         "connected": attending and bool(said.get("connected")),
         "runs": [

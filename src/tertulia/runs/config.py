@@ -237,7 +237,7 @@ class RunSettings(TrainingSettings):
         "runs/run", description="where the run lives; it must not hold one yet", json_schema_extra=PATH
     )
     engine: Annotated[str, AfterValidator(check_engine)] = Field(
-        "local", description="parties in one process, or each in a process of its own"
+        "local", description="`local`: parties in one process; `processes`: each in its own; `grpc`: over TLS, too"
     )
     workers: Positive = Field(1, description="parties that work at the same time, with engine `local`")
     parties: dict[PartyName, PartySettings] = Field({}, description="the parties, see `[parties.NAME]`")

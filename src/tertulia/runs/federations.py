@@ -17,9 +17,9 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from tertulia._disk import atomic_write, private_directory
 from tertulia.errors import ConfigError
@@ -85,21 +85,26 @@ class FederationFile(TrainingSettings):
     members: tuple[str, ...] = Field(min_length=1, description="the parties, in the order in which results are added")
     terms: NetworkTerms = Field(NetworkTerms(), description="the terms on which houses meet")
 
-    @model_validator(mode="after")
-    def _members_are_told_apart(self) -> Self:
-        for member in self.members:
-            member_name(member)
-            if self.members.count(member) > 1:
-                raise ValueError(f"member '{member}' is named twice: a name is one party's")
-        return self
+    @field_validator("members")
+    @classmethod
+    def _each_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for member in value:
+            try:
+                member_name(member)
+            except ConfigError as error:
+                raise ValueError(str(error)) from None
+            if value.count(member) > 1:
+                raise ValueError(f"'{member}' is named twice, and a name is one party's")
+        return value
 
-    @model_validator(mode="after")
-    def _between_houses(self) -> Self:
-        if self.method.pools:
-            raise ValueError(f"method '{self.method.name}' brings all documents to one place: houses keep theirs")
-        if isinstance(self.method, CustomSettings):
+    @field_validator("method")
+    @classmethod
+    def _between_houses(cls, value: Any) -> Any:
+        if value.pools:
+            raise ValueError(f"method '{value.name}' brings all documents to one place: houses keep theirs")
+        if isinstance(value, CustomSettings):
             raise ValueError("a method of your own runs on one machine only so far: take one of the package's")
-        return self
+        return value
 
     @property
     def listens_on(self) -> str:
@@ -113,7 +118,8 @@ class FederationFile(TrainingSettings):
         """The settings of a run as this file asks for one."""
         training = {name: getattr(self, name) for name in TrainingSettings.model_fields}
         terms = {name: getattr(self.terms, name) for name in TermsSettings.model_fields}
-        return RunSettings(**training, federation={**terms, "owners": "several"}, directory=str(directory))
+        federation = {**terms, "owners": "several"}
+        return RunSettings(**training, federation=federation, directory=str(directory), engine="grpc")
 
 
 def _is_loopback(host: str) -> bool:

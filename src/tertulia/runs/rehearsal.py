@@ -74,7 +74,7 @@ def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *,
         run = replace(run, pins=pins_of(modules_of(settings)))
         for party in parties:
             _lay_out(run, party, settings, sources.get(party), plan)
-            if corpora is not None and (durable or settings.engine == "processes" or party == POOLED):
+            if corpora is not None and (durable or settings.engine != "local" or party == POOLED):
                 corpora[party].save(run.party_directory(party) / "corpus")
         run.save()  # last: a directory with run.json is complete
     return run

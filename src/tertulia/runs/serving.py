@@ -18,14 +18,14 @@ from typing import Any
 
 from tertulia._disk import atomic_write, private_file
 from tertulia._locks import holding, is_held
-from tertulia.errors import JournalError, QuorumError, TertuliaError
+from tertulia.errors import ConfigError, JournalError, QuorumError, TertuliaError
 from tertulia.federation.engines.base import Transport
 from tertulia.federation.engines.grpc.gate import Gate
 from tertulia.federation.engines.grpc.listening import Listening
 from tertulia.federation.types import PartyId
 from tertulia.runs.desk import ABANDONED, FINISHED, STOPPED, UNDER_WAY, Desk
 from tertulia.runs.driver import finish
-from tertulia.runs.federations import Federation, split_address
+from tertulia.runs.federations import Federation, NetworkTerms, split_address
 from tertulia.runs.layout import Run
 
 _LOOK = 0.2  # seconds between two looks for a run that was started
@@ -81,8 +81,7 @@ class Server:
 
     def _drive(self, run: Run) -> None:
         """Drive a run as far as it goes; what ends it is written down, and the server goes on serving."""
-        absent_after = self.federation.file.terms.absent_after
-        transport = _Watched(self._gate.transport(run.parties, absent_after), self)
+        transport = _Watched(self._gate.transport(run.parties, self._absent_after()), self)
         if self._facts["run"].get("id") != run.id:
             self._facts["run"] = {"id": run.id, "round": 0, "seconds": 0.0, "bytes": {}, "absent": []}
         self.note("run", run=run.id)
@@ -102,6 +101,14 @@ class Server:
             self._end(run, STOPPED, f"{type(error).__name__}: {error}")
             return
         self._end(run, FINISHED)
+
+    def _absent_after(self) -> float:
+        """As the file says now; while it is broken, being edited say, as usual."""
+        try:
+            return self.federation.file.terms.absent_after
+        except ConfigError as error:
+            self.note("warning", "warning", text=str(error))
+            return NetworkTerms().absent_after
 
     def _end(self, run: Run, state: str, text: str = "") -> None:
         self.desk.end(run.id, state, text)
