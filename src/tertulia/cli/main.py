@@ -214,6 +214,11 @@ def main() -> None:
     except TertuliaError as error:
         console.say(f"error: {error}")
         sys.exit(1)
+    except PermissionError as error:
+        console.say(
+            f"error: there is no permission for {error.filename}: run this as who owns it, or choose another place"
+        )
+        sys.exit(1)
     except KeyboardInterrupt:
         console.say("interrupted: `tertulia resume RUN` goes on from the last round")
         sys.exit(130)
