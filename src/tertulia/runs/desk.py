@@ -11,7 +11,7 @@ import secrets
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tertulia._disk import atomic_write
+from tertulia._disk import atomic_write, private_directory
 from tertulia._locks import taking_turns
 from tertulia.errors import ConfigError, FormatError
 from tertulia.runs.federations import Federation
@@ -132,7 +132,7 @@ class Desk:
         if found.state == STOPPED:
             (directory / "state.json").unlink()
             return Run.open(directory)
-        settings = self.federation.file.run_settings(directory)
+        settings = self.federation.file.run_settings(private_directory(directory))
         run = Run(directory, proposal.run, proposal.roster, settings.model_dump(mode="json"), keys=proposal.keys)
         run.save()
         return run
@@ -167,6 +167,11 @@ class Desk:
         """Note that a run is finished, or why it stopped."""
         facts = json.dumps({"state": state, "text": text}).encode()
         atomic_write(self.federation.runs / run / "state.json", facts)
+
+    def newest(self) -> str | None:
+        """The run that was started last, if any was."""
+        found = [(path.stat().st_mtime_ns, path.parent.name) for path in self.federation.runs.glob("*/run.json")]
+        return max(found)[1] if found else None
 
     def under_way(self) -> Run | None:
         """The run to be driven, if there is one."""

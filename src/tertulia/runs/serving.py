@@ -197,15 +197,13 @@ def _write(path: Path, facts: Mapping[str, Any]) -> None:
 
 
 def status_of(federation: Federation) -> dict[str, Any]:
-    """Members, the proposal and the run, from the files; what only the server knows is as old as it says."""
+    """Members, the newest run and what is proposed, from the files; what only the server knows is as old as it says."""
     desk, directory = Desk(federation), federation.directory
-    proposal = desk.current()
-    serving = is_held(directory)
-    said = _said(directory)
+    proposal, run, said, serving = desk.current(), desk.newest(), _said(directory), is_held(directory)
     connected = said.get("connected", {}) if serving else {}
     approved = desk.approved(proposal)
-    run, state = said.get("run", {}), desk.state(proposal.run)
-    known = run if run.get("id") == proposal.run else {}
+    state = desk.state(run) if run else None
+    known = said["run"] if said and said["run"].get("id") == run else {}
     return {
         "federation": federation.file.name,
         "serving": serving,
@@ -218,9 +216,10 @@ def status_of(federation: Federation) -> dict[str, Any]:
             }
             for name in dict.fromkeys((*federation.file.members, *federation.members.names))
         ],
-        "run": {"id": proposal.run, "state": state.state or "proposed", "text": state.text, **known},
-        "model": str(directory / "runs" / proposal.run / "model") if state.state == FINISHED else None,
-        "edited": state.state == UNDER_WAY and desk.edited(),
+        "proposal": {"run": proposal.run, "started": run == proposal.run, "missing": proposal.missing},
+        "run": {"id": run, "state": state.state, "text": state.text, **known} if state else None,
+        "model": str(directory / "runs" / str(run) / "model") if state and state.state == FINISHED else None,
+        "edited": state is not None and state.state == UNDER_WAY and desk.edited(),
     }
 
 
