@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from typing import Any
 
@@ -15,7 +16,8 @@ def toml_value(value: Any) -> str:
     >>> toml_value(("topic sizes", "words")), toml_value(True)
     ('["topic sizes", "words"]', 'true')
     """
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+    text = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+    return text.replace("\x7f", "\\u007f")  # of the characters that TOML must have escaped, the one that JSON need not
 
 
 def with_value(text: str, key: str, value: Any) -> str:
@@ -26,7 +28,8 @@ def with_value(text: str, key: str, value: Any) -> str:
     names = ["a", "b"]
     [[more]]
     """
-    lines, new = text.splitlines(keepends=True), f"{key} = {toml_value(value)}\n"
+    lines, new = re.findall(r"[^\n]*\n|[^\n]+", text), f"{key} = {toml_value(value)}\n"
+    lines[-1:] = [f"{last.rstrip()}\n" for last in lines[-1:]]  # which may lack its end
     tables = [i for i, line in enumerate(lines) if line.lstrip().startswith("[")]
     top = next((i for i in tables if _parsed_or_none("".join(lines[:i])) is not None), len(lines))
     found = [i for i, line in enumerate(lines[:top]) if line.split("=")[0].strip() == key and "=" in line]

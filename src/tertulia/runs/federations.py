@@ -112,7 +112,7 @@ class FederationFile(TrainingSettings):
         if self.listen is not None:
             return self.listen
         host, port = split_address(self.address)
-        return f"{host if _is_loopback(host) else _EVERYWHERE}:{port}"
+        return self.address if _is_loopback(host) else f"{_EVERYWHERE}:{port}"
 
     def run_settings(self, directory: Path | str = "run") -> RunSettings:
         """The settings of a run as this file asks for one."""
