@@ -6,6 +6,7 @@ its open question is asked again; when the server dies, parties end the step tha
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from tertulia.federation.types import PartyId
 _HOST = "127.0.0.1"
 _RESTARTS = 5  # in a row, without an answer
 _LONGEST = 5.0  # seconds before the next restart of a party that only dies
+_FAREWELL = b"."  # the last that a party hears from a server that was not killed
 _PATIENCE = 10.0  # seconds for a party to end
 
 
@@ -62,7 +64,7 @@ class _Keeper:
     def let_go(self) -> None:
         """Have the process end once it has done what it is doing."""
         self._closing.set()
-        self._hang_up()
+        self._hang_up(_FAREWELL)
 
     def wait(self) -> None:
         """Wait for its end, but not for ever."""
@@ -74,9 +76,13 @@ class _Keeper:
         self._hang_up()  # should it have been started again at the last moment
         self._process.wait(_PATIENCE)
 
-    def _hang_up(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+    def _hang_up(self, last_word: bytes = b"") -> None:
+        pipe = self._process.stdin
+        assert pipe is not None
+        with contextlib.suppress(OSError, ValueError):  # it is dead, or was let go before
+            pipe.write(last_word)
+        with contextlib.suppress(OSError):
+            pipe.close()
 
 
 class LoopbackTransport:
@@ -158,16 +164,17 @@ def start(setup: EngineSetup) -> LoopbackTransport:
 
 def attend(identity: Path, address: str, directory: Path, pins: Mapping[str, str]) -> None:
     """What a party's process does: attend until the server hangs up."""
-    stop = threading.Event()
-    threading.Thread(target=_await_end, args=(stop,), daemon=True).start()
+    stop, orderly = threading.Event(), threading.Event()
+    threading.Thread(target=_await_end, args=(stop, orderly), daemon=True).start()
     with hosted(directory, pins) as answer:
         Attendance(Identity(identity), address, answer).run(stop)
-    if stop.is_set():  # a server that was killed has left its folder
+    if stop.is_set() and not orderly.is_set():  # the server was killed, and has left its folder
         shutil.rmtree(identity.parent, ignore_errors=True)
 
 
-def _await_end(stop: threading.Event) -> None:
-    sys.stdin.buffer.read()
+def _await_end(stop: threading.Event, orderly: threading.Event) -> None:
+    if sys.stdin.buffer.read():  # until the pipe is closed
+        orderly.set()
     stop.set()
 
 

@@ -151,11 +151,8 @@ class Seats:
                 seat.question, seat.answer = (secrets.randbits(64), frames[party]), None
                 if seat.stream is not None:
                     seat.stream.send(seat.question)
-            while (until := _next_look(asked.values(), deadline, absent_after)) is not None:
-                left = until - time.monotonic()
-                if left <= 0:
-                    break
-                self._changed.wait(None if until == _FOREVER else left)
+            while (left := _patience(asked.values(), deadline, absent_after, time.monotonic())) > 0:
+                self._changed.wait(None if left == _FOREVER else left)
             answers = {party: seat.answer for party, seat in asked.items() if seat.answer is not None}
             for seat in asked.values():
                 seat.question = seat.answer = None
@@ -165,18 +162,18 @@ class Seats:
 _FOREVER = float("inf")
 
 
-def _next_look(seats: Collection[Seat], deadline: float | None, absent_after: float) -> float | None:
-    """Until when to wait for an answer or somebody's return; None if there is nobody to wait for any more."""
-    now = time.monotonic()
-    waiting = [
+def _patience(seats: Collection[Seat], deadline: float | None, absent_after: float, now: float) -> float:
+    """Seconds until the next look: at a deadline, at somebody's absence; 0 if there is nobody to wait for.
+
+    Who is away too long is not waited for, and those who are there still are.
+    """
+    ends = [
         _FOREVER if seat.stream is not None else seat.absent_since + absent_after
         for seat in seats
         if seat.answer is None
     ]
-    waiting = [until for until in waiting if until > now]
-    if not waiting:
-        return None
-    return min(min(waiting), _FOREVER if deadline is None else deadline)
+    ends = [end for end in ends if end > now]
+    return min([*ends, _FOREVER if deadline is None else deadline]) - now if ends else 0.0
 
 
 class GrpcTransport:
