@@ -3,9 +3,7 @@
 import json
 import shutil
 import sys
-import tempfile
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -40,8 +38,16 @@ AIMS = [
 
 
 @pytest.fixture(scope="module")
-def nursery(tmp_path_factory):
-    nursery = Nursery(tmp_path_factory.mktemp("nursery"))
+def scrap(tmp_path_factory):
+    """Where the runs of this file have their temporary folders."""
+    return tmp_path_factory.mktemp("scrap")
+
+
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory, scrap):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(scrap))
+        nursery = Nursery(tmp_path_factory.mktemp("nursery"))
     yield nursery
     nursery.close()
 
@@ -69,21 +75,17 @@ def trial(tmp_path_factory, nursery, worded):
     return make
 
 
-def left_behind():
-    return set(Path(tempfile.gettempdir()).glob("tertulia-grpc-*"))
-
-
 @pytest.mark.parametrize("method", [TOY, FTM], ids=["noisy", "ftm"])
-def test_models_are_those_of_one_process_bit_for_bit(method, nursery, trial, tmp_path):
-    expected, before = trial(method, tmp_path / "run"), left_behind()
+def test_models_are_those_of_one_process_bit_for_bit(method, nursery, trial, scrap, tmp_path):
+    expected = trial(method, tmp_path / "run")
     nursery.finish(tmp_path / "run")
     assert outcome(Run.open(tmp_path / "run")) == expected
-    assert left_behind() <= before
+    assert not list(scrap.iterdir())
 
 
 @pytest.mark.parametrize("aim", AIMS)
-def test_kills_aimed_at_fault_points(aim, nursery, trial, tmp_path):
-    expected, before = trial(TOY, tmp_path / "run"), left_behind()
+def test_kills_aimed_at_fault_points(aim, nursery, trial, scrap, tmp_path):
+    expected = trial(TOY, tmp_path / "run")
     code = nursery.resume(tmp_path / "run", f"{aim}:{tmp_path / 'killed'}").wait()
     assert (tmp_path / "killed").exists()
     if aim.startswith("server."):
@@ -92,7 +94,9 @@ def test_kills_aimed_at_fault_points(aim, nursery, trial, tmp_path):
     else:  # the engine starts a party again by itself
         assert code == 0
     assert outcome(Run.open(tmp_path / "run")) == expected
-    eventually(lambda: left_behind() <= before)  # keys to throw away are thrown away, also by a server that was killed
+    eventually(
+        lambda: not list(scrap.iterdir())
+    )  # keys to throw away are thrown away, also by a server that was killed
 
 
 def test_a_party_that_only_dies_has_failed_and_the_others_answer(tmp_path, monkeypatch):

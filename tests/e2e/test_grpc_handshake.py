@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 
-from helpers.network import HOST, Network, Party, eventually
+from helpers.network import HOST, Network, Party, WayOut, eventually
 from tertulia.errors import ConfigError, ConnectionTrouble, TertuliaError
 from tertulia.federation.engines.grpc import calls, dial, wire
 from tertulia.federation.engines.grpc.gate import Gate
@@ -280,6 +280,23 @@ def test_a_host_name_in_the_certificate(changing):
         assert calls.fetch_proposal(changing.identity("north"), f"localhost:{port}") == b"a plan"
     finally:
         gate.stop(0)
+
+
+def test_the_way_out_of_a_house_is_its_proxy(tmp_path, monkeypatch):
+    network = Network(tmp_path / "network", ("north",), hosts=("topics.example.org",))
+    proxy = WayOut(network.port)
+    monkeypatch.setenv("https_proxy", f"http://{proxy.address}")
+    for name in ("no_proxy", "no_grpc_proxy", "grpc_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    try:
+        north = network.attend("north", bytes.upper, "topics.example.org:7443")
+        assert network.gate.transport(["north"]).ask({"north": b"hello"}, 20.0) == {"north": b"HELLO"}
+        assert calls.fetch_proposal(network.identity("north"), "topics.example.org:7443") == b"a plan"
+        assert proxy.asked == ["CONNECT topics.example.org:7443 HTTP/1.1"] * 2
+        assert north.close() is None
+    finally:
+        network.close()
+        proxy.close()
 
 
 def test_loopback_does_not_go_through_a_proxy(network, monkeypatch):

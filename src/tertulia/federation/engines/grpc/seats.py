@@ -11,7 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from tertulia.errors import FormatError
 from tertulia.federation.codec import encode
+from tertulia.federation.engines.base import MOST_BYTES
 from tertulia.federation.messages import Answer
 from tertulia.federation.types import PartyId
 
@@ -191,6 +193,8 @@ class GrpcTransport:
 
     def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
         """Ask all at once. Who reconnects is asked again; who has been away for long counts as silent."""
+        if (longest := max(map(len, frames.values()), default=0)) > MOST_BYTES:  # no party would take it
+            raise FormatError(f"a question of {longest} bytes is too long: at most {MOST_BYTES} can be sent")
         deadline = None if timeout is None else time.monotonic() + timeout
         return self._seats.ask(frames, deadline, self._absent_after)
 
