@@ -96,7 +96,7 @@ def join(way, member):
 
 
 def disturb(way):
-    """Kill a party, then the server, in the middle of the run, and start both again."""
+    """Kill a party, then the server, in the middle of the run; then end both politely; start them again each time."""
     way.wait_for_round(3)
     file = way.server / "federation.toml"
     file.write_text(file.read_text().replace("seed = 0", "seed = 1"))
@@ -107,6 +107,12 @@ def disturb(way):
     way.wait_for_round(12)
     way.end("serve", "oncology", how=signal.SIGKILL)
     way.killed_at = max(e.get("round", 0) for e in way.events())
+    way.begin("serve", "oncology")
+    way.wait_for_round(24)
+    way.terminated = [way.end("attend", "south")[0]]
+    way.begin("attend", "south")
+    way.wait_for_round(36)
+    way.terminated.append(way.end("serve", "oncology")[0])
     way.begin("serve", "oncology")
     way.wait_for("finished")
 
@@ -188,7 +194,8 @@ def test_files_are_their_owners_alone(way):
 def test_a_killed_run_ends_bit_for_bit_like_the_same_run_on_one_machine(way, tmp_path):
     assert way.ended["run"]["state"] == "finished"
     assert 12 <= way.killed_at < ROUNDS
-    assert [event["event"] for event in way.events()].count("run") == 2  # it was taken up again
+    assert [event["event"] for event in way.events()].count("run") == 3  # it was taken up twice
+    assert way.terminated == [0, 0]
     absent = [event for event in way.events() if event["event"] == "warning"]
     assert not absent
     (tmp_path / "policy.toml").write_text("")
@@ -323,7 +330,7 @@ def test_sigterm_ends_with_0_and_ctrl_c_says_how_to_go_on(way):
     assert "`tertulia attend north` goes on where it was" in said
     assert way.end("serve", "oncology")[0] == 0
     way.begin("serve", "oncology")
-    way.wait_for("serving", 3)
+    way.wait_for("serving", 4)
     code, said = way.end("serve", "oncology", how=signal.SIGINT)
     assert code == 130
     assert "`tertulia serve oncology` goes on from the last round" in said

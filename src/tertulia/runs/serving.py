@@ -42,22 +42,23 @@ class Server:
     def __init__(self, federation: Federation, say: Callable[[str], None]) -> None:
         self.federation, self.desk, self.say = federation, Desk(federation), say
         self._stop = threading.Event()
-        self._asking = False
+        self._driver, self._asking = threading.current_thread(), False
         self._lock = threading.Lock()  # of the two files that are written here
         before = _said(federation.directory).get("run", {})  # a run that goes on has its sums of bytes
         self._facts: dict[str, Any] = {"pid": os.getpid(), "connected": {}, "run": before}
 
     def stop(self, *_: Any) -> None:
-        """End: after the step under way, or at once if only answers are awaited, which parties keep for us.
+        """End after the step under way, or at once if only answers are awaited, which parties keep for us.
 
-        It is a signal's handler, too, and then runs in the thread that drives.
+        It is a signal's handler, too. Then it runs in the thread that drives, which it can call away from waiting.
         """
         self._stop.set()
-        if self._asking and threading.current_thread() is threading.main_thread():
+        if self._asking and threading.current_thread() is self._driver:
             raise Halted
 
     def serve(self) -> None:
         """Listen and drive until `stop`."""
+        self._driver = threading.current_thread()
         directory, file = self.federation.directory, self.federation.file
         with holding(directory, again=f"tertulia serve {directory}"):
             listening = Listening(file.listens_on, [split_address(file.address)[0]])
