@@ -252,3 +252,18 @@ def test_who_approves_late_starts_from_the_current_model(tmp_path):
     houses.finish(run, observe)
     assert seen[2] == ["north", "south"]
     assert seen[4] == sorted(MEMBERS)
+
+
+def test_a_party_has_the_model_that_it_chose_itself(tmp_path, tertulia):
+    houses = Houses(tmp_path)
+    houses.edit("heldout = 0.1", "heldout = 0.1\nvalidation = 0.2")
+    run = houses.agree().desk.start()
+    houses.finish(run)
+    place = houses.parties["north"].runs / run.id
+    code, out, err = tertulia("topics", place, "--json")
+    assert code == 0, err
+    assert json.loads(out)["provenance"]["party"] == "north"
+    houses.parties["north"].forget(run.id)
+    code, _, err = tertulia("topics", place)
+    assert code == 1
+    assert "was forgotten here" in err

@@ -84,10 +84,12 @@ def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_
 def _model(path: Path) -> Any:
     from tertulia.federation.party.host import PartyConfig
     from tertulia.models import Topics
+    from tertulia.runs.party_layout import best_at_home
     from tertulia.runs.rehearsal import best_for
 
     if (path / "party.json").exists():  # of a run: what this party has chosen for its own documents
-        return best_for(path.resolve().parents[1], PartyConfig.load(path).id)
+        place = path.resolve().parents[1]
+        return best_for(place, PartyConfig.load(path).id) if (place / "run.json").exists() else best_at_home(path)
     return Topics.load(path / "model" if (path / "run.json").exists() else path)
 
 

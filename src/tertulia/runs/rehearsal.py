@@ -15,11 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tertulia._disk import private_file, read_checked
+from tertulia._disk import private_file
 from tertulia._locks import holding
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import ConfigError
-from tertulia.federation.codec import decode
 from tertulia.federation.custom import pins_of
 from tertulia.federation.engines.local import LocalTransport
 from tertulia.federation.messages import Inquiry
@@ -33,7 +32,7 @@ from tertulia.runs.budgets import check_budgets
 from tertulia.runs.config import PartySettings, RunSettings
 from tertulia.runs.driver import Observer, finish
 from tertulia.runs.layout import Run
-from tertulia.runs.party_layout import party_config
+from tertulia.runs.party_layout import choice_in, party_config
 from tertulia.runs.plans import modules_of, plan_of
 from tertulia.runs.results import FederatedTopics
 from tertulia.runs.sources import POOLED, pool_documents, sources_of
@@ -117,13 +116,8 @@ def ask_hosts(hosts: Sequence[PartyHost], about: str) -> dict[str, Any]:
 
 def choice_or_none(run: Run, party: str) -> choosing.Choice | None:
     """What a party has chosen, if it had documents to choose by."""
-    path = run.party_directory(party) / "kept" / f"{choosing.KEPT}.safetensors"
-    if not path.exists():
-        return None
     provenance = {"method": run.config["method"]["name"], "run": run.id, "party": party}
-    found = choosing.read_choice(decode(read_checked(path)), provenance)
-    options = TextOptions.from_dict(run.config["text"])
-    return choosing.Choice(*(replace(topics, options=options) for topics in found))
+    return choice_in(run.party_directory(party), provenance, TextOptions.from_dict(run.config["text"]))
 
 
 def best_for(directory: str | Path, party: str) -> Topics:
