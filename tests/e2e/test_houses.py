@@ -7,7 +7,7 @@ import json
 import pytest
 
 from helpers.houses import MEMBERS, METHOD, Houses
-from tertulia.errors import ConfigError, FormatError, PolicyRefusal, QuorumError
+from tertulia.errors import ConfigError, FormatError, PolicyRefusal, QuorumError, TertuliaError
 from tertulia.privacy.policy_lines import write_lines
 from tertulia.runs.budgets import open_ledger
 from tertulia.runs.layout import Run
@@ -275,3 +275,57 @@ def test_a_party_has_the_model_that_it_chose_itself(tmp_path, tertulia):
     code, _, err = tertulia("topics", place)
     assert code == 1
     assert "was forgotten here" in err
+
+
+HOSTILE = [
+    None,
+    True,
+    -1,
+    0,
+    10**30,
+    1e308,
+    float("nan"),
+    "",
+    "x",
+    "../../x",
+    "\ud800",
+    [],
+    {},
+    [[]],
+    {"": {}},
+    ["x"] * 3,
+]
+
+
+def places(value, path=()):
+    """The paths of all values in a tree."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+def put(tree, path, value):
+    if not path:
+        return value
+    copy = dict(tree) if isinstance(tree, dict) else list(tree)
+    copy[path[0]] = put(tree[path[0]], path[1:], value)
+    return copy
+
+
+def test_whatever_a_server_proposes_is_right_or_an_error_of_ours(agreed):
+    facts = json.loads(agreed.desk.proposal())
+    facts.pop("run")
+    tried = read = 0
+    for path in [path for path in places(facts) if path]:
+        for value in HOSTILE:
+            forgery = Proposal(**put(facts, path, value))
+            tried += 1
+            try:
+                seen = agreed.consider("north", forgery.to_bytes())  # its id is right, as a server can make it
+                _ = seen.proposal.own_plan, seen.settings, seen.keys(), seen.lines_needed(), seen.check()
+                read += 1
+            except TertuliaError as error:
+                assert "\n" not in str(error)
+    assert tried > 500
+    assert 0 < read < tried / 2

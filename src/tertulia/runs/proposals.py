@@ -29,6 +29,7 @@ from tertulia.runs.plans import plan_of
 from tertulia.runs.provenance import without_paths
 
 MOST_BYTES = 1 << 26  # of a proposal: a word list may be long
+_LONGEST = 500  # characters of an error that quotes the server
 _ID = re.compile(r"[0-9a-f]{16}")
 _PRIVATE = ("directory", "engine", "workers", "parties", "data")  # the server's own, or the parties'
 _DAMAGED = "the server's proposal cannot be read: both sides need one version of tertulia"
@@ -62,8 +63,8 @@ class Proposal:
         _check_no_path(self.settings)
         try:
             return RunSettings(**self.settings)
-        except (ConfigError, TypeError) as error:
-            raise ConfigError(f"the server's proposal (version {self.version}, here {__version__}): {error}") from None
+        except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+            raise ConfigError(f"the server's proposal ({self.version}, here {__version__}): {error}"[:_LONGEST]) from None
 
     @cached_property
     def own_plan(self) -> Plan:
@@ -99,7 +100,8 @@ class Proposal:
         if len(data) > MOST_BYTES:
             raise FormatError("the server's proposal is too long")
         try:
-            facts = json.loads(data)
+            facts = json.loads(data, parse_constant=_no_number)
+            json.dumps(facts, ensure_ascii=False).encode()  # half a character is no text
             run = facts.pop("run")
             proposal = cls(**{**facts, "roster": tuple(facts["roster"])})
             check_fields(cls, vars(proposal))
@@ -121,6 +123,10 @@ def propose(
     public = json.loads(json.dumps(without_paths(settings, leave_out=_PRIVATE)))
     plan = plan_of(settings, roster, known).hash if len(known) == len(roster) else ""
     return Proposal(federation, __version__, mark, public, roster, known, plan)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number")
 
 
 def _check_no_path(settings: Mapping[str, Any]) -> None:
