@@ -64,7 +64,9 @@ class Proposal:
         try:
             return RunSettings(**self.settings)
         except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-            raise ConfigError(f"the server's proposal ({self.version}, here {__version__}): {error}"[:_LONGEST]) from None
+            raise ConfigError(
+                f"the server's proposal ({self.version}, here {__version__}): {error}"[:_LONGEST]
+            ) from None
 
     @cached_property
     def own_plan(self) -> Plan:
