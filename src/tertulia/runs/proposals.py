@@ -29,6 +29,7 @@ from tertulia.runs.plans import plan_of
 from tertulia.runs.provenance import without_paths
 
 MOST_BYTES = 1 << 26  # of a proposal: a word list may be long
+_MOST_LETTERS = 100  # of a name, a version, a hash
 _LONGEST = 500  # characters of an error that quotes the server
 _ID = re.compile(r"[0-9a-f]{16}")
 _PRIVATE = ("directory", "engine", "workers", "parties", "data")  # the server's own, or the parties'
@@ -64,9 +65,8 @@ class Proposal:
         try:
             return RunSettings(**self.settings)
         except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-            raise ConfigError(
-                f"the server's proposal ({self.version}, here {__version__}): {error}"[:_LONGEST]
-            ) from None
+            versions = f"version {self.version}, here {__version__}"
+            raise ConfigError(f"the server's proposal ({versions}): {error}"[:_LONGEST]) from None
 
     @cached_property
     def own_plan(self) -> Plan:
@@ -110,6 +110,8 @@ class Proposal:
             names = [member_name(name) for name in (*proposal.roster, *proposal.keys)]
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             raise FormatError(_DAMAGED) from error
+        if max(map(len, (proposal.version, proposal.federation, proposal.mark, proposal.plan))) > _MOST_LETTERS:
+            raise FormatError(_DAMAGED)
         if run != proposal.run or not _ID.fullmatch(str(run)) or set(names) != set(proposal.roster):
             raise FormatError(_DAMAGED)
         if len(set(proposal.roster)) < len(proposal.roster):
