@@ -8,11 +8,15 @@ import pytest
 
 from helpers.houses import MEMBERS, METHOD, Houses
 from tertulia.errors import ConfigError, FormatError, PolicyRefusal, QuorumError, TertuliaError
+from tertulia.federation.messages import Inquiry
+from tertulia.federation.server.answers import read_answer
 from tertulia.privacy.policy_lines import write_lines
+from tertulia.runs.attending import Attendant
 from tertulia.runs.budgets import open_ledger
 from tertulia.runs.layout import Run
 from tertulia.runs.plans import plan_of
 from tertulia.runs.proposals import Proposal
+from tertulia.view.dry_run import dry_run
 
 OTHER = "ab" * 32
 
@@ -66,9 +70,6 @@ def test_a_run_that_nobody_approved_is_refused_by_all(agreed, tmp_path):
 
 @pytest.mark.parametrize("run", ["../north", "..", "", "runs", "a" * 5000, "%2e"])
 def test_a_runs_name_leads_nowhere_else(agreed, run):
-    from tertulia.federation.messages import Inquiry
-    from tertulia.federation.server.answers import read_answer
-
     carried = agreed.carried()
     answer = read_answer(carried.ask({"north": Inquiry(run, "ledger digest").to_bytes()}, None)["north"])
     assert answer.kind == "refused"
@@ -186,6 +187,22 @@ def test_a_forgotten_run_is_answered_no_more(finished):
 
 
 # --- policies and budgets ---------------------------------------------------------------------------------------
+
+
+def test_without_a_policy_check_says_that_nothing_may_leave_in_clear(tmp_path):
+    houses = Houses(tmp_path)
+    houses.join(*MEMBERS)
+    houses.parties["north"].policy_path.unlink()
+    verdicts = {row["what"]: row["verdict"] for row in dry_run(houses.consider("north").settings)["disclosed"]}
+    assert "allow_clear" in verdicts["topic-word counts"]
+
+
+def test_a_question_that_is_too_long_is_not_read(tmp_path):
+    houses = Houses(tmp_path)
+    houses.join("north")
+    write_lines(houses.parties["north"].policy_path, {"max_question_bytes": 100})
+    assert read_answer(Attendant(houses.parties["north"]).answer(b"x" * 101)).kind == "refused"
+    assert read_answer(Attendant(houses.parties["north"]).answer(b"x" * 99)).kind == "failed"
 
 
 def test_without_the_lines_nothing_leaves(tmp_path):

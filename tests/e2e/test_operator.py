@@ -253,6 +253,18 @@ def test_a_used_invitation_is_refused(way):
     assert not (way.base / "thief" / "party.toml").exists()
 
 
+def test_a_join_that_was_broken_off_is_taken_up(way):
+    file = way.base / "east" / "party.toml"
+    before = file.read_text()
+    file.unlink()  # as after a kill between the certificate and the last file
+    code, _, err = way.type("join", "oncology/invitations/north.invite", "--directory", "east")
+    assert code == 1
+    assert "east holds the identity of 'east', and the invitation is for 'north'" in err
+    invitation = "oncology/invitations/east.invite"
+    assert way.type("join", invitation, "--documents", "east.jsonl", "--text", "note")[0] == 0
+    assert file.read_text() == before
+
+
 def test_a_file_that_is_no_invitation(way):
     code, _, err = way.type("join", "oncology/federation.toml", "--directory", "thief")
     assert code == 1

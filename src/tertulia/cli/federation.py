@@ -127,7 +127,10 @@ def status(
             _print_status(directory, facts)
         if not watch or (facts.get("run") or {}).get("state") in ("finished", "stopped", "abandoned"):
             return
-        time.sleep(_WATCH)
+        try:
+            time.sleep(_WATCH)
+        except KeyboardInterrupt:  # it ends the watch, and nothing else
+            return
 
 
 def _status(directory: Path) -> dict[str, Any]:

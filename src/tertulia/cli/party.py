@@ -31,6 +31,7 @@ def join(
     from tertulia.federation.engines.grpc import calls
     from tertulia.federation.identity.invitations import Invitation
     from tertulia.federation.identity.keys import spoken
+    from tertulia.federation.identity.own import Identity
     from tertulia.runs.membership import PartyDirectory, empty_directory, settle
 
     os.umask(0o077)
@@ -38,6 +39,8 @@ def join(
     place = empty_directory(directory or Path(given.member))
     if not (place / "identity" / "certificate.pem").exists():  # else this was tried before, and broken off
         calls.enrol(given, place / "identity")
+    if (own := Identity(place / "identity").name) != given.member:
+        raise ConfigError(f"{place} holds the identity of '{own}', and the invitation is for '{given.member}'")
     settle(place, given, documents, text)
     party = PartyDirectory(place)
     console.line(f"'{given.member}' is a member of '{given.federation}' now; everything of it is in {place}")
@@ -123,7 +126,6 @@ def attend(directory: Party) -> None:
     os.umask(0o077)
     party, stop = PartyDirectory(directory), threading.Event()
     file, attendant = party.file, Attendant(party)
-    _ = party.policy  # a broken one is reported here, not in the middle of a run
 
     def observe(kind: str, facts: Mapping[str, Any]) -> None:
         console.say(" ".join([kind, *(str(value) for value in facts.values())]))

@@ -26,12 +26,15 @@ class Attendant:
 
     def __init__(self, party: PartyDirectory) -> None:
         self._party, self._policy = party, party.policy_path
+        self._most_bytes = party.policy.max_question_bytes
         self._hosts: dict[str, tuple[_Look, PartyHost]] = {}
         self._status: dict[str, Any] = {"pid": os.getpid(), "answered": 0}
 
     def answer(self, frame: bytes) -> bytes:
         """Answer a frame, whatever it holds; reasons stay in this party's log."""
         try:
+            if len(frame) > self._most_bytes:  # what is too long is not even read
+                raise PolicyRefusal("max_question_bytes", f"a question of {len(frame)} bytes is too long")
             asked = read_frame(frame)
             host = self._host(asked.run)
         except Exception as error:

@@ -190,7 +190,11 @@ def create(directory: Path, members: Sequence[str], address: str, days: float) -
     """Make a federation's directory; returns the invitations. `federation.toml` comes last but for them."""
     if (directory / FILE).exists():
         raise ConfigError(f"{directory} holds a federation already: choose another name, or edit {directory / FILE}")
-    name = member_name(directory.resolve().name)
+    name = directory.resolve().name
+    try:
+        member_name(name)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("a member", "a federation", 1)) from None
     text = _TEMPLATE.format(name=name, address=address, members=json.dumps(list(members)))
     FederationFile(name=name, address=address, members=tuple(members))  # says what is wrong before anything is written
     try:

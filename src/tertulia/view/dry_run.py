@@ -78,8 +78,9 @@ def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus]) -> Row
 
 
 def _planned_rows(settings: RunSettings, party: str) -> Rows:
-    """Ask the party's policy about the whole plan; a party without one is checked against the example."""
-    own, policy = settings.parties.get(party), policy_or_none(settings, party) or Policy.parse(example())
+    """Ask the party's policy about the whole plan; a party without one is checked against what then holds."""
+    without = Policy.closed() if settings.federation.owners == "several" else Policy.parse(example())
+    own, policy = settings.parties.get(party), policy_or_none(settings, party) or without
     planned = announced(settings, party, policy)
     said = verdicts(planned, party, policy, open_ledger(own.home if own else None))
     return [

@@ -69,6 +69,11 @@ def test_init_is_not_repeated_and_can_be_taken_up(tmp_path):
         PartyDirectory(tmp_path)
 
 
+def test_a_federations_name_is_one(tmp_path):
+    with pytest.raises(ConfigError, match="a federation cannot be called 'two words'"):
+        create(tmp_path / "two words", ["a"], "localhost:1", 7)
+
+
 def test_partys_file_says_what_is_wrong():
     given = {"name": "north", "federation": "x", "server": "localhost:1"}
     with pytest.raises(ConfigError, match="there is no method 'nonsense' to offer"):
