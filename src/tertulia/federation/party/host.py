@@ -21,6 +21,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tertulia._disk import atomic_write, private_directory
 from tertulia._locks import holding
+from tertulia._logs import Level, read_lines, write_line
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, FormatError, InputError, PolicyRefusal, TertuliaError
 from tertulia.federation import faults
@@ -216,11 +217,12 @@ class PartyHost:
                 self._note_refusal(error.rule)
             if self.door.closed:
                 reason = failures.describe(error, details=self.policy.log_details)
-                failures.write_line(self.directory / failures.LOG, reason)
+                level: Level = "warning" if isinstance(error, PolicyRefusal) else "error"
+                write_line(self.directory / failures.LOG, level, reason)
                 return encode(failures.constant_answer(error, self.policy.rules))
-            if not isinstance(error, TertuliaError):  # the text may quote documents
-                self._log().error("a step of party '%s' failed", self.config.id, exc_info=error)
             log = self.directory / failures.LOG if self.config.durable else None
+            if not isinstance(error, TertuliaError):  # the text may quote documents
+                self._log_failure(error, log)
             return encode(failures.full_answer(error, log))
         except Exception:  # a text that cannot be encoded, a log that cannot be written
             return failures.ENCODED_FAILURE
@@ -263,23 +265,22 @@ class PartyHost:
 
     def refusals(self) -> list[str]:
         """The rules by which this party's policy refused something in this run, in order."""
-        path = self.directory / _REFUSALS
-        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        return [line["text"] for line in read_lines(self.directory / _REFUSALS)]
 
     def _note_refusal(self, rule: str) -> None:
         if self.config.durable:
-            failures.write_line(self.directory / _REFUSALS, rule)
+            write_line(self.directory / _REFUSALS, "warning", rule)
 
     def notice(self, text: str) -> None:
         """Say something on this party's side: in its log and, where one owner sees all, on standard error."""
         if not self.door.closed:
             logging.getLogger("tertulia.party").warning("party '%s': %s", self.config.id, text)
         if self.config.durable or self.door.closed:
-            failures.write_line(self.directory / failures.LOG, text)
+            write_line(self.directory / failures.LOG, "info", text)
 
-    def _log(self) -> logging.Logger:
-        logger = logging.getLogger(f"tertulia.party.{self.config.run}.{self.config.id}")
-        if self.config.durable and not logger.handlers:  # a throw-away directory would take its log with it
-            logger.addHandler(logging.FileHandler(self.directory / "party.log", delay=True))
-            logger.propagate = False
-        return logger
+    def _log_failure(self, error: Exception, log: Path | None) -> None:
+        """Keep the traceback; a throw-away directory would take its log with it."""
+        if log is not None:
+            write_line(log, "error", failures.describe(error, details=True))
+        else:
+            logging.getLogger("tertulia.party").error("a step of party '%s' failed", self.config.id, exc_info=error)
