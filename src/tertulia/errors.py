@@ -47,3 +47,11 @@ class QuorumError(TertuliaError):
 
 class PartyFailure(TertuliaError):
     """A party's step failed; its own log has the details."""
+
+
+class Stranger(TertuliaError):
+    """A certificate that is not admitted; the text is one of a few constants, which may cross to who showed it."""
+
+
+class ConnectionTrouble(TertuliaError):
+    """A server that cannot be reached, cannot be trusted, or does not let this party in; the text has the remedy."""

@@ -1,0 +1,155 @@
+"""Keys and what is made with them: requests for certificates, fingerprints, files that only their owner can read."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tertulia._disk import atomic_write, file_name, private_directory
+from tertulia.errors import ConfigError, FormatError
+
+Key = ec.EllipticCurvePrivateKey
+MOST_LETTERS = 64  # of a name: a certificate has no room for more
+MOST_PEM = 1 << 14  # bytes of a key, a certificate or a request
+SKEW = timedelta(days=1)  # clocks of two houses may differ: certificates are valid from a day before
+_CURVE = ec.SECP256R1()
+_HASH = hashes.SHA256()
+_RENEWAL = b"tertulia renewal\0"  # so that no signature made for something else can serve
+
+
+def new_key() -> Key:
+    """A new key."""
+    return ec.generate_private_key(_CURVE)
+
+
+def member_name(name: str) -> str:
+    """Return a name that a member can have; raise `ConfigError` for any other."""
+    try:
+        if len(file_name(name)) <= MOST_LETTERS:
+            return name
+    except FormatError:
+        pass
+    raise ConfigError(
+        f"a member cannot be called {name[:100]!r}: use letters, digits, '_', '-' and '.', at most {MOST_LETTERS}"
+    )
+
+
+def subject(name: str) -> x509.Name:
+    """A name as certificates have it."""
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def name_of(certificate: x509.Certificate | x509.CertificateSigningRequest) -> str:
+    """The name that a certificate or a request is for."""
+    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(names[0].value) if len(names) == 1 else ""
+
+
+def csr(key: Key, name: str) -> bytes:
+    """A request for a certificate, signed by the key that it is for."""
+    made = x509.CertificateSigningRequestBuilder().subject_name(subject(name)).sign(key, _HASH)
+    return made.public_bytes(serialization.Encoding.PEM)
+
+
+def fingerprint(of: x509.Certificate | x509.CertificateSigningRequest | ec.EllipticCurvePublicKey) -> str:
+    """What identifies a key: the hash of its public half, whatever certificate it has."""
+    public = of if isinstance(of, ec.EllipticCurvePublicKey) else of.public_key()
+    return hashlib.sha256(
+        public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    ).hexdigest()
+
+
+def spoken(fingerprint: str) -> str:
+    """A fingerprint in groups of four, to be read out on the telephone.
+
+    >>> spoken("0123456789ab")
+    '0123 4567 89ab'
+    """
+    return " ".join(fingerprint[i : i + 4] for i in range(0, len(fingerprint), 4))
+
+
+def sign_renewal(old: Key, request: bytes) -> bytes:
+    """What proves that a new key's request comes from who has the old key."""
+    return old.sign(_RENEWAL + request, ec.ECDSA(_HASH))
+
+
+def check_renewal(certificate: x509.Certificate, request: bytes, signature: bytes) -> None:
+    """Raise `FormatError` unless a request for a renewal is signed by the key of the old certificate."""
+    public = certificate.public_key()
+    try:
+        if not isinstance(public, ec.EllipticCurvePublicKey):
+            raise InvalidSignature
+        public.verify(signature, _RENEWAL + request, ec.ECDSA(_HASH))
+    except InvalidSignature:
+        raise FormatError("this request for a renewal is not signed by the old key") from None
+
+
+def pem(key: Key) -> bytes:
+    """A key as a file holds it."""
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def read_key(data: bytes, where: object = "this key") -> Key:
+    """The key of a file; `where` is named when it is none."""
+    try:
+        key = serialization.load_pem_private_key(data, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name != _CURVE.name:
+        raise FormatError(f"{where} is damaged, it holds no key of ours: restore it from a backup")
+    return key
+
+
+def read_certificate(data: bytes, where: object = "this certificate") -> x509.Certificate:
+    """A certificate, with a key of the only kind that we make; `where` is named when it is none."""
+    try:
+        certificate = x509.load_pem_x509_certificate(data[:MOST_PEM])
+        public = certificate.public_key()
+    except (ValueError, UnsupportedAlgorithm):
+        public = None
+    if not isinstance(public, ec.EllipticCurvePublicKey):
+        raise FormatError(f"{where} is damaged, it holds no certificate of ours: restore it from a backup")
+    return certificate
+
+
+def read_request(data: bytes) -> x509.CertificateSigningRequest:
+    """A request for a certificate, if it is signed by its own key."""
+    try:
+        request = x509.load_pem_x509_csr(data[:MOST_PEM])
+        public = request.public_key()
+        ours = isinstance(public, ec.EllipticCurvePublicKey) and public.curve.name == _CURVE.name
+        if ours and request.is_signature_valid:
+            return request
+    except (ValueError, UnsupportedAlgorithm):
+        pass
+    raise FormatError("this is no request for a certificate, or its signature is wrong")
+
+
+def now() -> datetime:
+    """The time by which certificates are judged."""
+    return datetime.now(UTC)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file whole, in a folder that only its owner can enter."""
+    private_directory(path.parent)
+    atomic_write(path, data)
+
+
+def read_private(path: Path, remedy: str) -> bytes:
+    """Read such a file; that it is missing is said with the remedy."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is missing: {remedy}") from None
+    except OSError as error:
+        raise FormatError(f"cannot read {path} ({error.strerror}): see who may read it") from error
