@@ -46,15 +46,15 @@ class NoDesk:
 
 
 class Net:
-    """A gate on loopback, and members who have joined it with certificates of their own."""
+    """A gate on this machine, and members who have joined it with certificates of their own."""
 
-    def __init__(self, folder: Path, members: list[str]) -> None:
+    def __init__(self, folder: Path, members: list[str], host: str = _LOOPBACK) -> None:
         self.events: list[tuple[float, str, str]] = []
         self._authority = Authority.create(folder / "authority", "benchmark")
         self._register = Members(folder)
         self._register.add(members)
-        self.gate = Gate(self._authority, self._register, NoDesk(), f"{_LOOPBACK}:0", self._note)
-        self.address = f"{_LOOPBACK}:{self.gate.start()}"
+        self.gate = Gate(self._authority, self._register, NoDesk(), f"{host}:0", self._note)
+        self.address = f"{host}:{self.gate.start()}"
         self.identities = {name: self._join(folder / "members" / name, name) for name in members}
 
     def _note(self, kind: str, facts: Any) -> None:
@@ -78,7 +78,7 @@ def parties_50(quick: bool) -> dict[str, Any]:
     """Fifty parties, each with its stream and its own directory, exchange 100 kB each way."""
     rounds = 5 if quick else 20
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        run = echo_run(Path(folder) / "run", "grpc", _MANY, 100_000, rounds + 2)
+        run = echo_run(Path(folder) / "run", "local", _MANY, 100_000, rounds + 2)
         net = Net(Path(folder) / "net", list(run.parties))
         stack.callback(net.gate.stop)
         stop = threading.Event()
