@@ -17,8 +17,11 @@ NAME = "lock"  # the file's; it stays when the lock is given back
 
 
 @contextmanager
-def holding(directory: Path, wait: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Be the only one who works on a directory; else raise `DirectoryInUse`, or tell `wait` who does and wait."""
+def holding(directory: Path, wait: Callable[[str], None] | None = None, again: str | None = None) -> Iterator[None]:
+    """Be the only one who works on a directory; else raise `DirectoryInUse`, or tell `wait` who does and wait.
+
+    The error says by which command to go on `again`, once the other has ended; unless it is given, by resuming a run.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(directory / NAME, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -27,7 +30,7 @@ def holding(directory: Path, wait: Callable[[str], None] | None = None) -> Itera
             if wait is None:
                 raise DirectoryInUse(
                     f"{directory} is in use by {holder}: wait until it has ended, or end it and run "
-                    f"`tertulia resume {directory}`"
+                    f"`{again or f'tertulia resume {directory}'}`"
                 )
             wait(f"{directory} is in use by {holder}: waiting until it has ended")
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -46,6 +49,18 @@ def taking_turns(directory: Path) -> Iterator[None]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(descriptor)
+
+
+def is_held(directory: Path) -> bool:
+    """Whether somebody works on a directory now."""
+    try:
+        descriptor = os.open(directory / NAME, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not locked(descriptor)
     finally:
         os.close(descriptor)
 

@@ -102,10 +102,10 @@ def federate(
     choices, such as `{"south": {"topics": 30, "policy": "south.toml"}}`; `text` says how texts are cut into words.
     `observe("round", facts)` is called after each round.
 
-    `run` are a run's other settings: `seed=1`; `engine="processes"` (else "local"; documents never cross between
-    parties, whatever the engine); `workers=4`; `heldout=0.1`, the share of documents that is only scored on;
-    `validation=0.1`, the share by which each party, which then trains alone, too, finds out which model serves its own
-    documents best: `result.best_for("north")`; `federation={"quorum": 0.8}`. docs/reference.md has them all.
+    `run` are a run's other settings: `seed=1`; `engine="processes"` or `"grpc"` (else "local"; documents never
+    cross between parties, whatever the engine); `workers=4`; `heldout=0.1`, the share of documents that is only scored
+    on; `validation=0.1`, the share by which each party, which then trains alone, too, finds out which model serves its
+    own documents best: `result.best_for("north")`; `federation={"quorum": 0.8}`. docs/reference.md has them all.
 
     `method` may be the function `train(fed, config, state)` of a method of your own, whose steps live in its module.
     """

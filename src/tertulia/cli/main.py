@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -11,8 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tertulia._plain import plain_json
-from tertulia.cli import ledger, words
+from tertulia.cli import federation, ledger, models, party, rehearse, words
 from tertulia.errors import TertuliaError
 from tertulia.view import console
 
@@ -23,16 +21,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("words")(words.words)
+for _command in (
+    *(models.topics, models.transform, models.evaluate),
+    *(federation.init, federation.invite, federation.serve, federation.start, federation.status, federation.revoke),
+    *(party.join, party.approve, party.attend, party.leave, party.forget, rehearse.rehearse),
+):
+    app.command()(_command)
 app.add_typer(ledger.app, name="ledger")
 ConfigFile = Annotated[Path, typer.Argument(help="The run's settings, a TOML file.", metavar="CONFIG.toml")]
 RunDirectory = Annotated[Path, typer.Argument(help="A run's directory.", metavar="RUN")]
-ModelDirectory = Annotated[Path, typer.Argument(help="A directory: a model's, a run's, a party's.", metavar="MODEL")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
-Files = Annotated[list[str], typer.Argument(help="Files or folders of documents.", metavar="FILE...")]
-TextColumn = Annotated[str, typer.Option("--text", help="The column that holds the text.")]
-IdColumn = Annotated[
-    str | None, typer.Option("--id", help="The column that holds ids; without, a row is known by a hash of its text.")
-]
 
 
 @app.command()
@@ -94,71 +92,6 @@ def scenarios(
 
 
 @app.command()
-def topics(
-    model: ModelDirectory,
-    words: Annotated[int, typer.Option("--words", "-n", help="Words per topic.")] = 10,
-    as_json: AsJson = False,
-) -> None:
-    """Show a model's topics."""
-    loaded = _model(model)
-    tops = loaded.top_words(words)
-    if as_json:
-        weights = {} if loaded.weights is None else {"weights": loaded.weights.tolist()}
-        _print_json({"topics": tops, **weights, "provenance": loaded.provenance})
-    else:
-        title = f"{loaded.n_topics} topics over {len(loaded.vocabulary)} words"
-        console.records(title, loaded.topics_table(words).to_dicts())
-
-
-@app.command()
-def transform(
-    model: ModelDirectory,
-    files: Files,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write Parquet, CSV or JSONL here.")] = None,
-    text: TextColumn = "text",
-    id_column: IdColumn = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = 1,
-    as_json: AsJson = False,
-) -> None:
-    """Find the topics of new documents: a row for each row of the files, in their order.
-
-    A row without a text, or without a word that the model knows, gets the prior mean.
-    """
-    from tertulia.corpus import read
-    from tertulia.view.tables import theta_table, write_table
-
-    loaded = _model(model)
-    keep_text = loaded.reads_sentences
-    corpus = read(files, text=text, id=id_column, options=loaded.options, keep_text=keep_text, every_row=True)
-    console.say(corpus.report.summary())
-    found = theta_table(loaded, corpus, jobs)
-    if output is not None:
-        write_table(found, output)
-        console.say(f"{found.height} documents written to {output}")
-    elif as_json:
-        _print_json({"documents": found.to_dicts()})
-    else:
-        strongest = [(row["id"], *_strongest(row)) for row in found.to_dicts()]
-        console.table("Strongest topic", ["document", "topic", "share"], strongest)
-
-
-@app.command()
-def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_json: AsJson = False) -> None:
-    """Score a model on documents it has not seen: perplexity, coherence, diversity."""
-    from tertulia.corpus import read
-    from tertulia.view.tables import evaluation
-
-    loaded = _model(model)
-    corpus = read(files, text=text, options=loaded.options)
-    console.say(corpus.report.summary())
-    scores = evaluation(loaded, corpus)
-    if as_json:
-        _print_json(scores)
-    else:
-        console.table(f"{model} on {corpus.n_documents} documents", ["measure", "value"], scores.items())
-
-
-@app.command()
 def compare(
     directory: RunDirectory,
     groups: Annotated[
@@ -183,18 +116,24 @@ def compare(
         return
     found = compare_run(directory, output, given)
     if as_json:
-        _print_json(found)
+        console.print_json(found)
     else:
         console.records("Share of each topic in a party's documents", found["prevalence"])
         console.records("How alike parties are", found["similarity"])
 
 
 @app.command()
-def check(config: ConfigFile, as_json: AsJson = False) -> None:
+def check(
+    config: Annotated[Path, typer.Argument(help="A run's settings, or a party's directory.", metavar="CONFIG.toml")],
+    as_json: AsJson = False,
+) -> None:
     """Dry run: what would be read, trained and disclosed, and what each party's policy says to it."""
     from tertulia.runs import config as configuration
     from tertulia.view.dry_run import dry_run
 
+    if config.is_dir():
+        _show_dry_run(party.check_party(config), as_json)
+        return
     _show_dry_run(dry_run(configuration.load(config)), as_json)
 
 
@@ -212,7 +151,7 @@ def policy(
 def _show_dry_run(report: Mapping[str, Any], as_json: bool) -> None:
     """Print what would leave; exit code 3 if a policy forbids some of it."""
     if as_json:
-        _print_json(report)
+        console.print_json(report)
     else:
         console.print_dry_run(report)
     if any(row["verdict"] != "allowed" for row in report["disclosed"]):
@@ -231,7 +170,7 @@ def disclosures(directory: RunDirectory, as_json: AsJson = False) -> None:
 
 @app.command()
 def privacy(
-    directory: RunDirectory,
+    directory: Annotated[Path, typer.Argument(help="A run's directory, or a party's.", metavar="RUN")],
     delta: Annotated[float, typer.Option(help="The delta at which epsilon is computed.")] = 1e-6,
     every: Annotated[bool, typer.Option("--all", help="Every thing, and every release.")] = False,
     as_json: AsJson = False,
@@ -254,37 +193,17 @@ def _finish(started: Any, as_json: bool) -> None:
     if isinstance(result, FederatedTopics):
         facts |= {"topics": result.n_topics, **result.history[-1]}
     if as_json or not isinstance(result, FederatedTopics):
-        _print_json(facts)
+        console.print_json(facts)
     else:
         console.show(f"{result!r}\nsaved in {started.directory / 'model'}")
-
-
-def _model(path: Path) -> Any:
-    from tertulia.federation.party.host import PartyConfig
-    from tertulia.models import Topics
-    from tertulia.runs.rehearsal import best_for
-
-    if (path / "party.json").exists():  # of a run: what this party has chosen for its own documents
-        return best_for(path.resolve().parents[1], PartyConfig.load(path).id)
-    return Topics.load(path / "model" if (path / "run.json").exists() else path)
-
-
-def _strongest(row: Mapping[str, Any]) -> tuple[str, float]:
-    shares = {name: value for name, value in row.items() if name.startswith("topic")}
-    best = max(shares, key=lambda name: shares[name])
-    return best, shares[best]
 
 
 def _show(key: str, title: str, rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
     """Print rows, as JSON under a key or as a table."""
     if as_json:
-        _print_json({key: rows})
+        console.print_json({key: rows})
     else:
         console.records(title, rows)
-
-
-def _print_json(facts: Mapping[str, Any]) -> None:
-    print(plain_json(json.dumps(facts, ensure_ascii=False, default=str)))
 
 
 def main() -> None:
@@ -294,6 +213,11 @@ def main() -> None:
         app()
     except TertuliaError as error:
         console.say(f"error: {error}")
+        sys.exit(1)
+    except PermissionError as error:
+        console.say(
+            f"error: there is no permission for {error.filename}: run this as who owns it, or choose another place"
+        )
         sys.exit(1)
     except KeyboardInterrupt:
         console.say("interrupted: `tertulia resume RUN` goes on from the last round")

@@ -14,7 +14,9 @@ from tertulia.corpus import TextOptions
 from tertulia.methods import METHODS, SETTINGS
 from tertulia.methods.common.describe import Described, describe
 from tertulia.methods.common.settings import VocabularySettings
-from tertulia.runs.config import DataSettings, FederationSettings, PartySettings, RunSettings
+from tertulia.runs.config import DataSettings, FederationSettings, PartySettings, RunSettings, SourceSettings
+from tertulia.runs.federations import FederationFile, NetworkTerms
+from tertulia.runs.membership import PartyFile
 
 HEAD = """# Reference: every setting
 
@@ -22,6 +24,9 @@ Made by `python -m tertulia.cli.reference` from the settings themselves; [config
 a file of them is written. In Python the same keys are arguments: `tt.FTM(topics=50, vocabulary={"max_words": 5000})`.
 `None` means that the key is left out. Unknown keys are errors.
 """
+
+HOUSES = "The server's, of a [network of houses](network.md). With `[method]` and `[text]` as above."
+PARTY = "A party's own. `[choices]` has what a method lets each party choose, as `[parties.NAME]` above."
 
 
 def reference() -> str:
@@ -42,6 +47,8 @@ def _lines() -> Iterator[str]:
     yield from _section("`[parties.NAME]`", "What a party does not choose is the method's.", describe(PartySettings))
     yield from _section("`[data]`", _first_sentence(DataSettings), describe(DataSettings))
     yield from _section("`[federation]`", _first_sentence(FederationSettings), describe(FederationSettings))
+    yield from _section("`federation.toml`", HOUSES, [*_plain(FederationFile), *describe(NetworkTerms, "terms.")])
+    yield from _section("`party.toml`", PARTY, [*_plain(PartyFile), *describe(SourceSettings, "documents.")])
     alone = "On one machine: the arguments of `tt.{}`"
     yield from _section(alone.format("LDA"), "And `vocabulary`, as above.", _plain(LDA))
     models = "ProdLDA`, `tt.CombinedTM` and `tt.ZeroShotTM"
@@ -71,7 +78,7 @@ def _first_sentence(kind: type[BaseModel]) -> str:
 
 def _plain(kind: type[BaseModel]) -> list[Described]:
     """The keys that stand in no section."""
-    sections = {"method", "text", "parties", "data"}
+    sections = {"method", "text", "parties", "data"}  # with pages of their own
     return [row for row in describe(kind) if "." not in row.key and row.key not in sections]
 
 

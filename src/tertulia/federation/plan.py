@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tertulia.errors import FormatError
@@ -24,11 +24,15 @@ class Plan:
     words: str | None  # the fingerprint of a word list that is given; None: parties agree on one, or it comes later
     roster: tuple[str, ...]
     steps: tuple[tuple[str, str], ...]  # what is asked: a step's name and a verb; empty: any step of the method
+    keys: dict[str, str] = field(default_factory=dict)  # members' keys by their fingerprints; none in a simulation
 
     @property
     def hash(self) -> str:
-        """The plan's name, which every question carries."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        """The plan's name, which every question carries. With keys it also says who the members are."""
+        facts = asdict(self)
+        if not self.keys:  # a plan without keys is called what it was called before there were any
+            del facts["keys"]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Plan:

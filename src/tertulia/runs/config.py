@@ -14,19 +14,16 @@ topics = 30            # its own choice
 
 from __future__ import annotations
 
-import os
-import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, create_model, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, create_model, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
 from tertulia.corpus import TextOptions
-from tertulia.errors import ConfigError, InputError
+from tertulia.errors import InputError
 from tertulia.federation.engines.base import check_engine
 from tertulia.methods import METHODS, SETTINGS, Method
-from tertulia.methods.common.describe import section_of
 from tertulia.methods.common.settings import (
     PATH,
     Explained,
@@ -34,10 +31,10 @@ from tertulia.methods.common.settings import (
     Settings,
     Share,
     Threads,
-    has_mark,
     own_choices,
 )
 from tertulia.methods.ftm.settings import FTMSettings
+from tertulia.runs.files import anchor, read_settings
 
 PartyName = Annotated[str, Field(min_length=1)]
 
@@ -97,7 +94,7 @@ class PartyBase(SourceSettings):
         return {name: value for name, value in self if name not in PartyBase.model_fields and value is not None}
 
 
-def _choices() -> dict[str, Any]:
+def party_choices() -> dict[str, Any]:
     """Every setting that a party may choose for itself, as it is first declared; None: as the method says."""
     found: dict[str, FieldInfo] = {}
     kinds: tuple[type[Settings], ...] = (Threads, *SETTINGS)
@@ -117,7 +114,7 @@ def _meaning(field: FieldInfo) -> str:
 if TYPE_CHECKING:
     PartySettings = PartyBase
 else:
-    PartySettings = create_model("PartySettings", __base__=PartyBase, __doc__="One party.", **_choices())
+    PartySettings = create_model("PartySettings", __base__=PartyBase, __doc__="One party.", **party_choices())
 
 
 class DataSettings(SourceSettings):
@@ -145,8 +142,8 @@ class DropoutSettings(Settings):
     script: dict[int, tuple[str, ...]] = Field({}, description='who is absent in which round: `3 = ["north"]`')
 
 
-class FederationSettings(Settings):
-    """The terms on which parties meet."""
+class TermsSettings(Settings):
+    """The terms on which parties meet, wherever they are."""
 
     quorum: Share = Field(0.5, description="share of parties that must answer a question")
     timeout: float | None = Field(None, gt=0, description="seconds that a party has for an answer; None: no limit")
@@ -160,6 +157,11 @@ class FederationSettings(Settings):
         description="the most documents that any party can have, as all agree: who claims more, and thereby more "
         "weight, has failed",
     )
+
+
+class FederationSettings(TermsSettings):
+    """The terms on which parties meet."""
+
     dropouts: DropoutSettings = Field(DropoutSettings(), description="simulated absences")
     owners: Literal["one", "several"] = Field(
         "one",
@@ -169,17 +171,10 @@ class FederationSettings(Settings):
     )
 
 
-class RunSettings(Explained):
-    """A whole run."""
+class TrainingSettings(Explained):
+    """What is trained, whoever the parties are and wherever they are."""
 
     seed: int = Field(0, description="everything but the parties' noise is a function of it")
-    directory: str = Field(
-        "runs/run", description="where the run lives; it must not hold one yet", json_schema_extra=PATH
-    )
-    engine: Annotated[str, AfterValidator(check_engine)] = Field(
-        "local", description="parties in one process, or each in a process of its own"
-    )
-    workers: Positive = Field(1, description="parties that work at the same time, with engine `local`")
     heldout: float = Field(
         0.1,
         ge=0,
@@ -196,19 +191,9 @@ class RunSettings(Explained):
     )
     method: Method = Field(FTMSettings(), description="the method and its settings, see `[method]`")
     text: dict[str, Any] = Field({}, description="how texts are cut into words, see `[text]`")
-    parties: dict[PartyName, PartySettings] = Field({}, description="the parties, see `[parties.NAME]`")
-    data: DataSettings | None = Field(None, description="one source that is cut into parties, see `[data]`")
-    federation: FederationSettings = Field(FederationSettings(), description="the terms on which parties meet")
 
     @model_validator(mode="after")
-    def _one_source(self) -> RunSettings:
-        own = [name for name, party in self.parties.items() if party.path is not None]
-        if self.data is not None and own:
-            raise ValueError(f"[data] is split into parties, so [parties.{own[0]}] cannot have a path of its own")
-        return self
-
-    @model_validator(mode="after")
-    def _documents_to_choose_by(self) -> RunSettings:
+    def _documents_to_choose_by(self) -> Self:
         if self.heldout + self.validation >= 1:
             raise ValueError(f"heldout {self.heldout} and validation {self.validation} leave nothing to train on")
         if self.validation and not self.method.takes_validation:
@@ -245,50 +230,44 @@ class RunSettings(Explained):
             raise ValueError(str(error)) from error
 
 
+class RunSettings(TrainingSettings):
+    """A whole run."""
+
+    directory: str = Field(
+        "runs/run", description="where the run lives; it must not hold one yet", json_schema_extra=PATH
+    )
+    engine: Annotated[str, AfterValidator(check_engine)] = Field(
+        "local", description="`local`: parties in one process; `processes`: each in its own; `grpc`: over TLS, too"
+    )
+    workers: Positive = Field(1, description="parties that work at the same time, with engine `local`")
+    parties: dict[PartyName, PartySettings] = Field({}, description="the parties, see `[parties.NAME]`")
+    data: DataSettings | None = Field(None, description="one source that is cut into parties, see `[data]`")
+    federation: FederationSettings = Field(FederationSettings(), description="the terms on which parties meet")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> RunSettings:
+        own = [name for name, party in self.parties.items() if party.path is not None]
+        if self.data is not None and own:
+            raise ValueError(f"[data] is split into parties, so [parties.{own[0]}] cannot have a path of its own")
+        return self
+
+
 def load(path: str | Path) -> RunSettings:
     """Read a TOML file; paths inside it are relative to it."""
-    path = Path(path)
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"there is no config file {path}") from None
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}") from error
-    try:
-        _anchor_all(raw, path.parent)
-        return RunSettings(**raw)
-    except (ConfigError, RecursionError, TypeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
+    return read_settings(Path(path), RunSettings, _anchor_all)
 
 
 def _anchor_all(raw: dict[str, Any], base: Path) -> None:
     """Make the paths in a config relative to the config's own place."""
-    method, parties = raw.get("method"), raw.get("parties")
-    registered = METHODS.get(str(method.get("name", "ftm"))) if isinstance(method, dict) else None
-    _anchor(raw, RunSettings, base)
-    _anchor(raw.get("data"), DataSettings, base)
-    _anchor(method, registered.settings if registered else Settings, base)
+    parties = raw.get("parties")
+    anchor(raw, RunSettings, base)
+    anchor(raw.get("data"), DataSettings, base)
+    anchor_method(raw.get("method"), base)
     for party in parties.values() if isinstance(parties, dict) else ():
-        _anchor(party, PartySettings, base)
+        anchor(party, PartySettings, base)
 
 
-def _name_or_none(field: FieldInfo) -> Any:
-    """What may stand in place of a path, but is none: the word list that comes with the package."""
-    extra = field.json_schema_extra
-    return (extra.get("path") or None) if isinstance(extra, dict) else None
-
-
-def _anchor(section: Any, kind: type[BaseModel], base: Path) -> None:
-    """The paths of one section and of those within it; what is no table is left for the check that follows."""
-    for name, field in kind.model_fields.items() if isinstance(section, dict) else ():
-        value, inner = section.get(name), section_of(field)
-        if inner is not None:
-            _anchor(value, inner, base)
-        elif name == "home" and isinstance(value, str):  # a budget must not depend on the working directory
-            section[name] = str((base / value).resolve())
-        elif has_mark(field, "path") and isinstance(value, str) and value != _name_or_none(field):
-            section[name] = os.path.normpath(base / value)
-        elif has_mark(field, "paths") and isinstance(value, list):
-            section[name] = [os.path.normpath(base / one) if isinstance(one, str) else one for one in value]
+def anchor_method(method: Any, base: Path) -> None:
+    """The paths of a method's settings, which depend on the method."""
+    registered = METHODS.get(str(method.get("name", "ftm"))) if isinstance(method, dict) else None
+    anchor(method, registered.settings if registered else Settings, base)

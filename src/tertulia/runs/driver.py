@@ -14,6 +14,7 @@ from tertulia._locks import holding
 from tertulia.corpus import Corpus
 from tertulia.errors import FormatError
 from tertulia.federation.custom import check_pins
+from tertulia.federation.engines.base import Transport
 from tertulia.federation.server.handle import Handle, Terms
 from tertulia.federation.server.ledger_digests import LedgerDigests
 from tertulia.federation.server.membership import Dropouts, Membership
@@ -29,17 +30,24 @@ from tertulia.runs.results import FederatedTopics
 Observer = Callable[[str, Mapping[str, Any]], None]  # gets the facts of each "round" and each "warning"
 
 
-def finish(run: Run, corpora: Mapping[str, Corpus] | None = None, observe: Observer | None = None) -> Any:
+def finish(
+    run: Run,
+    corpora: Mapping[str, Corpus] | None = None,
+    observe: Observer | None = None,
+    transport: Transport | None = None,
+) -> Any:
     """Drive a run, new or interrupted, to its end, and save the model; a custom method's result comes back as it is.
 
-    Two processes cannot drive one run: the second gets an error that names the first.
+    Parties are reached by the run's engine, unless a transport is given. Two processes cannot drive one run: the second
+    gets an error that names the first.
     """
     settings = settings_of(run)
     check_pins(modules_of(settings), run.pins)
     train, config = _method_of(settings)
     with holding(run.directory):
-        with closing(run.transport(settings.engine, settings.workers, corpora)) as transport:
-            plan = plan_of(settings, run.parties).hash
+        reached = transport or run.transport(settings.engine, settings.workers, corpora)
+        with closing(reached) as transport:
+            plan = plan_of(settings, run.parties, run.keys).hash
             handle = Handle(run.id, transport, run.journal(), terms_of(settings), observe, plan)
             warn = lambda text: handle.observe("warning", {"text": text})  # noqa: E731
             ledgers = LedgerDigests(run.directory / "server" / "ledgers.json", run.id, durable=run.durable)

@@ -42,6 +42,7 @@ class Run:
     config: dict[str, Any]
     durable: bool = True
     pins: Mapping[str, str] = field(default_factory=dict)  # a user's own method, and the hash of its source
+    keys: Mapping[str, str] = field(default_factory=dict)  # of members in houses of their own, by fingerprint
 
     @classmethod
     def new(cls, directory: Path, parties: tuple[PartyId, ...], config: dict[str, Any], durable: bool = True) -> Run:
@@ -61,6 +62,7 @@ class Run:
             "durable": self.durable,
             "config": self.config,
             "pins": dict(self.pins),
+            **({"keys": dict(self.keys)} if self.keys else {}),
         }
         self.directory.mkdir(parents=True, exist_ok=True)
         atomic_write(self.directory / "run.json", json.dumps(facts, indent=1).encode(), durable=self.durable)
@@ -75,7 +77,8 @@ class Run:
         facts = _read(directory / "run.json")
         found, pinned = pins_of(methods), facts.get("pins", {})
         check_pins(methods, {module: pinned.get(module, pin) for module, pin in found.items()})
-        return cls(directory, facts["id"], tuple(facts["parties"]), facts["config"], facts["durable"], found)
+        keys = facts.get("keys", {})
+        return cls(directory, facts["id"], tuple(facts["parties"]), facts["config"], facts["durable"], found, keys)
 
     def party_directory(self, party: PartyId) -> Path:
         """Where a party lives; whatever its name, it is one directory below `parties`."""
@@ -83,6 +86,11 @@ class Run:
 
     def transport(self, engine: str, workers: int, corpora: Mapping[PartyId, Corpus] | None = None) -> Transport:
         """Start the engine. Only the local one can use documents that are in this process's memory."""
+        if self.keys:
+            raise ConfigError(
+                f"the parties of {self.directory} are in houses of their own: `tertulia serve "
+                f"{self.directory.parents[1]}` goes on with this run"
+            )
         directories = {party: self.party_directory(party) for party in self.parties}
         return start_engine(engine, EngineSetup(directories, workers, corpora or {}, self.pins))
 
@@ -124,8 +132,10 @@ def _read(path: Path) -> dict[str, Any]:
             "upgrade with `pip install -U tertulia`"
         )
     wrong = [name for name, kind in _FACTS.items() if not (isinstance(facts, dict) and fits(facts.get(name), kind))]
-    if wrong or not fits(tuple(facts["parties"]), tuple[str, ...]) or not fits(facts.get("pins", {}), dict[str, str]):
-        raise FormatError(f"{path} is damaged ({', '.join(wrong or ['parties or pins'])}): restore it from a backup")
+    named = all(fits(facts.get(name, {}), dict[str, str]) for name in ("pins", "keys")) if not wrong else False
+    if not named or not fits(tuple(facts["parties"]), tuple[str, ...]):
+        what = ", ".join(wrong or ["parties, pins or keys"])
+        raise FormatError(f"{path} is damaged ({what}): restore it from a backup")
     try:
         names = {directory_name(party) for party in facts["parties"]}
     except ConfigError as error:

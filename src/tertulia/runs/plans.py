@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tertulia.corpus import Vocabulary
@@ -11,28 +11,31 @@ from tertulia.federation.plan import KEEPS, Plan
 from tertulia.federation.types import step_name
 from tertulia.methods import CustomSettings, entry_of
 from tertulia.methods.common import choosing
-from tertulia.runs.config import RunSettings
+from tertulia.runs.config import TrainingSettings
+from tertulia.runs.provenance import without_paths
 
 
-def modules_of(settings: RunSettings) -> tuple[str, ...]:
+def modules_of(settings: TrainingSettings) -> tuple[str, ...]:
     """The modules whose steps a party has to offer."""
     return (entry_of(settings.method).module, *((choosing.__name__,) if settings.chooses else ()))
 
 
-def plan_of(settings: RunSettings, parties: Sequence[str]) -> Plan:
-    """What the parties of a run agree to."""
+def plan_of(settings: TrainingSettings, parties: Sequence[str], keys: Mapping[str, str] | None = None) -> Plan:
+    """What the parties of a run agree to; between houses with their keys, and without files of the server's own."""
     entry = entry_of(settings.method)
     custom = isinstance(settings.method, CustomSettings)
     given: dict[str, Any] = dict(entry.config) if custom else settings.method.model_dump(mode="json")
+    if keys and not custom:
+        given = without_paths(settings.method)
     terms = given.get("vocabulary")
     listed = terms.get("words") if isinstance(terms, dict) else None
     if isinstance(terms, dict) and listed:  # long lists are known by their fingerprint
         given = {**given, "vocabulary": {**terms, "words": []}}
     words = Vocabulary(tuple(listed)).fingerprint if listed else None
-    return Plan(settings.method.name, given, words, tuple(parties), _steps(settings))
+    return Plan(settings.method.name, given, words, tuple(parties), _steps(settings), dict(keys or {}))
 
 
-def _steps(settings: RunSettings) -> tuple[tuple[str, str], ...]:
+def _steps(settings: TrainingSettings) -> tuple[tuple[str, str], ...]:
     """Whatever the method plans to ask for, and the steps by which nothing leaves; empty if it has no plan."""
     entry = entry_of(settings.method)
     first, *others = (importlib.import_module(module) for module in modules_of(settings))

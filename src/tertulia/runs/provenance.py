@@ -14,14 +14,15 @@ _PRIVATE = ("directory", "parties", "data")  # places, homes, policies, and what
 
 def public_settings(settings: RunSettings) -> dict[str, Any]:
     """The settings of a run as plain data, without paths and without the parties' own."""
-    return _public(settings, leave_out=_PRIVATE)
+    return without_paths(settings, leave_out=_PRIVATE)
 
 
-def _public(settings: BaseModel, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
+def without_paths(settings: BaseModel, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Settings as plain data, but for what names a file."""
     plain, found = settings.model_dump(mode="json"), {}
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
-        is_path = (has_mark(field, "path") and isinstance(value, str)) or has_mark(field, "paths")
+        is_path = (has_mark(field, "path") and not isinstance(value, tuple | list)) or has_mark(field, "paths")
         if name not in leave_out and not is_path:
-            found[name] = _public(value) if isinstance(value, BaseModel) else plain[name]
+            found[name] = without_paths(value) if isinstance(value, BaseModel) else plain[name]
     return found

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tertulia._disk import private_file, read_checked
+from tertulia._disk import private_file
 from tertulia._locks import holding
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import ConfigError
-from tertulia.federation.codec import decode
 from tertulia.federation.custom import pins_of
+from tertulia.federation.engines.local import LocalTransport
 from tertulia.federation.messages import Inquiry
-from tertulia.federation.party.host import PartyConfig, PartyHost
+from tertulia.federation.party.host import PartyHost
 from tertulia.federation.plan import Plan
 from tertulia.federation.server.inquiries import inquire
 from tertulia.methods.common import choosing
@@ -32,6 +32,7 @@ from tertulia.runs.budgets import check_budgets
 from tertulia.runs.config import PartySettings, RunSettings
 from tertulia.runs.driver import Observer, finish
 from tertulia.runs.layout import Run
+from tertulia.runs.party_layout import choice_in, party_config
 from tertulia.runs.plans import modules_of, plan_of
 from tertulia.runs.results import FederatedTopics
 from tertulia.runs.sources import POOLED, pool_documents, sources_of
@@ -72,7 +73,7 @@ def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *,
         run = replace(run, pins=pins_of(modules_of(settings)))
         for party in parties:
             _lay_out(run, party, settings, sources.get(party), plan)
-            if corpora is not None and (durable or settings.engine == "processes" or party == POOLED):
+            if corpora is not None and (durable or settings.engine != "local" or party == POOLED):
                 corpora[party].save(run.party_directory(party) / "corpus")
         run.save()  # last: a directory with run.json is complete
     return run
@@ -90,15 +91,9 @@ def policy_or_none(settings: RunSettings, party: str) -> Policy | None:
 
 def _lay_out(run: Run, party: str, settings: RunSettings, source: dict[str, Any] | None, plan: Plan) -> None:
     """Give a party its directory."""
-    own = settings.parties.get(party, PartySettings())
     directory = run.party_directory(party)
-    home = None if own.home is None else str(Path(own.home).resolve())  # the same wherever the run is resumed
-    config = PartyConfig(
-        id=party, run=run.id, seed=settings.seed, methods=modules_of(settings), heldout=settings.heldout,
-        validation=settings.validation, settings=own.choices(), source=source, home=home, durable=run.durable,
-        owners=settings.federation.owners, plan=asdict(plan),
-    )  # fmt: skip
-    config.save(directory)
+    replace(party_config(run.id, party, settings, source, plan), durable=run.durable).save(directory)
+    own = settings.parties.get(party, PartySettings())
     if own.policy:
         shutil.copyfile(own.policy, private_file(directory / "policy.toml"))
 
@@ -108,21 +103,21 @@ def open_party(run: Run, party: str) -> PartyHost:
     return PartyHost(run.party_directory(party))
 
 
-def ask_parties(run: Run, about: str) -> dict[str, Any]:
-    """What all parties of a run, opened here, answer to an inquiry; a run may be in progress meanwhile."""
-    with closing(run.transport("local", 1)) as transport:
-        return inquire(transport, Inquiry(run.id, about), None, warnings.warn)
+def hosts_of(run: Run) -> list[PartyHost]:
+    """All parties of a run."""
+    return [open_party(run, party) for party in run.parties]
+
+
+def ask_hosts(hosts: Sequence[PartyHost], about: str) -> dict[str, Any]:
+    """What parties of one run, opened here, answer to an inquiry; the run may be in progress meanwhile."""
+    with closing(LocalTransport(hosts)) as transport:
+        return inquire(transport, Inquiry(hosts[0].config.run, about), None, warnings.warn)
 
 
 def choice_or_none(run: Run, party: str) -> choosing.Choice | None:
     """What a party has chosen, if it had documents to choose by."""
-    path = run.party_directory(party) / "kept" / f"{choosing.KEPT}.safetensors"
-    if not path.exists():
-        return None
     provenance = {"method": run.config["method"]["name"], "run": run.id, "party": party}
-    found = choosing.read_choice(decode(read_checked(path)), provenance)
-    options = TextOptions.from_dict(run.config["text"])
-    return choosing.Choice(*(replace(topics, options=options) for topics in found))
+    return choice_in(run.party_directory(party), provenance, TextOptions.from_dict(run.config["text"]))
 
 
 def best_for(directory: str | Path, party: str) -> Topics:

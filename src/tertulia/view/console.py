@@ -6,6 +6,7 @@ read as rich's markup, and control characters are written out.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -15,7 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 from rich.text import Text
 
-from tertulia._plain import plain
+from tertulia._plain import plain, plain_json
 
 errors = Console(stderr=True)
 output = Console()
@@ -26,9 +27,19 @@ def say(text: str) -> None:
     errors.print(Text(plain(text)), soft_wrap=True)
 
 
+def line(text: str) -> None:
+    """Print a line on stdout, however long, so that a command in it can be copied."""
+    output.print(Text(plain(text)), soft_wrap=True)
+
+
 def show(text: str) -> None:
     """Print text on stdout as it is."""
     output.print(Text(plain(text)))
+
+
+def print_json(facts: Mapping[str, Any]) -> None:
+    """Print one JSON object on stdout, for machines."""
+    print(plain_json(json.dumps(facts, ensure_ascii=False, default=str)), flush=True)
 
 
 def size(n: float) -> str:

@@ -41,7 +41,7 @@ def dry_run(settings: RunSettings) -> dict[str, Any]:
 def _read_row(settings: RunSettings, party: str, corpus: Corpus) -> dict[str, Any]:
     proposes = any(one.step is propose_words for one in announced(settings, party))
     train = parts_of(corpus, settings.heldout + settings.validation)["train"]
-    least = (policy_or_none(settings, party) or Policy()).word_minimum("one")
+    least = (policy_or_none(settings, party) or Policy()).word_minimum(settings.federation.owners)
     return {
         "party": party,
         "documents": corpus.n_documents,

@@ -13,10 +13,10 @@ from tertulia.federation.party.reports import REPORTS
 from tertulia.methods.common.vocabulary import WORDS
 from tertulia.privacy.policy import RARE
 from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import open_party
+from tertulia.runs.rehearsal import hosts_of
 from tertulia.view.console import size
 from tertulia.view.tables import thing_rows
-from tertulia.view.totals import Rows, totals_of_run
+from tertulia.view.totals import Rows, has_documents, totals_of_host
 
 WIDTH, LINES = 80, 15
 STRONG, WEAK = 3.0, 10.0  # up to these a document, or a word, can be denied well, or to some degree
@@ -49,17 +49,18 @@ class Page(NamedTuple):
 
 def pages(run: Run, delta: float) -> list[Page]:
     """A page for each party of a run, for the parties' owner."""
-    return [_page(run, party, delta) for party in run.parties]
+    return [page_of(host, delta) for host in hosts_of(run)]
 
 
-def _page(run: Run, party: str, delta: float) -> Page:
-    host = open_party(run, party)
-    totals = [{**row, "delta": delta} for row in totals_of_run(run, party, delta)]
+def page_of(host: PartyHost, delta: float) -> Page:
+    """The page of one party."""
+    totals = [{**row, "delta": delta} for row in totals_of_host(host, delta)]
     things = thing_rows(host, delta)
     remarks = [a for row in [*totals, *things] for a in row["remarks"].split("; ") if a]
     assumptions = [a for a in dict.fromkeys(remarks) if a.endswith(_PUBLIC) or "at most" in a]
     vacuous = next((row["vacuous"] for row in things if row["vacuous"]), None)
-    return Page(party, verdict(totals, vacuous), totals, things, _rare_words(host), _refused(host), assumptions)
+    party, rare = host.config.id, _rare_words(host)
+    return Page(party, verdict(totals, vacuous), totals, things, rare, _refused(host), assumptions)
 
 
 def verdict(totals: Rows, vacuous: str | None = None) -> str:
@@ -94,6 +95,8 @@ def _rare_words(host: PartyHost) -> str:
     """How many words that few documents have were named to the server; the words themselves stay here."""
     if not any(release.what == WORDS.what for release in host.ledger.releases()):
         return "Rare words that left: none (no words were sent)."
+    if not has_documents(host):
+        return "Rare words that left: not counted, for this run's documents were forgotten."
     least = host.policy.word_minimum(host.config.owners)
     sent = propose(host.parts["train"], least)
     few, one = (sum(count < limit for count in sent.counts) for limit in (RARE, 2))

@@ -16,8 +16,8 @@ from tertulia.models import Topics
 from tertulia.privacy.accounting import vacuity_or_none
 from tertulia.privacy.mechanisms import Claim, Unit
 from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import ask_parties, open_party
-from tertulia.view.totals import Rows, epsilon, totals_of_run
+from tertulia.runs.rehearsal import ask_hosts, hosts_of
+from tertulia.view.totals import Rows, epsilon, totals_of_host
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,6 +32,11 @@ SEEN = {  # until replies are added up under masks, nothing keeps the server's m
 
 def disclosure_rows(run: Run) -> Rows:
     """What left each party, in order."""
+    return disclosures_of_hosts(hosts_of(run))
+
+
+def disclosures_of_hosts(hosts: Sequence[PartyHost]) -> Rows:
+    """The same of parties that are open."""
     return [
         {
             "party": party,
@@ -43,7 +48,7 @@ def disclosure_rows(run: Run) -> Rows:
             "mechanism": release["mechanism"],
             "step": release["step"].split(":")[-1],
         }
-        for party, releases in ask_parties(run, DISCLOSURES).items()
+        for party, releases in ask_hosts(hosts, DISCLOSURES).items()
         for release in releases
     ]
 
@@ -55,11 +60,16 @@ def _shape(shape: tuple[int, ...] | None) -> str:
 
 def privacy_totals(run: Run, delta: float) -> Rows:
     """The real epsilon of everything that left each party, for a word, a document, a user."""
-    return [row for party in run.parties for row in totals_of_run(run, party, delta)]
+    return [row for host in hosts_of(run) for row in totals_of_host(host, delta)]
 
 
 def privacy_rows(run: Run, delta: float) -> Rows:
     """Claimed beside real epsilon, thing by thing; what is derived has the cost of its sources, and adds none."""
+    return privacy_of_hosts(hosts_of(run), delta)
+
+
+def privacy_of_hosts(hosts: Sequence[PartyHost], delta: float) -> Rows:
+    """The same of parties that are open."""
     shown = (
         "party",
         "what",
@@ -71,7 +81,7 @@ def privacy_rows(run: Run, delta: float) -> Rows:
         "real epsilon",
         "remarks",
     )
-    rows = [row for party in run.parties for row in thing_rows(open_party(run, party), delta)]
+    rows = [row for host in hosts for row in thing_rows(host, delta)]
     return [{name: row[name] for name in shown} for row in rows]
 
 

@@ -18,8 +18,6 @@ from tertulia.privacy.adjacency import Bounds
 from tertulia.privacy.ledger import Release
 from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.policy import Policy
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import open_party
 
 Rows = list[dict[str, Any]]
 Spent = Callable[[Unit, Bounds], Guarantee]  # by replacing one unit with another
@@ -38,16 +36,15 @@ class Lengths(NamedTuple):
         return cls(math.ceil(lengths.mean()), int(lengths.max())) if len(lengths) else cls(0, 0)
 
 
-def totals_of_run(run: Run, party: str, delta: float) -> Rows:
+def totals_of_host(host: PartyHost, delta: float) -> Rows:
     """What a party's ledger adds up to, for the party's owner."""
-    host = open_party(run, party)
 
     def spent(unit: Unit, bounds: Bounds) -> Guarantee:
         return host.ledger.cost(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)
 
     scope = "in this run" if host.config.home is None else "in all runs with this home"
     rows = totals(host.ledger.releases(), spent, _lengths_or_none(host), host.policy)
-    return [{"party": party, **row, "holds": scope} for row in rows]
+    return [{"party": host.config.id, **row, "holds": scope} for row in rows]
 
 
 def totals_of_plan(releases: Sequence[Release], lengths: Lengths, policy: Policy, delta: float) -> Rows:
@@ -64,6 +61,11 @@ def _lengths_or_none(host: PartyHost) -> Lengths | None:
     if not (stored / "corpus.json").exists():
         return None
     return Lengths.of(Corpus.load(stored), host.config.heldout + host.config.validation)
+
+
+def has_documents(host: PartyHost) -> bool:
+    """Whether a party's documents can be looked at: those of a run that it has forgotten cannot."""
+    return host.config.source is not None or (host.directory / "corpus" / "corpus.json").exists()
 
 
 def totals(releases: Sequence[Release], spent: Spent, lengths: Lengths | None, policy: Policy) -> Rows:

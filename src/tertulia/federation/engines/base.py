@@ -6,6 +6,7 @@ an engine is asked for, since some need packages that not everybody has.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -14,11 +15,13 @@ from typing import Protocol
 
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError
+from tertulia.federation.custom import folders_of
 from tertulia.federation.types import PartyId
 
 ENGINES = {
     "local": "tertulia.federation.engines.local",
     "processes": "tertulia.federation.engines.processes",
+    "grpc": "tertulia.federation.engines.grpc.loopback",
 }
 MOST_BYTES = 1 << 30  # of a frame
 
@@ -49,6 +52,12 @@ class EngineSetup:
     workers: int = 1  # how many parties of one process may work at the same time
     corpora: Mapping[PartyId, Corpus] = field(default_factory=dict)  # documents in memory; only `local` can use them
     pins: Mapping[str, str] = field(default_factory=dict)  # modules of users' own methods, and their hashes
+
+
+def environment(pins: Mapping[str, str]) -> dict[str, str]:
+    """What a party's process finds: what we have here, and where users' methods are."""
+    paths = [*folders_of(pins), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | ({"PYTHONPATH": os.pathsep.join(paths)} if paths else {})
 
 
 def check_engine(name: str) -> str:

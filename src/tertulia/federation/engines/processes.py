@@ -7,7 +7,6 @@ and asked again; its answer log makes the repeat harmless. When the server dies,
 from __future__ import annotations
 
 import os
-import signal
 import struct
 import subprocess
 import sys
@@ -18,13 +17,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO
 
-from tertulia._disk import private_directory
-from tertulia._locks import holding
-from tertulia._logs import write_line
-from tertulia.errors import TertuliaError
 from tertulia.federation.codec import encode
-from tertulia.federation.custom import folders_of
-from tertulia.federation.engines.base import MOST_BYTES, EngineSetup
+from tertulia.federation.engines.base import MOST_BYTES, EngineSetup, environment
 from tertulia.federation.messages import Answer
 from tertulia.federation.types import PartyId
 
@@ -49,7 +43,7 @@ class _PartyProcess:
         command = [sys.executable, "-P", "-m", "tertulia.federation.engines.processes", str(self.directory)]
         command += [f"{module}={pin}" for module, pin in self.pins.items()]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment(self.pins)
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(self.pins)
         )
         self._inbox: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         self._outbox: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
@@ -160,12 +154,6 @@ def start(setup: EngineSetup) -> ProcessTransport:
     return ProcessTransport(setup.directories, setup.pins)
 
 
-def _environment(pins: Mapping[str, str]) -> dict[str, str]:
-    """What a party's process finds: what we have here, and where users' methods are."""
-    paths = [*folders_of(pins), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return os.environ | ({"PYTHONPATH": os.pathsep.join(paths)} if paths else {})
-
-
 def send(pipe: IO[bytes], serial: int, frame: bytes) -> None:
     """Write one frame."""
     pipe.write(_FRAME.pack(len(frame), serial))
@@ -193,31 +181,11 @@ def receive_or_none(pipe: IO[bytes]) -> tuple[int, bytes] | None:
 
 def serve(directory: Path, pins: Mapping[str, str]) -> None:
     """What a party's process does: answer what it is asked until the pipe closes."""
-    from tertulia.federation.codec import encode
-    from tertulia.federation.party import failures
-    from tertulia.federation.party.host import PartyConfig, PartyHost
+    from tertulia.federation.engines.hosting import hosted
 
-    os.umask(0o077)  # whatever is written here is the party's own
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
     # Whatever a library prints must not end up among the frames.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    try:
-        closed = PartyConfig.load(directory).owners == "several"
-    except Exception:  # whose it is cannot be known
-        closed = True
-    if closed:  # what libraries print may quote documents, and the terminal is the server's
-        log = os.open(directory / failures.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        os.dup2(log, sys.stderr.fileno())
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    # When a server is killed, its parties still end the step that they are in.
-    with holding(private_directory(directory), wait=lambda text: print(text, file=sys.stderr)):
-        try:
-            host = PartyHost(directory)
-            host.pins, answer = pins, host.answer
-        except TertuliaError as error:  # a broken policy, say: reported in answer to whatever is asked
-            write_line(directory / failures.LOG, "error", failures.describe(error, details=False))
-            failure = encode(failures.constant_answer(error) if closed else failures.full_answer(error, None))
-            answer = lambda frame: failure  # noqa: E731
+    with hosted(directory, pins) as answer:
         while (received := receive_or_none(sys.stdin.buffer)) is not None:
             serial, frame = received
             send(replies, serial, answer(frame))

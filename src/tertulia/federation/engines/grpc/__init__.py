@@ -4,9 +4,12 @@
 of it on one machine.
 """
 
+import os
 from importlib.util import find_spec
 
 from tertulia.errors import ConfigError
 
 if find_spec("grpc") is None:
     raise ConfigError("networks of parties and engine 'grpc' need grpcio: pip install 'tertulia[network]'")
+
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own log goes to the terminal; what matters is said by us

@@ -90,7 +90,7 @@ class Attendance:
                 self._work.wake()
                 call.cancel()
                 reader.join()
-            if over:
+            if over and not stop.is_set():
                 error = dial.trouble(call, self._address)
                 if not isinstance(error, dial.Refused) or self._identity.credentials == shown:
                     raise error  # else another process has renewed the certificate: dial again with the new one

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -28,6 +27,30 @@ _ENDS = {
     wire.NEWER_STREAM: "another connection of this party has taken over: see that `tertulia attend` runs only once",
     wire.CLOSING: "the server is closing",
 }
+_NO_SERVER = "no server answers at {where}: see that `tertulia serve` runs there, and that the address is right"
+_LINKS = {  # by what gRPC says of a link that did not come about, or broke
+    "Hostname Verification": "the certificate of the server at {where} is not for '{host}': use the name that the "
+    "operator gave, or ask the operator to add this one to federation.toml",
+    "certificate has expired": "the certificate of the server at {where} has expired: check this machine's clock, or "
+    "ask the operator",
+    "not yet valid": "the certificate of the server at {where} is not valid yet: check this machine's clock",
+    "CERTIFICATE_VERIFY_FAILED": "the server at {where} is not the one that invited this party: nothing was sent; "
+    "check the address, and ask the operator",
+    "WRONG_VERSION_NUMBER": "what answers at {where} does not speak TLS: check the address, and the proxy if there "
+    "is one",
+    "lookup": "there is no host called '{host}': check the address, and this machine's name server",
+    "Socket closed": "the server at {where} has closed the link: see that this party's certificate is of that "
+    "federation and valid by the server's clock, and whether the server is being restarted",
+    "atchdog": "the link to {where} is dead: nothing has come back for too long",
+    "ping timeout": "the link to {where} is dead: nothing has come back for too long",
+}
+_CODES = {
+    "DEADLINE_EXCEEDED": "the server at {where} does not answer in time: try again later",
+    "INTERNAL": "the server at {where} could not do this: ask the operator, its log has the reason",
+    "UNIMPLEMENTED": "what answers at {where} is no tertulia server, or one of another version: check the address",
+}
+_NONSENSE = "the server at {where} cannot be understood: ask the operator"
+OURS = wire.Hello()
 _CONTROL = re.compile(r"[^\x20-\x7e\xa0-\U0010ffff]")
 _LONGEST = 500  # characters of a server's sentence that are shown
 
@@ -49,7 +72,7 @@ def channel(address: wire.Address, ca_pem: bytes, credentials: tuple[bytes, byte
 
 def metadata(address: wire.Address, certificate_pem: bytes) -> tuple[tuple[str, bytes], ...]:
     """What goes with every call: our version and, where there is no TLS to prove it, who we are."""
-    hello = ((wire.HELLO, wire.Hello().to_bytes()),)
+    hello = ((wire.HELLO, OURS.to_bytes()),)
     return (*hello, (wire.CERTIFICATE, certificate_pem)) if address.plain else hello
 
 
@@ -58,35 +81,20 @@ def trouble(error: Any, address: wire.Address) -> ConnectionTrouble:
     code, details = error.code(), error.details() or ""
     if details == wire.OTHER_PROTOCOL:
         server = wire.Hello.read(error.trailing_metadata())
-        return Refused(wire.difference_or_none(server, wire.Hello()) or "the server refuses this version of tertulia")
+        return Refused(wire.difference_or_none(server, OURS) or "the server refuses this version of tertulia")
     if code == grpc.StatusCode.PERMISSION_DENIED:
         if details in _REMEDIES:
             return Refused(f"the server does not let this party in: {details}; {_REMEDIES[details]}")
         return Refused("the server does not let this party in: ask the operator why")
-    where = address.target
-    meant: Callable[[str], bool] = lambda text: text in details  # noqa: E731
-    if meant("Hostname Verification") or meant("not in peer certificate"):
-        return ConnectionTrouble(
-            f"the certificate of the server at {where} is not for '{address.host}': use the name that the operator "
-            "gave, or ask the operator to add this one to federation.toml"
-        )
-    if meant("CERTIFICATE_VERIFY_FAILED") or meant("certificate verify failed"):
-        return ConnectionTrouble(
-            f"the server at {where} is not the one that invited this party, or its certificate has expired: nothing "
-            "was sent; check the address, and ask the operator"
-        )
-    sentences = {
-        grpc.StatusCode.UNAVAILABLE: f"no server answers at {where}: see that `tertulia serve` runs there, that the "
-        "address is right, and that this party's certificate is of that federation and has not expired",
-        grpc.StatusCode.DEADLINE_EXCEEDED: f"the server at {where} does not answer in time: try again later",
-        grpc.StatusCode.FAILED_PRECONDITION: _shown(details),
-        grpc.StatusCode.INTERNAL: "the server could not do this: ask the operator, its log has the reason",
-        grpc.StatusCode.ABORTED: _ENDS.get(details, "the server ended this connection"),
-        grpc.StatusCode.OK: "the server ended this connection",
-        grpc.StatusCode.CANCELLED: "the connection was closed",
-        grpc.StatusCode.UNIMPLEMENTED: f"what answers at {where} is no tertulia server: check the address",
-    }
-    return ConnectionTrouble(sentences.get(code, f"the server at {where} cannot be understood: ask the operator"))
+    where, host = address.target, address.host
+    if code == grpc.StatusCode.UNAVAILABLE:
+        sentence = next((text for fragment, text in _LINKS.items() if fragment in details), _NO_SERVER)
+        return ConnectionTrouble(sentence.format(where=where, host=host))
+    if code == grpc.StatusCode.FAILED_PRECONDITION:  # the desk's word
+        return ConnectionTrouble(_shown(details))
+    if code in (grpc.StatusCode.ABORTED, grpc.StatusCode.OK, grpc.StatusCode.CANCELLED):
+        return ConnectionTrouble(_ENDS.get(details, "the server ended this connection"))
+    return ConnectionTrouble(_CODES.get(code.name, _NONSENSE).format(where=where))
 
 
 def _shown(sentence: str) -> str:

@@ -42,7 +42,7 @@ class Desk(Protocol):
         """The run that parties are asked to approve."""
 
     def approve(self, member: str, approval: bytes) -> bytes:
-        """Note a member's approval; return what it is told."""
+        """Note a member's approval; return the answer to it."""
 
     def leave(self, member: str) -> None:
         """Note that a member leaves."""

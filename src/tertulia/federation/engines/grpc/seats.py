@@ -11,7 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from tertulia.errors import FormatError
 from tertulia.federation.codec import encode
+from tertulia.federation.engines.base import MOST_BYTES
 from tertulia.federation.messages import Answer
 from tertulia.federation.types import PartyId
 
@@ -151,11 +153,8 @@ class Seats:
                 seat.question, seat.answer = (secrets.randbits(64), frames[party]), None
                 if seat.stream is not None:
                     seat.stream.send(seat.question)
-            while (until := _next_look(asked.values(), deadline, absent_after)) is not None:
-                left = until - time.monotonic()
-                if left <= 0:
-                    break
-                self._changed.wait(None if until == _FOREVER else left)
+            while (left := _patience(asked.values(), deadline, absent_after, time.monotonic())) > 0:
+                self._changed.wait(None if left == _FOREVER else left)
             answers = {party: seat.answer for party, seat in asked.items() if seat.answer is not None}
             for seat in asked.values():
                 seat.question = seat.answer = None
@@ -165,18 +164,18 @@ class Seats:
 _FOREVER = float("inf")
 
 
-def _next_look(seats: Collection[Seat], deadline: float | None, absent_after: float) -> float | None:
-    """Until when to wait for an answer or somebody's return; None if there is nobody to wait for any more."""
-    now = time.monotonic()
-    waiting = [
+def _patience(seats: Collection[Seat], deadline: float | None, absent_after: float, now: float) -> float:
+    """Seconds until the next look: at a deadline, at somebody's absence; 0 if there is nobody to wait for.
+
+    Who is away too long is not waited for, and those who are there still are.
+    """
+    ends = [
         _FOREVER if seat.stream is not None else seat.absent_since + absent_after
         for seat in seats
         if seat.answer is None
     ]
-    waiting = [until for until in waiting if until > now]
-    if not waiting:
-        return None
-    return min(min(waiting), _FOREVER if deadline is None else deadline)
+    ends = [end for end in ends if end > now]
+    return min([*ends, _FOREVER if deadline is None else deadline]) - now if ends else 0.0
 
 
 class GrpcTransport:
@@ -194,6 +193,8 @@ class GrpcTransport:
 
     def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
         """Ask all at once. Who reconnects is asked again; who has been away for long counts as silent."""
+        if (longest := max(map(len, frames.values()), default=0)) > MOST_BYTES:  # no party would take it
+            raise FormatError(f"a question of {longest} bytes is too long: at most {MOST_BYTES} can be sent")
         deadline = None if timeout is None else time.monotonic() + timeout
         return self._seats.ask(frames, deadline, self._absent_after)
 

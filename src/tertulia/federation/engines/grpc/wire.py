@@ -40,7 +40,7 @@ class Keepalive:
     """How a dead link is noticed: a ping after so many seconds of silence, and so many for its echo."""
 
     every: float = 30.0  # routers forget idle links after five minutes and more
-    patience: float = 20.0
+    patience: float = 40.0  # on a thin line an echo waits behind megabytes
 
 
 def options(keepalive: Keepalive) -> list[tuple[str, int]]:
@@ -48,6 +48,7 @@ def options(keepalive: Keepalive) -> list[tuple[str, int]]:
     return [
         ("grpc.keepalive_time_ms", round(keepalive.every * 1000)),
         ("grpc.keepalive_timeout_ms", round(keepalive.patience * 1000)),
+        ("grpc.http2.ping_timeout_ms", round(keepalive.patience * 1000)),  # what really counts since gRPC 1.60
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.http2.min_ping_interval_without_data_ms", 100),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from tertulia.federation.engines.base import MOST_BYTES
 from tertulia.federation.party.failures import ENCODED_FAILURE
 
 
@@ -43,6 +44,8 @@ class Work:
             except Exception:  # whatever it is, it stays here
                 answer = ENCODED_FAILURE
             del frame
+            if len(answer) > MOST_BYTES:  # the server would end the stream over it, again and again
+                answer = ENCODED_FAILURE
             with self._changed:
                 self._working, self._ready = None, (serial, answer)
                 self._changed.notify_all()

@@ -1,0 +1,99 @@
+"""Commands over a model that is there: its topics, those of new documents, and its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tertulia.view import console
+
+ModelDirectory = Annotated[Path, typer.Argument(help="A directory: a model's, a run's, a party's.", metavar="MODEL")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Files = Annotated[list[str], typer.Argument(help="Files or folders of documents.", metavar="FILE...")]
+TextColumn = Annotated[str, typer.Option("--text", help="The column that holds the text.")]
+IdColumn = Annotated[
+    str | None, typer.Option("--id", help="The column that holds ids; without, a row is known by a hash of its text.")
+]
+
+
+def topics(
+    model: ModelDirectory,
+    words: Annotated[int, typer.Option("--words", "-n", help="Words per topic.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show a model's topics."""
+    loaded = _model(model)
+    tops = loaded.top_words(words)
+    if as_json:
+        weights = {} if loaded.weights is None else {"weights": loaded.weights.tolist()}
+        console.print_json({"topics": tops, **weights, "provenance": loaded.provenance})
+    else:
+        title = f"{loaded.n_topics} topics over {len(loaded.vocabulary)} words"
+        console.records(title, loaded.topics_table(words).to_dicts())
+
+
+def transform(
+    model: ModelDirectory,
+    files: Files,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write Parquet, CSV or JSONL here.")] = None,
+    text: TextColumn = "text",
+    id_column: IdColumn = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Find the topics of new documents: a row for each row of the files, in their order.
+
+    A row without a text, or without a word that the model knows, gets the prior mean.
+    """
+    from tertulia.corpus import read
+    from tertulia.view.tables import theta_table, write_table
+
+    loaded = _model(model)
+    keep_text = loaded.reads_sentences
+    corpus = read(files, text=text, id=id_column, options=loaded.options, keep_text=keep_text, every_row=True)
+    console.say(corpus.report.summary())
+    found = theta_table(loaded, corpus, jobs)
+    if output is not None:
+        write_table(found, output)
+        console.say(f"{found.height} documents written to {output}")
+    elif as_json:
+        console.print_json({"documents": found.to_dicts()})
+    else:
+        strongest = [(row["id"], *_strongest(row)) for row in found.to_dicts()]
+        console.table("Strongest topic", ["document", "topic", "share"], strongest)
+
+
+def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_json: AsJson = False) -> None:
+    """Score a model on documents it has not seen: perplexity, coherence, diversity."""
+    from tertulia.corpus import read
+    from tertulia.view.tables import evaluation
+
+    loaded = _model(model)
+    corpus = read(files, text=text, options=loaded.options)
+    console.say(corpus.report.summary())
+    scores = evaluation(loaded, corpus)
+    if as_json:
+        console.print_json(scores)
+    else:
+        console.table(f"{model} on {corpus.n_documents} documents", ["measure", "value"], scores.items())
+
+
+def _model(path: Path) -> Any:
+    from tertulia.federation.party.host import PartyConfig
+    from tertulia.models import Topics
+    from tertulia.runs.party_layout import best_at_home
+    from tertulia.runs.rehearsal import best_for
+
+    if (path / "party.json").exists():  # of a run: what this party has chosen for its own documents
+        place = path.resolve().parents[1]
+        return best_for(place, PartyConfig.load(path).id) if (place / "run.json").exists() else best_at_home(path)
+    return Topics.load(path / "model" if (path / "run.json").exists() else path)
+
+
+def _strongest(row: Mapping[str, Any]) -> tuple[str, float]:
+    shares = {name: value for name, value in row.items() if name.startswith("topic")}
+    best = max(shares, key=lambda name: shares[name])
+    return best, shares[best]

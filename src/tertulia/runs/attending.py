@@ -1,0 +1,105 @@
+"""A party answers: each question goes to the run that it is of, if this party has approved that run."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tertulia._disk import atomic_write
+from tertulia._logs import write_line
+from tertulia._locks import is_held
+from tertulia.errors import JournalError, PolicyRefusal
+from tertulia.federation.codec import encode
+from tertulia.federation.messages import read_frame
+from tertulia.federation.party import failures
+from tertulia.federation.party.door import NO_SUCH_RUN
+from tertulia.federation.party.host import PartyConfig, PartyHost
+from tertulia.runs.membership import PartyDirectory
+
+_OPEN = 2  # runs whose documents stay in memory
+_Look = tuple[tuple[int, int, int] | None, ...]
+
+
+class Attendant:
+    """Answers frames of all runs that were approved, also of those that are while it attends."""
+
+    def __init__(self, party: PartyDirectory) -> None:
+        self._party = party
+        self._hosts: dict[str, tuple[_Look, PartyHost]] = {}
+        self._status: dict[str, Any] = {"pid": os.getpid(), "answered": 0}
+
+    def answer(self, frame: bytes) -> bytes:
+        """Answer a frame, whatever it holds; reasons stay in this party's log."""
+        try:
+            asked = read_frame(frame)
+            host = self._host(asked.run)
+        except Exception as error:
+            reason = failures.describe(error, details=False)
+            write_line(self._party.directory / failures.LOG, "warning", reason)
+            return encode(failures.constant_answer(error))
+        answer = host.answer(frame)
+        place = getattr(asked, "place", None)
+        self.note(run=asked.run, answered=self._status["answered"] + 1, **({"round": place[0]} if place else {}))
+        return answer
+
+    def _host(self, run: str) -> PartyHost:
+        """The host of a run; opened anew when the run was forgotten, or the policy edited."""
+        directory = self._party.runs / run
+        look = (_look(directory / "party.json"), _look(self._party.policy_path))
+        if not run.isalnum() or look[0] is None:
+            raise PolicyRefusal("run", NO_SUCH_RUN)
+        known = self._hosts.pop(run, None)
+        host = known[1] if known is not None and known[0] == look else PartyHost(directory)
+        host.pins = {}  # steps of the package, and of nothing else
+        self._hosts[run] = (look, host)
+        for oldest in list(self._hosts)[:-_OPEN]:
+            del self._hosts[oldest]
+        return host
+
+    def note(self, **facts: Any) -> None:
+        """Say in `status.json` how things are; that it cannot be written stops nobody."""
+        self._status |= facts
+        try:
+            atomic_write(self._party.directory / "status.json", json.dumps(self._status).encode(), durable=False)
+        except JournalError:
+            write_line(self._party.directory / failures.LOG, "warning", "status.json cannot be written")
+
+
+def _look(path: Path) -> tuple[int, int, int] | None:
+    """What a file looks like, to see whether it has changed."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def status_of_party(party: PartyDirectory) -> dict[str, Any]:
+    """What a party's directory says of it."""
+    file, identity = party.file, party.identity
+    attending = is_held(party.runs)
+    try:
+        said = json.loads((party.directory / "status.json").read_bytes())
+    except (OSError, ValueError):
+        said = {}
+    configs = [PartyConfig.load(directory) for directory in party.run_directories()]
+    return {
+        "party": file.name,
+        "federation": file.federation,
+        "server": file.server,
+        "key": identity.fingerprint,
+        "expires": identity.expires.date().isoformat(),
+        "attending": attending,
+        "connected": attending and bool(said.get("connected")),
+        "runs": [
+            {
+                "run": config.run,
+                "method": config.plan["method"] if config.plan else "",
+                "state": "approved" if config.plan else "forgotten",
+                "round": said["round"] if said.get("run") == config.run and "round" in said else 0,
+            }
+            for config in configs
+        ],
+    }

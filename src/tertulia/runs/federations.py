@@ -1,0 +1,235 @@
+"""A federation of houses, at its server: a directory that `tertulia init` makes and `tertulia serve` lives in.
+
+federation.toml           the operator's: who, where, what is trained, on which terms
+authority/                the keys that sign certificates; members.json says who is admitted
+invitations/              one file for each member, to be sent to it
+proposal.json             the run that parties are asked to approve; approvals.json says who has
+runs/<run>/               a run that was started, like any other; it has no party in it
+status.json, server.log   what `tertulia serve` says of itself
+
+Here is nothing of a party's: no path, no policy, no document.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, field_validator
+
+from tertulia._disk import atomic_write, private_directory
+from tertulia.errors import ConfigError
+from tertulia.federation.identity.authority import Authority
+from tertulia.federation.identity.invitations import Invitation
+from tertulia.federation.identity.keys import member_name
+from tertulia.federation.identity.members import Members
+from tertulia.methods import CustomSettings
+from tertulia.runs.config import RunSettings, TermsSettings, TrainingSettings, anchor_method
+from tertulia.runs.files import read_settings
+
+FILE = "federation.toml"
+PORT = 7433
+_EVERYWHERE = "0.0.0.0"  # noqa: S104  who connects must show a certificate
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port.
+
+    >>> split_address("topics.example.org:7433"), split_address("[::1]:7433")
+    (('topics.example.org', 7433), ('::1', 7433))
+    """
+    host, _, port = address.rpartition(":")
+    if not host.strip("[]") or not port.isdecimal() or not 0 < int(port) < 1 << 16 or ("[" in host) != (":" in host):
+        raise ConfigError(f"'{address[:100]}' is no address: write host:port, such as topics.example.org:{PORT}")
+    return host.strip("[]"), int(port)
+
+
+def _address(value: str) -> str:
+    try:
+        split_address(value)
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+    return value
+
+
+Address = Annotated[str, AfterValidator(_address)]
+
+
+class NetworkTerms(TermsSettings):
+    """The terms on which houses meet."""
+
+    on_failure: Literal["stop", "skip"] = Field(
+        "skip",
+        description="what to do when a party's step fails, or its reply cannot be: go on without the party in this "
+        "round, or stop the run until it is started again",
+    )
+    absent_after: float = Field(
+        30.0, gt=0, description="seconds for which a party may be out of reach before a question goes on without it"
+    )
+
+
+class FederationFile(TrainingSettings):
+    """A federation of houses, as its operator describes it."""
+
+    name: str = Field(description="what the federation is called")
+    address: Address = Field(description="`host:port` that parties dial; the server's certificate is for this host")
+    listen: Address | None = Field(
+        None,
+        description="`host:port` that the server listens on; None: the same port, on all interfaces unless `address` "
+        "is this machine alone",
+    )
+    members: tuple[str, ...] = Field(min_length=1, description="the parties, in the order in which results are added")
+    terms: NetworkTerms = Field(NetworkTerms(), description="the terms on which houses meet")
+
+    @field_validator("members")
+    @classmethod
+    def _each_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for member in value:
+            try:
+                member_name(member)
+            except ConfigError as error:
+                raise ValueError(str(error)) from None
+            if value.count(member) > 1:
+                raise ValueError(f"'{member}' is named twice, and a name is one party's")
+        return value
+
+    @field_validator("method")
+    @classmethod
+    def _between_houses(cls, value: Any) -> Any:
+        if value.pools:
+            raise ValueError(f"method '{value.name}' brings all documents to one place: houses keep theirs")
+        if isinstance(value, CustomSettings):
+            raise ValueError("a method of your own runs on one machine only so far: take one of the package's")
+        return value
+
+    @property
+    def listens_on(self) -> str:
+        """Where the server waits for parties."""
+        if self.listen is not None:
+            return self.listen
+        host, port = split_address(self.address)
+        return self.address if _is_loopback(host) else f"{_EVERYWHERE}:{port}"
+
+    def run_settings(self, directory: Path | str = "run") -> RunSettings:
+        """The settings of a run as this file asks for one."""
+        training = {name: getattr(self, name) for name in TrainingSettings.model_fields}
+        terms = {name: getattr(self.terms, name) for name in TermsSettings.model_fields}
+        federation = {**terms, "owners": "several"}
+        return RunSettings(**training, federation=federation, directory=str(directory), engine="grpc")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _anchor_all(raw: dict[str, Any], base: Path) -> None:
+    anchor_method(raw.get("method"), base)
+
+
+class Federation:
+    """The directory of a federation at its server."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        if not (directory / FILE).exists():
+            raise ConfigError(
+                f"{directory} is not a federation's directory, for it has no {FILE}: `tertulia init {directory} "
+                "--members north,south` makes one"
+            )
+
+    @property
+    def file(self) -> FederationFile:
+        """What the operator's file says now."""
+        return read_settings(self.directory / FILE, FederationFile, _anchor_all)
+
+    @cached_property
+    def authority(self) -> Authority:
+        """Who signs certificates."""
+        return Authority.open(self.directory / "authority")
+
+    @cached_property
+    def members(self) -> Members:
+        """Who is admitted."""
+        return Members(self.directory)
+
+    @property
+    def runs(self) -> Path:
+        """Where runs are."""
+        return private_directory(self.directory / "runs")
+
+    @property
+    def roster(self) -> tuple[str, ...]:
+        """The members of the next run: all that the file names, but for those that left or were revoked."""
+        members = self.file.members
+        self.members.add(members)
+        return tuple(name for name in members if self.members.state(name) in ("invited", "joined"))
+
+    def invite(self, member: str, days: float) -> Path:
+        """Write an invitation, which opens the door once; an older one opens it no more."""
+        file = self.file
+        self.members.add([member])
+        if self.members.state(member) == "joined":
+            raise ConfigError(
+                f"'{member}' has joined already: if it lost its key, `tertulia revoke {self.directory} {member}` first"
+            )
+        invitation: Invitation = self.authority.invite(member, file.address, file.name, days)
+        self.members.invited(member, invitation.serial, invitation.expires)
+        path = private_directory(self.directory / "invitations") / f"{member}.invite"
+        invitation.save(path)
+        return path
+
+
+def create(directory: Path, members: Sequence[str], address: str, days: float) -> list[Path]:
+    """Make a federation's directory; returns the invitations. `federation.toml` comes last but for them."""
+    if (directory / FILE).exists():
+        raise ConfigError(f"{directory} holds a federation already: choose another name, or edit {directory / FILE}")
+    name = member_name(directory.resolve().name)
+    text = _TEMPLATE.format(name=name, address=address, members=json.dumps(list(members)))
+    FederationFile(name=name, address=address, members=tuple(members))  # says what is wrong before anything is written
+    try:
+        authority = private_directory(directory) / "authority"
+        if not (authority / "ca.pem").exists():  # else this was tried before, and broken off
+            Authority.create(private_directory(authority), name)
+        Members(directory).add(members)
+        atomic_write(directory / FILE, text.encode())
+    except OSError as error:
+        raise ConfigError(f"{directory} cannot be written ({error.strerror}): choose a place that is yours") from error
+    federation = Federation(directory)
+    return [federation.invite(member, days) for member in members]
+
+
+_TEMPLATE = """# The federation "{name}": who trains what, on which terms. Parties see all but paths, and approve it.
+# `tertulia start` pins what they have approved: what is edited here afterwards counts for the next run.
+
+name = "{name}"
+address = "{address}"      # that parties dial; the server's certificate is for this host
+#listen = "0.0.0.0:7433"   # that the server listens on, if that differs
+members = {members}
+
+seed = 0
+heldout = 0.1              # the share of each party's documents that is only scored on
+
+[method]                   # docs/reference.md lists every setting of every method
+name = "consensus"
+topics = 20
+rounds = 8
+#mode = "sound"            # with noise at the parties: a word can be denied
+#epsilon = 8.0
+#vocabulary = {{ mode = "public", words = "english" }}
+
+[text]
+language = "en"
+
+[terms]
+quorum = 0.5               # the share of parties that must answer a question
+absent_after = 30.0        # seconds for which a party may be out of reach before a question goes on without it
+#timeout = 3600.0          # seconds that a party has for an answer
+on_failure = "skip"        # or "stop"
+"""

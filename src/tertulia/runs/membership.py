@@ -1,0 +1,181 @@
+"""A party in its own house: a directory that `tertulia join` makes and `tertulia attend` lives in.
+
+party.toml            the party's: where the server is, where its documents are, which methods it offers, its choices
+policy.toml           what may leave; the server sees neither of these two
+identity/             the key, which was made here and never travels, and its certificate
+ledger.sqlite         with the noise key: what left, in all runs; unless party.toml names another `home`
+runs/<run>/           a run that was approved: its plan, the documents as arrays, what was answered
+status.json           what `tertulia attend` says of itself
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, create_model, field_validator
+
+from tertulia._disk import atomic_write, private_directory, private_file
+from tertulia._locks import holding
+from tertulia._toml import toml_value
+from tertulia.errors import ConfigError
+from tertulia.federation.identity.invitations import Invitation
+from tertulia.federation.identity.own import Identity
+from tertulia.federation.party.host import PartyConfig
+from tertulia.methods import METHODS
+from tertulia.methods.common.settings import Explained, Settings
+from tertulia.privacy.policy import Policy, write_example
+from tertulia.runs.config import PartySettings, SourceSettings, party_choices
+from tertulia.runs.federations import Address
+from tertulia.runs.files import anchor, read_settings
+
+FILE, POLICY = "party.toml", "policy.toml"
+OFFERED = tuple(name for name, method in METHODS.items() if method.settings.federates)
+FORGOTTEN = ("corpus", "answers", "kept", "words")  # of a run, when it is forgotten
+
+if TYPE_CHECKING:
+    Choices = Settings
+else:
+    Choices = create_model("Choices", __base__=Settings, __doc__="What a party chooses itself.", **party_choices())
+
+
+class PartyFile(Explained):
+    """A party of a federation of houses, as it describes itself at home."""
+
+    name: str = Field(description="the party's name, which its certificate is for")
+    federation: str = Field(description="the federation's name")
+    server: Address = Field(description="`host:port` of the server")
+    methods: tuple[str, ...] = Field(OFFERED, description="the methods whose steps this party runs")
+    home: str | None = Field(
+        None,
+        description="where its ledger, its noise key and its policy.toml are; None: beside this file",
+        json_schema_extra={"path": ""},
+    )
+    documents: SourceSettings = Field(SourceSettings(), description="where its documents are")
+    choices: Choices = Field(Choices(), description="what a method lets each party choose, see `[parties.NAME]`")
+
+    @field_validator("methods")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if name not in OFFERED:
+                raise ValueError(f"there is no method '{name}' to offer: use some of {', '.join(OFFERED)}")
+        return value
+
+
+def _anchor_all(raw: dict[str, Any], base: Path) -> None:
+    anchor(raw, PartyFile, base)
+
+
+class PartyDirectory:
+    """The directory of a party."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        if not (directory / FILE).exists():
+            raise ConfigError(
+                f"{directory} is not a party's directory, for it has no {FILE}: `tertulia join INVITATION --directory "
+                f"{directory}` makes one"
+            )
+
+    @property
+    def file(self) -> PartyFile:
+        """What the party's file says now."""
+        return read_settings(self.directory / FILE, PartyFile, _anchor_all)
+
+    @property
+    def identity(self) -> Identity:
+        """Key and certificate."""
+        return Identity(self.directory / "identity")
+
+    @property
+    def home(self) -> Path:
+        """Where the ledger and the policy are."""
+        return Path(self.file.home or self.directory).resolve()
+
+    @property
+    def policy_path(self) -> Path:
+        """Where the policy is."""
+        return self.home / POLICY
+
+    @property
+    def policy(self) -> Policy:
+        """What may leave; without a file, nothing in clear."""
+        return Policy.load(self.policy_path) if self.policy_path.exists() else Policy.closed()
+
+    @property
+    def runs(self) -> Path:
+        """Where approved runs are."""
+        return private_directory(self.directory / "runs")
+
+    def own_settings(self) -> PartySettings:
+        """The party as a run's settings describe one."""
+        file = self.file
+        if file.documents.path is None:
+            raise ConfigError(f"{self.directory / FILE}: [documents] has no `path`: say where the documents are")
+        policy = str(self.policy_path) if self.policy_path.exists() else None
+        chosen = {name: value for name, value in file.choices if value is not None}
+        return PartySettings(**file.documents.source(), **chosen, policy=policy, home=str(self.home))
+
+    def run_directories(self) -> list[Path]:
+        """Runs that were approved, the newest last."""
+        found = [path.parent for path in self.runs.glob("*/party.json")]
+        return sorted(found, key=lambda path: (path.stat().st_ctime_ns, path.name))
+
+    def forget(self, run: str) -> list[str]:
+        """Remove a run's documents and answers; what left, and what that cost, stays in the ledger."""
+        directory = self.runs / run
+        if directory not in self.run_directories():
+            known = ", ".join(path.name for path in self.run_directories()) or "none"
+            raise ConfigError(f"'{run[:100]}' is no run of {self.directory}: its runs are {known}")
+        with holding(self.home, wait=lambda text: None):  # no question is being answered
+            # Without a plan the party answers nothing more of this run, whatever happens to the rest.
+            replace(PartyConfig.load(directory), plan=None, source=None).save(directory)
+            gone = [name for name in FORGOTTEN if (directory / name).exists()]
+            for name in gone:
+                shutil.rmtree(directory / name)
+        return gone
+
+
+def settle(directory: Path, invitation: Invitation, documents: Path | None, text: str) -> None:
+    """Write a party's files, once it has its certificate; `party.toml` is last, so a directory with it is complete."""
+    policy = directory / POLICY
+    if not policy.exists():
+        write_example(policy, strict=True)
+    private_file(policy)
+    source = [f"path = {toml_value(str(documents.resolve()))}"] if documents else ['#path = "documents.jsonl"']
+    content = _TEMPLATE.format(
+        name=toml_value(invitation.member), federation=toml_value(invitation.federation),
+        server=toml_value(invitation.address), methods=toml_value(OFFERED), path=source[0], text=toml_value(text),
+    )  # fmt: skip
+    atomic_write(directory / FILE, content.encode())
+
+
+def empty_directory(directory: Path) -> Path:
+    """A place for a new party; raise `ConfigError` if it holds one, or cannot be written."""
+    if (directory / FILE).exists():
+        name = PartyDirectory(directory).file.name
+        raise ConfigError(f"{directory} holds a party already, '{name}': choose another place with --directory")
+    try:
+        return private_directory(directory)
+    except OSError as error:
+        raise ConfigError(f"{directory} cannot be written ({error.strerror}): choose a place that is yours") from error
+
+
+_TEMPLATE = """# This party, for itself: the server never sees this file, nor policy.toml, which says what may leave.
+
+name = {name}
+federation = {federation}
+server = {server}
+methods = {methods}   # whose steps this party runs
+#home = "."    # where ledger, noise key and policy.toml are: budgets last as long as this place does
+
+[documents]    # docs/reference.md lists the rest: columns of ids, dates and labels, encodings, embeddings
+{path}
+text = {text}
+
+[choices]      # what the method lets each party choose; what is left out is as the plan says
+#threads = 2
+"""

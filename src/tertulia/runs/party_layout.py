@@ -1,0 +1,53 @@
+"""A party's directory of a run, whoever lays it out: who has all parties, or the party itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from tertulia._disk import read_checked
+from tertulia.corpus import TextOptions
+from tertulia.errors import ConfigError
+from tertulia.federation.codec import decode
+from tertulia.federation.party.host import PartyConfig
+from tertulia.federation.plan import Plan
+from tertulia.methods.common import choosing
+from tertulia.models import Topics
+from tertulia.runs.config import PartySettings, RunSettings
+from tertulia.runs.plans import modules_of
+
+
+def party_config(run: str, party: str, settings: RunSettings, source: dict[str, Any] | None, plan: Plan) -> PartyConfig:
+    """The `party.json` of one party, with its own choices and the plan that it agrees to."""
+    own = settings.parties.get(party, PartySettings())
+    home = None if own.home is None else str(Path(own.home).resolve())  # the same wherever the run is resumed
+    return PartyConfig(
+        id=party, run=run, seed=settings.seed, methods=modules_of(settings), heldout=settings.heldout,
+        validation=settings.validation, settings=own.choices(), source=source, home=home,
+        owners=settings.federation.owners, plan=asdict(plan),
+    )  # fmt: skip
+
+
+def choice_in(directory: Path, provenance: dict[str, Any], options: TextOptions) -> choosing.Choice | None:
+    """What a party has chosen for its own documents, if it had some to choose by."""
+    path = directory / "kept" / f"{choosing.KEPT}.safetensors"
+    if not path.exists():
+        return None
+    found = choosing.read_choice(decode(read_checked(path)), provenance)
+    return choosing.Choice(*(replace(topics, options=options) for topics in found))
+
+
+def best_at_home(directory: Path) -> Topics:
+    """The model that a party in its own house has chosen, in one of its runs."""
+    config = PartyConfig.load(directory)
+    if config.plan is None or config.source is None:
+        raise ConfigError(f"{directory} holds no model: the run was forgotten here")
+    provenance = {"method": config.plan["method"], "run": config.run, "party": config.id}
+    choice = choice_in(directory, provenance, TextOptions.from_dict(config.source["options"]))
+    if choice is None:
+        raise ConfigError(
+            f"{directory} holds no model of the party's own: the run is not finished, or federation.toml has no share "
+            "`validation`; the shared model is the server's"
+        )
+    return choice.best

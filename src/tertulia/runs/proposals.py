@@ -1,0 +1,142 @@
+"""The run that parties are asked to approve: made by the server, and read by each party with its own software.
+
+A proposal is JSON without any path. Its id names all of it, the members' keys included: another proposal is another
+run. A party does not believe the plan's hash, but makes the plan itself from the settings and compares.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel
+
+from tertulia import __version__
+from tertulia._kinds import check_fields
+from tertulia.errors import ConfigError, FormatError
+from tertulia.federation.identity.keys import member_name
+from tertulia.federation.plan import Plan
+from tertulia.methods import METHODS
+from tertulia.methods.common.describe import section_of
+from tertulia.methods.common.settings import has_mark
+from tertulia.runs.config import RunSettings
+from tertulia.runs.plans import plan_of
+from tertulia.runs.provenance import without_paths
+
+MOST_BYTES = 1 << 26  # of a proposal: a word list may be long
+_ID = re.compile(r"[0-9a-f]{16}")
+_PRIVATE = ("directory", "engine", "workers", "parties", "data")  # the server's own, or the parties'
+_DAMAGED = "the server's proposal cannot be read: both sides need one version of tertulia"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A run that has not begun."""
+
+    federation: str
+    version: str  # of the server's software
+    mark: str  # makes it differ from an equal one of another time
+    settings: dict[str, Any]
+    roster: tuple[str, ...]
+    keys: dict[str, str]  # members that have joined, with the fingerprints of their keys
+    plan: str  # the hash, as the server has it; empty until all members have joined
+
+    @cached_property
+    def run(self) -> str:
+        """The id of the run that it would be."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def missing(self) -> list[str]:
+        """Members that have not joined: until they do, it is not complete."""
+        return [member for member in self.roster if member not in self.keys]
+
+    @cached_property
+    def run_settings(self) -> RunSettings:
+        """The settings, checked by the software that is here."""
+        _check_no_path(self.settings)
+        try:
+            return RunSettings(**self.settings)
+        except (ConfigError, TypeError) as error:
+            raise ConfigError(f"the server's proposal (version {self.version}, here {__version__}): {error}") from None
+
+    @cached_property
+    def own_plan(self) -> Plan:
+        """The plan, made here; raise `ConfigError` if it is not complete, or if the server means another one."""
+        if self.missing:
+            raise ConfigError(
+                f"not all members have joined: {', '.join(self.missing)} can still do so, and only then is the plan "
+                "complete, with everybody's key; try again later"
+            )
+        plan = plan_of(self.run_settings, self.roster, self.keys)
+        if plan.hash != self.plan:
+            raise ConfigError(
+                f"the plan that version {__version__} makes of this proposal is not the one that the server names: "
+                f"its version is {self.version}, and all need the same"
+            )
+        return plan
+
+    def differs(self, other: Proposal) -> bool:
+        """Whether another proposal says anything else."""
+        return (self.settings, self.roster, self.keys, self.plan) != (
+            other.settings, other.roster, other.keys, other.plan,
+        )  # fmt: skip
+
+    def to_bytes(self) -> bytes:
+        """As it travels, and as the server keeps it."""
+        return json.dumps({"run": self.run, **asdict(self)}).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Proposal:
+        """Read a proposal; whatever the bytes, either right or `FormatError`."""
+        if len(data) > MOST_BYTES:
+            raise FormatError("the server's proposal is too long")
+        try:
+            facts = json.loads(data)
+            run = facts.pop("run")
+            proposal = cls(**{**facts, "roster": tuple(facts["roster"])})
+            check_fields(cls, vars(proposal))
+            names = [member_name(name) for name in (*proposal.roster, *proposal.keys)]
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            raise FormatError(_DAMAGED) from error
+        if run != proposal.run or not _ID.fullmatch(str(run)) or set(names) != set(proposal.roster):
+            raise FormatError(_DAMAGED)
+        if len(set(proposal.roster)) < len(proposal.roster):
+            raise FormatError("the server's proposal names a member twice")
+        return proposal
+
+
+def propose(
+    settings: RunSettings, roster: tuple[str, ...], keys: Mapping[str, str], federation: str, mark: str
+) -> Proposal:
+    """A proposal of a run with these settings, without the server's paths."""
+    known = {member: keys[member] for member in roster if member in keys}
+    public = json.loads(json.dumps(without_paths(settings, leave_out=_PRIVATE)))
+    plan = plan_of(settings, roster, known).hash if len(known) == len(roster) else ""
+    return Proposal(federation, __version__, mark, public, roster, known, plan)
+
+
+def _check_no_path(settings: Mapping[str, Any]) -> None:
+    """Raise `FormatError` if settings of a server would have a party open a file."""
+    method = settings.get("method")
+    registered = METHODS.get(str(method.get("name"))) if isinstance(method, dict) else None
+    if set(settings) & set(_PRIVATE) or registered is None:
+        raise FormatError(_DAMAGED)
+    for section, kind in ((settings, RunSettings), (method, registered.settings)):
+        if _names_a_file(section, kind):
+            raise FormatError("the server's proposal names a file, and no file of this party is the server's to name")
+
+
+def _names_a_file(section: Any, kind: type[BaseModel]) -> bool:
+    for name, field in kind.model_fields.items() if isinstance(section, dict) else ():
+        value, inner = section.get(name), section_of(field)
+        if inner is not None and _names_a_file(value, inner):
+            return True
+        if (has_mark(field, "path") or has_mark(field, "paths")) and isinstance(value, str):
+            return True
+    return False

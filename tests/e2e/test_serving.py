@@ -1,0 +1,147 @@
+"""A server that is served in this process, with parties that attend over TLS: it waits, stops, goes on, gives up."""
+
+import json
+import shutil
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from helpers.houses import MEMBERS, METHOD, Houses
+from tertulia.federation.engines.grpc.attendance import Attendance
+from tertulia.runs.attending import Attendant
+from tertulia.runs.serving import Server, status_of
+
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def houses(tmp_path):
+    houses = Houses(tmp_path, method=METHOD.replace("rounds = 3", "rounds = 30"))
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        houses.address = f"localhost:{free.getsockname()[1]}"
+    houses.edit("localhost:7433", houses.address)
+    houses.edit("quorum = 0.5", "quorum = 1.0")
+    houses.edit("absent_after = 30.0", "absent_after = 20.0")
+    houses.agree()
+    return houses
+
+
+@contextmanager
+def serving(houses):
+    """Serve, for as long as the block lasts."""
+    said = []
+    server = Server(houses.server, said.append)
+    server.said = said
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+@contextmanager
+def attending(houses, *members):
+    stop, threads = threading.Event(), []
+    for member in members:
+        party = houses.parties[member]
+        one = Attendance(party.identity, houses.address, Attendant(party).answer)
+        threads.append(threading.Thread(target=one.run, args=(stop,)))
+        threads[-1].start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+
+def wait(ready):
+    until = time.monotonic() + PATIENCE
+    while not ready():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def events(houses):
+    log = houses.server.directory / "server.log"
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def rounds(houses):
+    return [event["round"] for event in events(houses) if event["event"] == "round"]
+
+
+def state(houses):
+    return houses.desk.state(houses.desk.newest())
+
+
+def test_too_few_parties_are_waited_for(houses):
+    houses.edit("absent_after = 20.0", "absent_after = 0.3")
+    houses.desk.start()
+    with serving(houses) as server, attending(houses, "north", "south"):
+        wait(lambda: any("waits: 2 of 3 parties answered" in text for text in server.said))
+        assert any(event["event"] == "waiting" for event in events(houses))
+        assert state(houses).state == "under way"
+        with attending(houses, "east"):
+            wait(lambda: state(houses).state == "finished")
+    assert rounds(houses)[-1] == 31
+
+
+def test_a_server_that_is_stopped_goes_on_where_it_was(houses):
+    houses.desk.start()
+    with attending(houses, *MEMBERS):
+        with serving(houses):
+            wait(lambda: len(rounds(houses)) >= 3)
+        done = rounds(houses)[-1]
+        assert 3 <= done < 31
+        assert state(houses).state == "under way"
+        with serving(houses):
+            wait(lambda: state(houses).state == "finished")
+            facts = status_of(houses.server)
+    assert rounds(houses) == list(range(1, 32))  # none is run twice
+    assert facts["serving"]
+    assert all(row["connected"] for row in facts["members"])
+    sent = [event["bytes"]["north"] for event in events(houses) if event["event"] == "round"]
+    assert facts["run"]["bytes"]["north"] == [sum(one[0] for one in sent), sum(one[1] for one in sent)]
+
+
+def test_a_run_that_is_abandoned_ends_and_another_can_be_proposed(houses):
+    first = houses.desk.start()
+    with attending(houses, *MEMBERS), serving(houses):
+        wait(lambda: len(rounds(houses)) >= 2)
+        houses.edit("rounds = 30", "rounds = 2")
+        assert houses.desk.current().run == first.id
+        assert houses.desk.abandon() == first.id
+        wait(lambda: events(houses)[-1]["event"] == "halted")
+        houses.approve(*MEMBERS)
+        second = houses.desk.start()
+        wait(lambda: houses.desk.state(second.id).state == "finished")
+    assert second.id != first.id
+    assert not (first.directory / "model").exists()
+
+
+def test_a_run_that_stopped_says_why_and_is_started_again(houses, tmp_path):
+    houses.edit('on_failure = "skip"', 'on_failure = "stop"')
+    houses.approve(*MEMBERS)
+    run = houses.desk.start()
+    corpus, documents = houses.parties["south"].runs / run.id / "corpus", houses.base / "south.jsonl"
+    shutil.rmtree(corpus)
+    documents.rename(tmp_path / "moved.jsonl")
+    with serving(houses) as server:
+        with attending(houses, *MEMBERS):
+            wait(lambda: state(houses).state == "stopped")
+        assert state(houses).text == "party 'south': failed: the reason is in the party's own log"
+        assert any(f"`tertulia start {houses.server.directory}` goes on with it" in text for text in server.said)
+        assert "south.jsonl" in (houses.parties["south"].runs / run.id / "party.log").read_text()
+        (tmp_path / "moved.jsonl").rename(documents)
+        with attending(houses, *MEMBERS):
+            assert houses.desk.start().id == run.id
+            wait(lambda: state(houses).state == "finished")
