@@ -14,13 +14,14 @@ from typing import Protocol
 
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError
+from tertulia.federation import packing
 from tertulia.federation.types import PartyId
 
 ENGINES = {
     "local": "tertulia.federation.engines.local",
     "processes": "tertulia.federation.engines.processes",
 }
-MOST_BYTES = 1 << 30  # of a frame
+MOST_BYTES = packing.MOST_BYTES  # of a frame
 
 
 class Transport(Protocol):
