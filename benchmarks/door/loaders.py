@@ -352,7 +352,7 @@ def _edit_row(path: Path, rng: random.Random) -> None:
 
 
 _TARGETS: dict[str, Callable[[Path], Any]] = {
-    "codec": _codec, "packing": _packing, "frame": _frame, "answer": _answer, "journal": _journal, "answers": _answers, "topics": _topics,
-    "neural": _neural, "corpus": _corpus, "run": _run, "party": _party, "policy": _policy, "config": _config,
-    "ledger": _ledger,
+    "codec": _codec, "packing": _packing, "frame": _frame, "answer": _answer, "journal": _journal, "answers": _answers,
+    "topics": _topics, "neural": _neural, "corpus": _corpus, "run": _run, "party": _party, "policy": _policy,
+    "config": _config, "ledger": _ledger,
 }  # fmt: skip

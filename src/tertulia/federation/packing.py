@@ -1,9 +1,9 @@
 """Messages made smaller for the road, and back, bit for bit.
 
-What is hashed, logged, charged and stored is always the message itself; only the bytes that travel are packed, in the
-same way on every engine. Numbers stay what they are (`packed_arrays`): each array is cut to the bytes that its largest
-number needs, or to a map of its zeros and the rest, or to differences from the same array of an earlier message that
-both sides have, whichever is smallest. Then zstd, where it pays.
+What is hashed, charged and kept as state is always the message itself; only the bytes that travel are packed, and the
+answers in a party's log, in the same way on every engine. Numbers stay what they are (`packed_arrays`): each array is
+cut to the bytes that its largest number needs, or to a map of its zeros and the rest, or to differences from the same
+array of an earlier message that both sides have, whichever is smallest. Then zstd, where it pays.
 
 Differences are taken from the last question of the same step that a party has answered: it is named by its hash, and
 who lacks it says so and gets the message in full. Answers are not sent as differences. Measured on Consensus, where

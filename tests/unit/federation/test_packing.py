@@ -1,4 +1,4 @@
-"""Packed messages come back bit for bit, are as small as they can be, and take no memory that they were not sent for."""
+"""Packed messages come back bit for bit, are small, and take no memory that they were not sent for."""
 
 import struct
 import tracemalloc

@@ -26,7 +26,7 @@ from tertulia.errors import ConfigError, FormatError, InputError, PolicyRefusal,
 from tertulia.federation import faults
 from tertulia.federation.codec import encode
 from tertulia.federation.messages import Answer, Ask, Inquiry, Question, read_frame
-from tertulia.federation.packing import LackingBase, size_of
+from tertulia.federation.packing import LackingBase, size_of, unpack
 from tertulia.federation.party import failures
 from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.party.context import StepContext
@@ -242,7 +242,8 @@ class PartyHost:
         """The bytes that travel for an answer; whose run and plan are not this party's gets nothing unpacked."""
         self.door.check_envelope(packed)
         self.door.check_length(size_of(packed.body))
-        return self._packing.pack(self._find_answer(self._packing.unpack(packed)), packed)
+        answer = self._find_answer(self._packing.unpack(packed))
+        return answer if packed.packs else unpack(answer)
 
     def _find_answer(self, question: Question) -> bytes:
         known = self.answers.find_or_none(question.place, question.hash)
@@ -263,7 +264,7 @@ class PartyHost:
         context = StepContext(self, question, ask)
         faults.point("party.before_step")
         state, reply = step(context, self.answers.state, ask.message)
-        answer = encode(Answer("ok", "", context.prepare_reply(reply)))
+        answer = self._packing.pack(encode(Answer("ok", "", context.prepare_reply(reply))), question)
         durable = question.durable or context.charged
         self.answers.add(question.place, question.hash, state, answer, durable=durable)
         self._packing.keep(question, ask)

@@ -1,0 +1,1 @@
+"""What carries a federation: the same models on every engine, rates, bytes, crashes."""
