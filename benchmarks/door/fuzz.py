@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 TARGETS = {
     **dict.fromkeys(
-        ("codec", "frame", "answer", "journal", "answers", "topics", "neural", "corpus", "run", "party", "policy",
-         "config", "ledger"),
+        ("codec", "packing", "frame", "answer", "journal", "answers", "topics", "neural", "corpus", "run", "party",
+         "policy", "config", "ledger"),
         "benchmarks.door.loaders",
     ),
     "steps": "benchmarks.door.hostile_steps",

@@ -27,6 +27,7 @@ from tertulia.corpus import Corpus
 from tertulia.federation.codec import decode
 from tertulia.federation.messages import Answer, Question, read_frame
 from tertulia.federation.party.host import PartyHost
+from tertulia.federation.party.packed import Packing
 from tertulia.federation.server.handle import Handle
 from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import _method_of, terms_of
@@ -146,10 +147,15 @@ def record(name: str, folder: Path) -> Recorded:
         recorder = _Recorder(transport)
         train, config = _method_of(settings)
         drive(Handle(run.id, recorder, run.journal(), terms_of(settings)), train, config)
-    asked = [read_frame(frame) for frame in recorder.frames]
+    asked, packing = [], Packing()
+    for frame in recorder.frames:
+        question = read_frame(frame)
+        if isinstance(question, Question) and question.body:
+            asked.append(packing.unpack(question))
+            packing.keep(asked[-1], asked[-1].ask())
     host = PartyHost(run.party_directory(_PARTY), corpora[_PARTY])
     host.__dict__["answers"] = transport._hosts[_PARTY].answers  # type: ignore[attr-defined]
-    return Recorded(host, [one for one in asked if isinstance(one, Question) and one.body])
+    return Recorded(host, asked)
 
 
 def _texts(party: int) -> list[str]:

@@ -4,7 +4,9 @@ import pytest
 
 from benchmarks.door.fuzz import CASES, TARGETS, fuzz, fuzz_here
 
-QUICK = ["codec", "frame", "answer", "journal", "answers", "topics", "corpus", "run", "party", "policy", "config"]
+QUICK = [
+    "codec", "packing", "frame", "answer", "journal", "answers", "topics", "corpus", "run", "party", "policy", "config",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("target", QUICK)

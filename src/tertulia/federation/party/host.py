@@ -27,6 +27,7 @@ from tertulia.errors import ConfigError, FormatError, InputError, PolicyRefusal,
 from tertulia.federation import faults
 from tertulia.federation.codec import encode
 from tertulia.federation.messages import Answer, Ask, Inquiry, Question, read_frame
+from tertulia.federation.packing import LackingBase, size_of, unpack
 from tertulia.federation.party import failures
 from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.party.context import StepContext
@@ -34,6 +35,7 @@ from tertulia.federation.party.door import Door, policy_path_or_none
 from tertulia.federation.party.inquiries import INQUIRIES
 from tertulia.federation.party.limits import limited
 from tertulia.federation.party.lists import LackingWords
+from tertulia.federation.party.packed import Packing
 from tertulia.federation.party.reports import Known
 from tertulia.federation.party.steps import steps_of
 from tertulia.federation.types import PartyId, Step
@@ -123,6 +125,7 @@ class PartyHost:
         self.fingerprints: WeakKeyDictionary[Corpus, Known] = WeakKeyDictionary()
         self._lock = threading.Lock()  # one question at a time, also when an earlier one has timed out
         self.door = Door(self)
+        self._packing = Packing()
 
     def _find_policy(self) -> Policy:
         """The party's rules; without a file a simulation is open, and between owners nothing leaves in clear."""
@@ -198,14 +201,14 @@ class PartyHost:
         """Answer a frame, whatever it holds; what goes wrong stays in this party's log, but for what may be known."""
         with self._lock:
             try:
-                self.door.check_frame(frame)
+                self.door.check_length(len(frame))
                 asked = read_frame(frame)
                 self.door.check_run(asked)
                 if not isinstance(asked, Question):
                     return self._inform(asked)
                 with self._alone_at_home():
                     return self._answer(asked)
-            except LackingWords:
+            except (LackingWords, LackingBase):
                 return encode(Answer("lacking", "", None))
             except Exception as error:
                 return self._fail(error)
@@ -237,8 +240,14 @@ class PartyHost:
             raise FormatError(NO_SUCH_INQUIRY)
         return encode(Answer("ok", "", INQUIRIES[inquiry.about](self.ledger, inquiry)))
 
-    def _answer(self, question: Question) -> bytes:
-        self.door.check_envelope(question)
+    def _answer(self, packed: Question) -> bytes:
+        """The bytes that travel for an answer; whose run and plan are not this party's gets nothing unpacked."""
+        self.door.check_envelope(packed)
+        self.door.check_length(size_of(packed.body))
+        answer = self._find_answer(self._packing.unpack(packed))
+        return answer if packed.packs else unpack(answer)
+
+    def _find_answer(self, question: Question) -> bytes:
         known = self.answers.find_or_none(question.place, question.hash)
         if known is not None:
             return known
@@ -257,9 +266,10 @@ class PartyHost:
         context = StepContext(self, question, ask)
         faults.point("party.before_step")
         state, reply = step(context, self.answers.state, ask.message)
-        answer = encode(Answer("ok", "", context.prepare_reply(reply)))
+        answer = self._packing.pack(encode(Answer("ok", "", context.prepare_reply(reply))), question)
         durable = question.durable or context.charged
         self.answers.add(question.place, question.hash, state, answer, durable=durable)
+        self._packing.keep(question, ask)
         faults.point("party.before_reply")
         return answer
 

@@ -108,7 +108,7 @@ class FedLDAState:
 def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[Users, Moves]:
     """Algorithm 1, for all users of a shard."""
     settings, threads = ask.settings.limit_epsilon(party.setting("epsilon", None)), party.setting("threads", 1)
-    corpus = party.documents(Vocabulary(ask.words))
+    corpus = party.documents(Vocabulary.of(ask.words))
     shard = shard_of(corpus, settings.max_words)
     asked, answering = draw_participants(corpus.n_documents, ask.round, settings, party.seed)
     phi, alpha = broadcast_phi(ask.counts, settings.beta), symmetric(settings.alpha, len(ask.counts))
@@ -139,7 +139,7 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
 def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> tuple[ReportTopics, Counts]:
     """Sound: sweep over reports that users made when they arrived; none is made twice."""
     settings = ask.settings.limit_epsilon(party.setting("epsilon", None))
-    corpus = party.documents(Vocabulary(ask.words), unknown=True)
+    corpus = party.documents(Vocabulary.of(ask.words), unknown=True)
     shard = shard_of(corpus, settings.max_words)
     channel = _channel(settings, len(ask.words))
     randomness = party.randomise(corpus, UserReports(REPORTS, channel=channel, tokens=settings.max_words))
