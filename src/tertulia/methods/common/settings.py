@@ -89,6 +89,8 @@ class Explained(Settings):
             super().__init__(**values)
         except ValidationError as error:
             raise ConfigError(explain(error)) from None
+        except UnicodeEncodeError as error:
+            raise ConfigError(f"settings hold half a character (a lone surrogate), which is no text: {error}") from None
 
 
 def explain(error: ValidationError) -> str:
