@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tertulia._arrays import Array
-from tertulia.errors import Missed
+from tertulia.errors import FormatError, Missed
 from tertulia.federation import fields
 from tertulia.federation.types import Party, message, step
 from tertulia.methods.common.vocabulary import DOCUMENTS
-from tertulia.methods.gfedntm.compression import block_norms, clear_blocks, select_blocks, to_half_precision
+from tertulia.methods.gfedntm.compression import block_norms, check_blocks, clear_blocks, select_blocks, to_half_precision
 from tertulia.methods.gfedntm.disclosures import GRADIENT, LOSS, STATISTICS
 from tertulia.methods.gfedntm.limits import check_finite
 from tertulia.methods.gfedntm.messages import (
@@ -105,6 +105,7 @@ def send_blocks(party: Party, state: PartyMemory, ask: ChosenBlocks) -> tuple[Pa
     memory, norms = _recall(state, ask.norms)
     found = _gradient(party, memory, norms)
     gradient = found.gradient
+    check_blocks(gradient, ask.blocks)
     if found.weight > NOBODY:  # an empty batch has no say, and keeps what it holds
         gradient = gradient + memory.held_back
         memory = dataclasses.replace(memory, rest=clear_blocks(gradient, ask.blocks))
@@ -122,6 +123,8 @@ def _recall(state: Any, ask: NeuralTask | SharedNorms) -> tuple[PartyMemory, Sha
     held = np.zeros(1, ask.weights.dtype)  # broadcasts: nothing yet
     if memory is not None:
         held = memory.held_back if memory.task.attempt in ask.given_up else memory.rest
+        if held.shape not in ((1,), ask.weights.shape):
+            raise FormatError("the weights are those of another network than the last: a run has only one")
     return PartyMemory(ask, held, held), unknown_norms(ask.attempt)
 
 

@@ -8,6 +8,7 @@ import pytest
 from tertulia.errors import FormatError
 from tertulia.federation.party.bounds import check_message, word_lists
 from tertulia.methods.gfedntm.agreement import count_documents
+from tertulia.methods.gfedntm.compression import BLOCK, check_blocks
 from tertulia.methods.gfedntm.messages import Agreement, agreement_of
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.privacy.policy import Policy
@@ -48,3 +49,11 @@ def test_what_is_no_word_list_is_refused_wherever_it_is_read(changes):
         list(word_lists(damaged))
     with pytest.raises(FormatError):
         check_message(count_documents, damaged, Policy())
+
+
+def test_blocks_beyond_a_gradient_are_refused():
+    gradient = np.zeros(BLOCK + 1)
+    check_blocks(gradient, np.array([0, 1]))
+    check_blocks(gradient, np.array([], np.int64))
+    with pytest.raises(FormatError, match="beyond"):
+        check_blocks(gradient, np.array([0, 2]))
