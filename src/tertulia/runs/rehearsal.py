@@ -15,13 +15,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from tertulia._disk import private_file, read_checked
+from tertulia._disk import private_directory, private_file, read_checked
 from tertulia._locks import holding
 from tertulia.corpus import Corpus, TextOptions
-from tertulia.errors import ConfigError
+from tertulia.errors import ConfigError, PolicyRefusal
 from tertulia.federation.codec import decode
 from tertulia.federation.custom import pins_of
 from tertulia.federation.messages import Inquiry
+from tertulia.federation.party import failures
+from tertulia.federation.party.door import policy_path_or_none
 from tertulia.federation.party.host import PartyConfig, PartyHost
 from tertulia.federation.plan import Plan
 from tertulia.federation.server.inquiries import inquire
@@ -60,7 +62,7 @@ def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *,
         raise ConfigError(f"there are settings for {sorted(strangers)}, but the parties are {sorted(parties)}")
     for party in parties:
         policy = policy_or_none(settings, party)
-        if settings.federation.owners == "one":  # else a party's budget is its own affair
+        if settings.federation.owners == "one":  # else a party's budget is its own affair: `_plan_within_budgets`
             check_budgets(settings, party, policy)
     plan = plan_of(settings, parties)
     if settings.federation.owners == "several" and not plan.steps:
@@ -91,16 +93,34 @@ def policy_or_none(settings: RunSettings, party: str) -> Policy | None:
 def _lay_out(run: Run, party: str, settings: RunSettings, source: dict[str, Any] | None, plan: Plan) -> None:
     """Give a party its directory."""
     own = settings.parties.get(party, PartySettings())
-    directory = run.party_directory(party)
+    directory = private_directory(run.party_directory(party))
+    if own.policy:
+        shutil.copyfile(own.policy, private_file(directory / "policy.toml"))
     home = None if own.home is None else str(Path(own.home).resolve())  # the same wherever the run is resumed
     config = PartyConfig(
         id=party, run=run.id, seed=settings.seed, methods=modules_of(settings), heldout=settings.heldout,
         validation=settings.validation, settings=own.choices(), source=source, home=home, durable=run.durable,
-        owners=settings.federation.owners, plan=asdict(plan),
+        owners=settings.federation.owners, plan=_plan_within_budgets(directory, party, settings, plan),
     )  # fmt: skip
     config.save(directory)
-    if own.policy:
-        shutil.copyfile(own.policy, private_file(directory / "policy.toml"))
+
+
+def _plan_within_budgets(directory: Path, party: str, settings: RunSettings, plan: Plan) -> dict[str, Any] | None:
+    """The plan, if the party's budgets have room for all of it.
+
+    If not, the party agrees to no plan: it refuses every question, so that nothing is charged for a run that it could
+    not go through with. Why is for its own log; the server hears the name of a rule.
+    """
+    owners = settings.federation.owners
+    path = policy_path_or_none(directory, settings.parties.get(party, PartySettings()).home, owners)
+    if owners == "several" and path is not None:
+        try:
+            check_budgets(settings, party, Policy.load(path))
+        except PolicyRefusal as refusal:
+            failures.write_line(directory / failures.LOG, f"agrees to no plan: {refusal}")
+            failures.write_line(directory / failures.REFUSALS, refusal.rule)
+            return None
+    return asdict(plan)
 
 
 def open_party(run: Run, party: str) -> PartyHost:

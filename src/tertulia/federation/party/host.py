@@ -42,7 +42,6 @@ from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.policy import Policy
 
 _PARTS_KEPT = 4
-_REFUSALS = "refusals.log"  # the name of a rule per line
 NO_SUCH_INQUIRY = "this party does not answer this inquiry"
 
 
@@ -263,12 +262,12 @@ class PartyHost:
 
     def refusals(self) -> list[str]:
         """The rules by which this party's policy refused something in this run, in order."""
-        path = self.directory / _REFUSALS
+        path = self.directory / failures.REFUSALS
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
     def _note_refusal(self, rule: str) -> None:
         if self.config.durable:
-            failures.write_line(self.directory / _REFUSALS, rule)
+            failures.write_line(self.directory / failures.REFUSALS, rule)
 
     def notice(self, text: str) -> None:
         """Say something on this party's side: in its log and, where one owner sees all, on standard error."""

@@ -130,6 +130,12 @@ def check_norms(network: Network, statistics: Sequence[Array], slopes: Sequence[
             raise FormatError("statistics are not those of the network's norms")
 
 
+def check_known(found: Sequence[Array], *counts: int) -> None:
+    """Refuse a question that comes too early or too late: so many statistics or slopes of norms are known by then."""
+    if len(found) not in counts:
+        raise FormatError("more or fewer of the norms' statistics or slopes are given than this step takes")
+
+
 @message
 class PartyMemory:
     """What a party keeps: the task at hand, and what of earlier gradients it held back."""

@@ -9,7 +9,7 @@ from tertulia.errors import FormatError
 from tertulia.federation.party.bounds import check_message, word_lists
 from tertulia.methods.gfedntm.agreement import count_documents
 from tertulia.methods.gfedntm.compression import BLOCK, check_blocks
-from tertulia.methods.gfedntm.messages import Agreement, agreement_of
+from tertulia.methods.gfedntm.messages import Agreement, agreement_of, check_known
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.privacy.policy import Policy
 
@@ -57,3 +57,12 @@ def test_blocks_beyond_a_gradient_are_refused():
     check_blocks(gradient, np.array([], np.int64))
     with pytest.raises(FormatError, match="beyond"):
         check_blocks(gradient, np.array([0, 2]))
+
+
+def test_questions_that_come_too_early_or_too_late_are_refused():
+    pair = np.ones((2, 3))
+    check_known((pair, pair), 2)
+    check_known((), 0, 1)
+    for found in ((pair,), (pair, pair, pair)):
+        with pytest.raises(FormatError, match="more or fewer"):
+            check_known(found, 0, 2)
