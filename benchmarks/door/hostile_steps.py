@@ -195,7 +195,8 @@ def _scaled(array: Array, rng: random.Random) -> Array:
     if array.dtype.kind != "f":
         return np.full_like(array, rng.choice((0, 1, min(2**30, np.iinfo(array.dtype).max))))
     with np.errstate(over="ignore"):
-        return array * np.array(rng.choice((0.0, 1e-300, 1e-30, 1e9, 1e30, 1e300, -1.0))).astype(array.dtype)
+        found: Array = array * np.array(rng.choice((0.0, 1e-300, 1e-30, 1e9, 1e30, 1e300, -1.0))).astype(array.dtype)
+    return found
 
 
 def _tree(body: bytes) -> str:

@@ -76,11 +76,13 @@ def test_between_owners_a_party_without_room_for_all_rounds_is_never_charged(tmp
 
     north, south = open_party(run, "north"), open_party(run, "south")
     assert (north.config.plan, north.ledger.releases()) == (None, [])
-    assert south.config.plan is not None and len([r for r in south.ledger.releases() if r.charges]) == 20
+    assert south.config.plan is not None
+    assert len([r for r in south.ledger.releases() if r.charges]) == 20
     assert "the whole run at party 'north' would bring epsilon to" in (north.directory / "party.log").read_text()
-    assert north.refusals()[0] == "budget.token.null-replace" and set(north.refusals()[1:]) == {"plan"}
+    assert list(dict.fromkeys(north.refusals())) == ["budget.token.null-replace", "plan"]
     about = [text for text in heard if "north" in text]
-    assert about and all("refused by rule 'plan'" in text and "epsilon" not in text for text in about), about
+    assert about
+    assert [text for text in about if "refused by rule 'plan'" not in text or "epsilon" in text] == []
 
     looser = settings.replace(directory=str(tmp_path / "next"), method={**settings.method.model_dump(), "rounds": 2})
     assert open_party(begin(looser, corpora), "north").config.plan is not None

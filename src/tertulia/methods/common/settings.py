@@ -89,8 +89,8 @@ class Explained(Settings):
             super().__init__(**values)
         except ValidationError as error:
             raise ConfigError(explain(error)) from None
-        except UnicodeEncodeError as error:
-            raise ConfigError(f"settings hold half a character (a lone surrogate), which is no text: {error}") from None
+        except UnicodeEncodeError:
+            raise ConfigError("settings hold half a character (a lone surrogate), which is no text") from None
 
 
 def explain(error: ValidationError) -> str:
@@ -98,8 +98,7 @@ def explain(error: ValidationError) -> str:
     lines: list[str] = []
     for problem in error.errors():
         path = tuple(part for part in problem["loc"] if not _is_kind(part))
-        if path[:1] == ("method",):  # its second part is the kind of method, no key
-            path = (path[0], *path[2:])
+        path = path[:1] + path[2:] if path[:1] == ("method",) else path  # its second part is the kind of method, no key
         key = ".".join(str(part) for part in path) or "settings"
         if problem["type"] == "misplaced":
             name, before = problem["ctx"]["key"], "".join(f"{part}." for part in path)
