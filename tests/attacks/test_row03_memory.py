@@ -42,6 +42,9 @@ NARROW = [
     {"counts": np.zeros((0, V))},
     {"alpha": np.full(5, 0.5)},
     {"alpha": np.full(6, np.nan)},
+    {"alpha": np.array([0.5, 1e300, 0.5, 0.5, 0.5, 0.5])},  # infinite in 32 bits: draws were indices out of range
+    {"alpha": np.full(6, 1e-300)},  # nothing in 32 bits
+    {"alpha": np.zeros(6)},
 ]
 
 
