@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tertulia._disk import atomic_write
-from tertulia._logs import write_line
 from tertulia._locks import is_held
+from tertulia._logs import write_line
 from tertulia.errors import JournalError, PolicyRefusal
 from tertulia.federation.codec import encode
 from tertulia.federation.messages import read_frame

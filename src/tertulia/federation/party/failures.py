@@ -20,6 +20,7 @@ OWN_EPSILON = "the party's own epsilon"
 ONE_CONTENT = "one release, one content"
 RULES = frozenset({"run", "plan", "words", "rounds", OWN_EPSILON, ONE_CONTENT})  # beside those of policies
 LOG = "party.log"
+REFUSALS = "refusals.log"  # the name of a rule per line
 
 
 def kind_of(error: Exception) -> str:

@@ -45,7 +45,6 @@ from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.policy import Policy
 
 _PARTS_KEPT = 4
-_REFUSALS = "refusals.log"  # the name of a rule per line
 NO_SUCH_INQUIRY = "this party does not answer this inquiry"
 
 
@@ -275,11 +274,11 @@ class PartyHost:
 
     def refusals(self) -> list[str]:
         """The rules by which this party's policy refused something in this run, in order."""
-        return [line["text"] for line in read_lines(self.directory / _REFUSALS)]
+        return [line["text"] for line in read_lines(self.directory / failures.REFUSALS)]
 
     def _note_refusal(self, rule: str) -> None:
         if self.config.durable:
-            write_line(self.directory / _REFUSALS, "warning", rule)
+            write_line(self.directory / failures.REFUSALS, "warning", rule)
 
     def notice(self, text: str) -> None:
         """Say something on this party's side: in its log and, where one owner sees all, on standard error."""
