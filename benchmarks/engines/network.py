@@ -116,7 +116,7 @@ def _recovery(engine: str) -> float:
                 seconds = drive(handle, echo.train, run.config["method"]["config"]).seconds
             took.append(seconds[6] - statistics.median(seconds[2:6]))
     say(f"{engine}: a killed party costs {statistics.median(took):.2f} s")
-    return round(statistics.median(took), 2)
+    return round(float(statistics.median(took)), 2)
 
 
 def _kill_a_child() -> int:

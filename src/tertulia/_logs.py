@@ -18,7 +18,7 @@ Level = Literal["debug", "info", "warning", "error"]
 
 def write_line(log: Path, level: Level, text: str, **facts: Any) -> None:
     """Add a line to a private log; a log that cannot be written stops nobody."""
-    entry = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level, "text": text, **facts}
+    entry = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level, **facts, "text": text}
     try:
         with private_file(log).open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(json.dumps(entry, ensure_ascii=False, default=str) + "\n")

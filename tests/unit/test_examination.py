@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from benchmarks.engines.network import Net
+from tertulia.federation.engines.grpc.calls import server_time
 from tertulia.runs import examination
 from tertulia.runs.examination import BAD, BEWARE, GOOD
 
@@ -52,6 +53,13 @@ def test_a_certificate_of_another_authority_is_refused(net, other):
     assert "does not take" in found.text
 
 
+def test_the_servers_clock_is_asked_for_by_members_alone(net, other):
+    found = examination.check_clock(lambda: server_time(net.identities["north"], net.address))
+    assert (found.what, found.state) == ("clock", GOOD)
+    found = examination.check_clock(lambda: server_time(other.identities["north"], net.address))
+    assert (found.what, found.state) == ("member", BAD)
+
+
 def test_names_and_ports(net):
     assert examination.check_name("localhost").state == GOOD
     assert examination.check_name("nowhere.invalid").state == BAD
@@ -67,9 +75,8 @@ def test_names_and_ports(net):
 
 def test_clocks_and_certificates():
     now = datetime.now(UTC)
-    states = [examination.check_clock(now - timedelta(seconds=s)).state for s in (1, 3600, 200_000)]
-    assert states == [GOOD, BEWARE, BAD]
-    assert examination.check_clock(None).state == BEWARE
+    clocks = [lambda s=s: now - timedelta(seconds=s) for s in (1, 3600, 200_000)]
+    assert [examination.check_clock(clock).state for clock in clocks] == [GOOD, BEWARE, BAD]
     ends = [examination.check_expiry("it", now + timedelta(days=d)).state for d in (200, 5, -1)]
     assert ends == [GOOD, BEWARE, BAD]
 

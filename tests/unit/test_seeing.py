@@ -30,14 +30,13 @@ def numbers(text):
 
 
 def test_rounds_bytes_and_budgets_are_shown():
-    watch = Watch("server", "oncology")
+    watch = Watch("server", "oncology", lambda: {("document", "add-remove"): 0.75, ("token", "substitute"): -1.0})
     with on_port(watch, 0) as port:
         watch.observe("round", {"round": 1, "seconds": 2.5, "bytes": {"north": [100, 20], "south": [50, 30]}})
         watch.observe("round", {"round": 2, "seconds": 1.5, "bytes": {"north": [7, 1]}})
         watch.observe("warning", {"text": "party 'south' did not answer"})
         watch.absent(1)
-        watch.budget_left("document", "add-remove", 0.75)
-        watch.answered("ok", 10, 5)
+        watch.answered(10, 5)
         found = numbers(get(port, "/metrics")[1])
         status, body = get(port, "/healthz")
     assert found["tertulia_round",] == 2
@@ -47,15 +46,16 @@ def test_rounds_bytes_and_budgets_are_shown():
     assert found["tertulia_absent_parties",] == 1
     assert found["tertulia_warnings_total",] == 1
     assert found["tertulia_budget_left_epsilon", "add-remove", "document"] == 0.75
-    assert found["tertulia_questions_total", "ok"] == 1
+    assert found["tertulia_budget_left_epsilon", "substitute", "token"] == 0
+    assert found["tertulia_questions_total",] == 1
     assert status == 200
     assert json.loads(body)["round"] == 2
 
 
-def test_who_is_ending_is_not_healthy():
+def test_a_run_that_stopped_is_not_healthy():
     watch = Watch("party", "north")
     with on_port(watch, 0) as port:
-        watch.say(state="ending")
+        watch.say(state="stopped")
         assert get(port, "/healthz")[0] == 503
         assert get(port, "/elsewhere")[0] == 404
 

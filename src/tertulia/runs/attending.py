@@ -17,6 +17,7 @@ from tertulia.federation.party import failures
 from tertulia.federation.party.door import NO_SUCH_RUN
 from tertulia.federation.party.host import PartyConfig, PartyHost
 from tertulia.runs.membership import PartyDirectory
+from tertulia.runs.seeing import Watch
 
 _OPEN = 2  # runs whose documents stay in memory
 _Look = tuple[tuple[int, int, int] | None, ...]
@@ -25,8 +26,9 @@ _Look = tuple[tuple[int, int, int] | None, ...]
 class Attendant:
     """Answers frames of all runs that were approved, also of those that are while it attends."""
 
-    def __init__(self, party: PartyDirectory) -> None:
+    def __init__(self, party: PartyDirectory, watch: Watch | None = None) -> None:
         self._party = party
+        self._watch = watch or Watch("party", party.file.name)
         self._hosts: dict[str, tuple[_Look, PartyHost]] = {}
         self._status: dict[str, Any] = {"pid": os.getpid(), "answered": 0}
 
@@ -40,6 +42,7 @@ class Attendant:
             write_line(self._party.directory / failures.LOG, "warning", reason)
             return encode(failures.constant_answer(error))
         answer = host.answer(frame)
+        self._watch.answered(len(frame), len(answer))
         place = getattr(asked, "place", None)
         self.note(run=asked.run, answered=self._status["answered"] + 1, **({"round": place[0]} if place else {}))
         return answer
@@ -61,6 +64,7 @@ class Attendant:
     def note(self, **facts: Any) -> None:
         """Say in `status.json` how things are; that it cannot be written stops nobody."""
         self._status |= facts
+        self._watch.say(**({"state": "connected" if facts["connected"] else "away"} if "connected" in facts else {}))
         try:
             atomic_write(self._party.directory / "status.json", json.dumps(self._status).encode(), durable=False)
         except JournalError:

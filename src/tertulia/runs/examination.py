@@ -121,14 +121,16 @@ def check_expiry(what: str, ends: datetime) -> Finding:
     return Finding("certificate", state, f"{what} ends on {ends:%Y-%m-%d}, in {days:.0f} days{remedy}")
 
 
-def check_clock(others: datetime | None) -> Finding:
-    """Whether this machine's clock agrees with the server's."""
-    if others is None:
-        return Finding("clock", BEWARE, f"not compared with the server's; here it is {datetime.now(UTC):%F %T} UTC")
+def check_clock(server_time: Callable[[], datetime]) -> Finding:
+    """Whether the server answers this party as a member, and the clocks of both agree."""
+    try:
+        others = server_time()
+    except TertuliaError as error:
+        return Finding("member", BAD, str(error))
     apart = abs((datetime.now(UTC) - others).total_seconds())
     state = GOOD if apart < 120 else BEWARE if apart < 86400 else BAD
     remedy = "" if state == GOOD else ": set it, or certificates seem expired and dates in ledgers are wrong"
-    return Finding("clock", state, f"{apart:.0f} s apart from the server's{remedy}")
+    return Finding("clock", state, f"the server answers, and its clock is {apart:.0f} s apart{remedy}")
 
 
 def check_disk(directory: Path) -> Finding:

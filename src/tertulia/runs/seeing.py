@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -23,13 +23,16 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from tertulia.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
+_FRESH = 60.0  # seconds for which a budget that was computed is shown: to compute one takes a while
+Budgets = Callable[[], Mapping[tuple[str, str], float]]  # by unit and adjacency: what is left
 
 
 class Watch:
     """The numbers of one server, or of one party; events of a run move them."""
 
-    def __init__(self, role: str, name: str) -> None:
-        self.facts: dict[str, Any] = {"role": role, "name": name, "state": "waiting"}
+    def __init__(self, role: str, name: str, budgets: Budgets | None = None) -> None:
+        self._budgets, self._computed = budgets, -_FRESH
+        self.facts: dict[str, Any] = {"role": role, "name": name, "state": "starting"}
         self._registry = CollectorRegistry()
         self._lock = threading.Lock()
         self._started = time.time()
@@ -37,7 +40,7 @@ class Watch:
         self._seconds = self._gauge("round_seconds", "How long the last round took.")
         self._absent = self._gauge("absent_parties", "Members that are not connected.")
         self._left = self._gauge("budget_left_epsilon", "What is left of a budget.", ["unit", "adjacency"])
-        self._questions = self._counter("questions", "Questions that were answered.", ["answer"])
+        self._questions = self._counter("questions", "Questions that were answered.", [])
         self._bytes = self._counter(
             "bytes", "Bytes that travelled, by direction: down to parties, up from them.", ["way"]
         )
@@ -61,9 +64,9 @@ class Watch:
                 self._bytes.labels("up").inc(up)
             self.say(round=facts["round"])
 
-    def answered(self, kind: str, received: int, sent: int) -> None:
+    def answered(self, received: int, sent: int) -> None:
         """Count a question that this party has answered, and its bytes."""
-        self._questions.labels(kind).inc()
+        self._questions.inc()
         self._bytes.labels("down").inc(received)
         self._bytes.labels("up").inc(sent)
 
@@ -71,12 +74,8 @@ class Watch:
         """Note how many members are not connected."""
         self._absent.set(members)
 
-    def budget_left(self, unit: str, adjacency: str, epsilon: float) -> None:
-        """Note what is left of a budget; below zero is none."""
-        self._left.labels(unit, adjacency).set(max(0.0, epsilon))
-
     def say(self, **facts: Any) -> None:
-        """Change what `/healthz` shows: `state="ending"` makes it 503."""
+        """Change what `/healthz` shows: `state="ended"` and `state="stopped"` make it 503."""
         with self._lock:
             self.facts |= facts
 
@@ -84,10 +83,15 @@ class Watch:
         """The status, and the facts as JSON."""
         with self._lock:
             facts = {**self.facts, "seconds": round(time.time() - self._started, 1)}
-        return (503 if facts["state"] in ("ending", "failed") else 200), json.dumps(facts).encode()
+        return (503 if facts["state"] in ("ended", "stopped") else 200), json.dumps(facts).encode()
 
     def metrics(self) -> bytes:
         """All numbers in Prometheus's text format."""
+        with self._lock:
+            if self._budgets is not None and time.monotonic() - self._computed > _FRESH:
+                for labels, left in self._budgets().items():
+                    self._left.labels(*labels).set(max(0.0, left))
+                self._computed = time.monotonic()
         found: bytes = generate_latest(self._registry)
         return found
 
