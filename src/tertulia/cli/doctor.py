@@ -65,7 +65,7 @@ def _server_checks(directory: Path) -> list[Callable[[], Finding]]:
 
     federation = Federation(directory)
     file = federation.file
-    host, port = split_address(file.address)
+    host = split_address(file.address)[0]
     _, certificate = federation.authority.server_identity([host])
     return [
         lambda: look.check_name(host),
