@@ -225,6 +225,14 @@ def test_a_budget_without_room_is_noticed_before_anything_is_approved(tmp_path):
     houses.consider("south").check()
 
 
+def test_a_plan_beyond_the_policys_caps_is_noticed_before_anything_is_approved(tmp_path):
+    houses = Houses(tmp_path)
+    houses.join(*MEMBERS)
+    write_lines(houses.parties["north"].policy_path, {"max_rounds": 2})
+    with pytest.raises(PolicyRefusal, match="the plan has rounds = 3, and the policy allows 2"):
+        houses.consider("north").check()
+
+
 def test_an_epsilon_of_ones_own_needs_a_plan_with_noise(tmp_path):
     houses = Houses(tmp_path)
     houses.join(*MEMBERS)

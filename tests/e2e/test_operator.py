@@ -253,6 +253,22 @@ def test_a_used_invitation_is_refused(way):
     assert not (way.base / "thief" / "party.toml").exists()
 
 
+def test_a_file_that_is_no_invitation(way):
+    code, _, err = way.type("join", "oncology/federation.toml", "--directory", "thief")
+    assert code == 1
+    assert "is not an invitation: use the file that the operator has sent" in err
+
+
+def test_a_server_under_another_name_is_not_trusted(way):
+    file = way.base / "north" / "party.toml"
+    before = file.read_text()
+    file.write_text(before.replace("localhost:", "127.0.0.1:"))
+    code, _, err = way.type("check", "north")
+    file.write_text(before)
+    assert code == 1
+    assert "is not for '127.0.0.1': use the name that the operator gave" in err
+
+
 def test_a_place_that_holds_a_party_is_refused(way):
     code, _, err = way.type("join", "oncology/invitations/north.invite")
     assert code == 1

@@ -24,6 +24,8 @@ from tertulia.runs.party_layout import party_config
 from tertulia.runs.proposals import Proposal
 from tertulia.runs.sources import sources_of
 
+_CAPS = {"topics": "max_topics", "rounds": "max_rounds", "sweeps": "max_sweeps", "start_sweeps": "max_sweeps"}
+
 
 @dataclass(frozen=True)
 class Consideration:
@@ -79,16 +81,18 @@ class Consideration:
 
     def check(self) -> None:
         """Raise an error unless policy and budgets have room for the whole plan; nothing has been charged by then."""
-        own = self.party.file.choices
-        method = self.proposal.run_settings.method
-        epsilon = getattr(own, "epsilon", None)
+        policy, method = self.party.policy, self.proposal.run_settings.method
+        epsilon = getattr(self.party.file.choices, "epsilon", None)
         if epsilon is not None and getattr(method, "epsilon", None) is None:
             raise PolicyRefusal(
                 "the party's own epsilon", f"[choices] has epsilon = {epsilon:g}, and the plan has no noise: ask for a "
                 "private mode, or take the line out"
             )  # fmt: skip
-        self.party.policy.check_home(self.name, str(self.party.home))
-        check_budgets(self.settings, self.name, self.party.policy)
+        for name, rule in _CAPS.items():
+            asked, most = getattr(method, name, None), getattr(policy, rule)
+            if isinstance(asked, int) and asked > most:
+                raise PolicyRefusal(rule, f"the plan has {name} = {asked}, and the policy allows {most}")
+        check_budgets(self.settings, self.name, policy)
 
     def keys(self) -> list[dict[str, str]]:
         """Every member's key, for the telephone."""

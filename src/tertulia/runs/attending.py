@@ -27,7 +27,7 @@ class Attendant:
     """Answers frames of all runs that were approved, also of those that are while it attends."""
 
     def __init__(self, party: PartyDirectory, watch: Watch | None = None) -> None:
-        self._party = party
+        self._party, self._policy = party, party.policy_path
         self._watch = watch or Watch("party", party.file.name)
         self._hosts: dict[str, tuple[_Look, PartyHost]] = {}
         self._status: dict[str, Any] = {"pid": os.getpid(), "answered": 0}
@@ -50,7 +50,7 @@ class Attendant:
     def _host(self, run: str) -> PartyHost:
         """The host of a run; opened anew when the run was forgotten, or the policy edited."""
         directory = self._party.runs / run
-        look = (_look(directory / "party.json"), _look(self._party.policy_path))
+        look = (_look(directory / "party.json"), _look(self._policy))
         if not run.isalnum() or look[0] is None:
             raise PolicyRefusal("run", NO_SUCH_RUN)
         known = self._hosts.pop(run, None)

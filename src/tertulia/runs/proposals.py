@@ -74,6 +74,8 @@ class Proposal:
                 "complete, with everybody's key; try again later"
             )
         plan = plan_of(self.run_settings, self.roster, self.keys)
+        if not plan.steps:
+            raise ConfigError(f"method '{plan.method}' does not say what it asks for, and only that is answered here")
         if plan.hash != self.plan:
             raise ConfigError(
                 f"the plan that version {__version__} makes of this proposal is not the one that the server names: "
