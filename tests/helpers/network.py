@@ -144,8 +144,8 @@ class Network:
 class TcpProxy:
     """A wire to a port: it can delay, cut after so many bytes, or go dead without a word."""
 
-    def __init__(self, port, delay=0.0, cut_after=None):
-        self.delay, self.cut_after = delay, cut_after  # bytes of one direction of one link, once
+    def __init__(self, port, delay=0.0):
+        self.delay, self.cut = delay, None  # after so many bytes "up" to the port or "down" from it, once
         self.dead = threading.Event()
         self.links = self.cuts = 0
         self._port, self._sockets = port, []
@@ -164,10 +164,10 @@ class TcpProxy:
                 far = socket.create_connection((HOST, self._port))
                 self.links += 1
                 self._sockets += [near, far]
-                for source, target in ((near, far), (far, near)):
-                    threading.Thread(target=self._forward, args=(source, target, self.links), daemon=True).start()
+                for way, source, target in (("up", near, far), ("down", far, near)):
+                    threading.Thread(target=self._forward, args=(way, source, target, self.links), daemon=True).start()
 
-    def _forward(self, source, target, link):
+    def _forward(self, way, source, target, link):
         carried = 0
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
@@ -177,8 +177,8 @@ class TcpProxy:
                     if self._listener.fileno() < 0:
                         return
                 carried += len(data)
-                if self.cut_after is not None and carried > self.cut_after:
-                    self.cut_after, self.cuts = None, self.cuts + 1
+                if self.cut is not None and self.cut[0] == way and carried > self.cut[1]:
+                    self.cut, self.cuts = None, self.cuts + 1
                     target.sendall(data[:100])
                     break
                 target.sendall(data)
