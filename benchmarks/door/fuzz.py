@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 TARGETS = {
     **dict.fromkeys(
-        ("codec", "frame", "answer", "journal", "answers", "topics", "neural", "corpus", "run", "party", "policy",
-         "config", "ledger"),
+        ("codec", "packing", "frame", "answer", "journal", "answers", "topics", "neural", "corpus", "run", "party",
+         "policy", "config", "ledger"),
         "benchmarks.door.loaders",
     ),
     "steps": "benchmarks.door.hostile_steps",
@@ -30,6 +30,7 @@ TARGETS = {
 CASES = {"topics": 30_000, "codec": 30_000, "steps": 20_000, "neural": 5_000, "ledger": 5_000}  # else:
 _USUAL = 15_000
 _MEMORY = 3 << 30  # bytes that a child may have more than after its imports
+_MOST_DEATHS = 20  # then something is wrong with all cases
 _SHOWN = 5  # alien exceptions that are written out, by kind and place
 
 
@@ -56,7 +57,7 @@ def fuzz(target: str, cases: int, seed: int = 0, patience: float = 3600) -> Resu
             found: dict[str, Any] = (
                 json.loads(progress.read_text()) if progress.exists() else {"next": done, "alien": 0, "texts": []}
             )
-            if child.returncode == 2:
+            if child.returncode == 2 or deaths >= _MOST_DEATHS:
                 raise RuntimeError(child.stderr)
             alien += found["alien"]
             examples += found["texts"]

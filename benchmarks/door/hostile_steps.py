@@ -21,12 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from safetensors.numpy import load, save
 
-from benchmarks.door.mutations import mutate, mutate_tree
+from benchmarks.door.mutations import holders, mutate, mutate_tree
 from tertulia._arrays import Array
 from tertulia.corpus import Corpus
 from tertulia.federation.codec import decode
 from tertulia.federation.messages import Answer, Question, read_frame
 from tertulia.federation.party.host import PartyHost
+from tertulia.federation.party.packed import Packing
 from tertulia.federation.server.handle import Handle
 from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import _method_of, terms_of
@@ -146,10 +147,15 @@ def record(name: str, folder: Path) -> Recorded:
         recorder = _Recorder(transport)
         train, config = _method_of(settings)
         drive(Handle(run.id, recorder, run.journal(), terms_of(settings)), train, config)
-    asked = [read_frame(frame) for frame in recorder.frames]
+    asked, packing = [], Packing()
+    for frame in recorder.frames:
+        question = read_frame(frame)
+        if isinstance(question, Question) and question.body:
+            asked.append(packing.unpack(question))
+            packing.keep(asked[-1], asked[-1].ask())
     host = PartyHost(run.party_directory(_PARTY), corpora[_PARTY])
     host.__dict__["answers"] = transport._hosts[_PARTY].answers  # type: ignore[attr-defined]
-    return Recorded(host, [one for one in asked if isinstance(one, Question) and one.body])
+    return Recorded(host, asked)
 
 
 def _texts(party: int) -> list[str]:
@@ -164,12 +170,39 @@ def change_body(body: bytes, rng: random.Random) -> bytes:
         return mutate(body, rng)
     tensors = {name: np.array(array) for name, array in load(body).items()}
     tree = _tree(body)
-    if way < 0.5 or not tensors:
+    if way < 0.25 and tensors:
+        tree, tensors = _change_together(json.loads(tree), tensors, rng)
+    elif way < 0.6 or not tensors:
         tree = json.dumps(mutate_tree(json.loads(tree), rng))
-    if way > 0.4 and tensors:
+    if way > 0.5 and tensors:
         name = rng.choice(list(tensors))
         tensors[name] = _change_array(tensors[name], rng)
     return bytes(save(tensors, metadata={"tertulia": tree}))
+
+
+def _change_together(tree: Any, tensors: dict[str, Array], rng: random.Random) -> tuple[str, dict[str, Array]]:
+    """Change a question so that its parts still fit each other: more or fewer topics or words, other magnitudes."""
+    length = rng.choice([size for array in tensors.values() for size in array.shape] or [1])
+    other = rng.randrange(1, length + 4)
+    for name, array in tensors.items():
+        for axis, size in enumerate(array.shape):
+            array = np.take(array, np.arange(other) % size, axis=axis) if size == length and size else array
+        tensors[name] = np.ascontiguousarray(_scaled(array, rng) if rng.random() < 0.3 else array)
+    for holder, key in list(holders(tree)):
+        if key == "words" and isinstance(holder[key], list) and len(holder[key]) == length:
+            holder[key] = [*holder[key], "snow", "ice", "fog"][:other]
+        elif key == "topics" and holder[key] == length:
+            holder[key] = other
+    return json.dumps(tree), tensors
+
+
+def _scaled(array: Array, rng: random.Random) -> Array:
+    """The same kind of numbers, but none, tiny or huge."""
+    if array.dtype.kind != "f":
+        return np.full_like(array, rng.choice((0, 1, min(2**30, np.iinfo(array.dtype).max))))
+    with np.errstate(over="ignore"):
+        found: Array = array * np.array(rng.choice((0.0, 1e-300, 1e-30, 1e9, 1e30, 1e300, -1.0))).astype(array.dtype)
+    return found
 
 
 def _tree(body: bytes) -> str:

@@ -19,6 +19,8 @@ from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import TertuliaError
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import Answer, Ask, Inquiry, Question, read_frame
+from tertulia.federation.packed_arrays import section
+from tertulia.federation.packing import Base, LackingBase, pack, unpack
 from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.party.host import PartyConfig
 from tertulia.federation.server.answers import Asked, read_answer
@@ -99,6 +101,32 @@ def _codec(folder: Path) -> Any:
     values = (Answer("ok", "", model), state, Ask("each", "a:b", Training()), {"x": (1, 2.5)})
     samples = [encode(value) for value in values]
     return lambda rng: encode(decode(mutate_safetensors(rng.choice(samples), rng)))
+
+
+def _packing(folder: Path) -> Any:
+    draw = np.random.default_rng(0)
+    counts, phi = draw.poisson(0.1, (5, 900)), draw.random((5, 100)).astype(np.float32)
+    message = encode(
+        {"counts": counts, "phi": phi, "none": np.zeros((0, 3)), "one": np.array(7), "words": ("ab",) * 99}
+    )
+    base = Base.of(encode({"counts": counts + (phi[0, 0] < 2), "phi": phi * 2, "none": np.zeros((0, 3)), "one": phi}))
+    samples = [pack(message), pack(message, base)]
+    tree = message[: 8 + int.from_bytes(message[:8], "little")]
+    arrays = samples[0].split(b"".join(section(tree)), 1)[1]
+
+    def act(rng: random.Random) -> None:
+        data = mutate(rng.choice(samples), rng)
+        if rng.random() < 0.5:  # a header that is well squeezed, but of other arrays or sizes
+            head = mutate_safetensors(message, rng)[: len(tree) + rng.randrange(40)]
+            odd = (len(message), len(head), 0, 1, 2**30, 2**63, rng.randrange(10**6))
+            sizes = [rng.choice(odd[:2] if rng.random() < 0.7 else odd).to_bytes(8, "little") for _ in range(2)]
+            data = b"".join([samples[0][:40], *sizes, *section(head), arrays, bytes(rng.choice((0, 10**4, 10**6)))])
+        try:
+            unpack(data, {base.name: base.data}.get)
+        except LackingBase:
+            return
+
+    return act
 
 
 def _frame(folder: Path) -> Any:
@@ -324,7 +352,7 @@ def _edit_row(path: Path, rng: random.Random) -> None:
 
 
 _TARGETS: dict[str, Callable[[Path], Any]] = {
-    "codec": _codec, "frame": _frame, "answer": _answer, "journal": _journal, "answers": _answers, "topics": _topics,
-    "neural": _neural, "corpus": _corpus, "run": _run, "party": _party, "policy": _policy, "config": _config,
-    "ledger": _ledger,
+    "codec": _codec, "packing": _packing, "frame": _frame, "answer": _answer, "journal": _journal, "answers": _answers,
+    "topics": _topics, "neural": _neural, "corpus": _corpus, "run": _run, "party": _party, "policy": _policy,
+    "config": _config, "ledger": _ledger,
 }  # fmt: skip

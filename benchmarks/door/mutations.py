@@ -55,13 +55,13 @@ def mutate_tree(tree: Any, rng: random.Random) -> Any:
     """Change a tree of JSON in one place or a few: another value, a key less, a key more, parts exchanged."""
     whole = [json.loads(json.dumps(tree))]
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        holders = list(_holders(whole))
-        holder, key = rng.choice(holders)
+        places = list(holders(whole))
+        holder, key = rng.choice(places)
         change = rng.random()
         if change < 0.5:
             holder[key] = _odd(rng)
         elif change < 0.65:
-            other, place = rng.choice(holders)
+            other, place = rng.choice(places)
             holder[key] = json.loads(json.dumps(other[place]))
         elif change < 0.8 and holder is not whole:
             del holder[key]
@@ -72,12 +72,13 @@ def mutate_tree(tree: Any, rng: random.Random) -> Any:
     return whole[0]
 
 
-def _holders(node: Any) -> Any:
+def holders(node: Any) -> Any:
+    """All places within a tree of JSON: what holds them, and by which key."""
     places = node.items() if isinstance(node, dict) else enumerate(node)
     for key, value in list(places):
         yield node, key
         if isinstance(value, dict | list) and value:
-            yield from _holders(value)
+            yield from holders(value)
 
 
 def mutate_json(data: bytes, rng: random.Random) -> bytes:

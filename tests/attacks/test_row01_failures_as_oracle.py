@@ -20,7 +20,8 @@ def test_a_budget_refuses_before_anything_can_fail(tmp_path):
     for word in (*PRESENT, *ABSENT):
         listed = (word, "nowhere")
         method = {**FTM, "vocabulary": {"mode": "public", "words": list(listed)}}
-        party = Attacked(tmp_path / word, method, STRICT + BUDGET)
+        party = Attacked(tmp_path / word, method, STRICT)
+        party.adopt(STRICT + BUDGET)  # it would not have agreed with this one
         answers.add(encode(party.ask(train_local, task(party, listed))))
         assert party.host.ledger.releases() == []
     assert len(answers) == 1
@@ -32,7 +33,8 @@ def test_a_run_has_one_word_list(vocabulary, tmp_path):
     method = {**FTM, "vocabulary": vocabulary}
     if vocabulary["mode"] == "union":
         method |= {"mode": "paper"}
-    party = Attacked(tmp_path, method, STRICT + BUDGET.replace("8.0", "100"))
+    party = Attacked(tmp_path, method, STRICT)
+    party.adopt(STRICT + BUDGET.replace("8.0", "100"))
     first = party.ask(train_local, task(party, LIST))
     assert first.text != "refused by rule 'words'"
     rows = len(party.host.ledger.releases())

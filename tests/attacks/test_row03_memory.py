@@ -42,6 +42,9 @@ NARROW = [
     {"counts": np.zeros((0, V))},
     {"alpha": np.full(5, 0.5)},
     {"alpha": np.full(6, np.nan)},
+    {"alpha": np.array([0.5, 1e300, 0.5, 0.5, 0.5, 0.5])},  # infinite in 32 bits: draws were indices out of range
+    {"alpha": np.full(6, 1e-300)},  # nothing in 32 bits
+    {"alpha": np.zeros(6)},
 ]
 
 
@@ -73,7 +76,10 @@ def test_users_of_fedlda_are_checked_too(mode, step, tmp_path):
     for counts in (np.full((6, 3), 20.0), np.full((6, V), np.nan), np.full((6, V), 1e300)):
         assert party.ask(step, broadcast(party, 6, counts=counts), "sum").kind == "failed"
     assert party.ask(step, broadcast(party, 6), "sum").kind == "ok"
-    assert party.ask(step, broadcast(party, 2, 1), "sum").kind == "failed"
+    fewer_words = broadcast(party, 6, 1, words=LIST[:3], counts=np.full((6, 3), 20.0))
+    for ask in (broadcast(party, 2, 1), fewer_words):
+        answer = party.ask(step, ask, "sum")
+        assert (answer.kind, answer.text.split(":")[0]) == ("failed", "InputError")  # it was thought of
     assert party.ask(step, broadcast(party, 6, 1), "sum").kind == "ok"
 
 

@@ -9,6 +9,7 @@ from tertulia.errors import PartyFailure
 from tertulia.federation.codec import encode
 from tertulia.federation.engines.base import Transport
 from tertulia.federation.messages import LEDGER_DIGEST, Answer, Inquiry
+from tertulia.federation.packing import Base, pack
 from tertulia.federation.server.inquiries import inquire
 from tertulia.federation.types import Nothing
 
@@ -27,6 +28,10 @@ MALFORMED = {
     "fields missing": encode(Answer("ok", "", toys.Weighted(np.ones(1), np.array(1.0)))).replace(b"weight", b"weighs"),
     "a header of 2^62": (2**62).to_bytes(8, "little") + b"{}",
     "an array of 2^62": (len(ENDLESS)).to_bytes(8, "little") + ENDLESS,
+    "packed bytes that claim 2^40": b"\xfftertul1" + bytes(32) + (2**40).to_bytes(8, "little") + bytes(9000),
+    "packed bytes that are none": pack(encode(np.arange(9000)))[:-40],
+    "differences from nothing": pack(encode(np.arange(9000) % 7919), Base.of(encode(np.arange(9000) % 7919))),
+    "another packed message": pack(encode({"a": np.arange(9000)})),
     "deep": encode({"x": 1}).replace(b'{\\"dict\\":{\\"x\\":1}}', b"[" * 18),
 }  # fmt: skip
 

@@ -2,11 +2,14 @@
 
 import dataclasses
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from helpers.attacks import LIST, OPEN, PUBLIC, Attacked, method_of
+from tertulia.federation.codec import decode
+from tertulia.federation.messages import BEFORE_ALL, Question
 from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.fedlda.method import Broadcast, local_sampling
 from tertulia.methods.fedlda.settings import UserSettings
@@ -41,6 +44,20 @@ def test_caps_are_the_partys_own(tmp_path):
     }
     tight = Attacked(tmp_path / "tight", FTM, OPEN + "max_question_bytes = 100\n")
     assert tight.ask(train_local, task(tight)).text == "refused by rule 'max_question_bytes'"
+
+
+@pytest.mark.parametrize("owners", ["one", "several"])
+@pytest.mark.parametrize("claim", [10**5, 2**30, 2**63])
+def test_a_packed_question_is_refused_by_what_it_claims(claim, owners, tmp_path):
+    party = Attacked(tmp_path, FTM, OPEN + "max_question_bytes = 50_000\n", owners=owners)
+    bomb = b"\xfftertul1" + bytes(32) + claim.to_bytes(8, "little") + (100).to_bytes(8, "little") + bytes(20_000)
+    question = Question(party.run.id, (0, 0), BEFORE_ALL, 0, True, bomb, party.plan)
+    tracemalloc.start()
+    answer = decode(party.host.answer(question.to_bytes()))
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+    assert (answer.kind, "'max_question_bytes'" in answer.text or owners == "one") == ("refused", True)
+    assert party.ask(train_local, task(party)).kind == "ok"
 
 
 @pytest.mark.parametrize("owners", ["one", "several"])

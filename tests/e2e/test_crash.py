@@ -16,7 +16,8 @@ from helpers.marks import slow
 from helpers.processes import Nursery, kill_a_party
 from helpers.runs import outcome, prepared
 from helpers.texts import PUBLIC, halves
-from tertulia.methods import FTMSettings, GFedNTMSettings, PCTDSettings
+from tertulia.methods import ConsensusSettings, FTMSettings, GFedNTMSettings, PCTDSettings
+from tertulia.methods.consensus import method as consensus  # noqa: F401 - likewise
 from tertulia.methods.ftm import method as ftm  # noqa: F401 - likewise
 from tertulia.methods.gfedntm import method as gfedntm  # noqa: F401 - likewise
 from tertulia.methods.pctd import method as pctd  # noqa: F401 - likewise
@@ -37,6 +38,9 @@ IN_BOTH = [("party.after_save", 3), ("server.after_ask", 5)]  # a party that die
 METHODS = {
     "toy": {"name": "custom", "module": "helpers.toys", "config": {"rounds": 4}},
     "ftm": FTMSettings(topics=4, rounds=3, sweeps=5).model_dump(),
+    "consensus": ConsensusSettings(  # so many topics that questions are sent as differences from those before
+        topics=40, rounds=4, start_sweeps=2, sweeps=1, vocabulary={"max_share": 1.0}
+    ).model_dump(),
     "pctd": PCTDSettings(topics=2, rounds=4, mode="paper", sigma=0.1, vocabulary=PUBLIC).model_dump(),
     "gfedntm": GFedNTMSettings(  # parties hold back a part of every gradient, and three rounds in four are not on disk
         topics=3, hidden=(8, 6), rounds=7, checkpoint_every=4, paper={"keep": 0.1}, vocabulary={"max_share": 1.0}
@@ -114,6 +118,18 @@ def test_kills_aimed_at_fault_points(engine, aims, nursery, trial, tmp_path):
 def test_methods_resume_bit_for_bit(engine, method, aim, nursery, trial, tmp_path):
     expected, _ = trial(engine, method, tmp_path / "run")
     nursery.resume(tmp_path / "run", f"{aim}:{tmp_path / 'killed'}").wait()
+    assert (tmp_path / "killed").exists()
+    nursery.finish(tmp_path / "run")
+    assert outcome(Run.open(tmp_path / "run")) == expected
+    assert expected["model"]
+
+
+@pytest.mark.parametrize("aim", ["party.after_save:6", slow("party.before_step:5"), slow("server.after_ask:6")])
+def test_questions_that_came_as_differences_come_again_in_full(aim, nursery, trial, tmp_path):
+    """A party that dies alone has lost the question from which the next one differs, and a server all of them."""
+    expected, _ = trial("processes", "consensus", tmp_path / "run")
+    child = nursery.resume(tmp_path / "run", f"{aim}:{tmp_path / 'killed'}")
+    assert child.wait() == (-9 if aim.startswith("server") else 0)
     assert (tmp_path / "killed").exists()
     nursery.finish(tmp_path / "run")
     assert outcome(Run.open(tmp_path / "run")) == expected

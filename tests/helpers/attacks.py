@@ -57,6 +57,11 @@ class Attacked:
         self.host = PartyHost(self.directory)
         self.place, self.previous = (0, 0), BEFORE_ALL
 
+    def adopt(self, policy: str) -> None:
+        """Give the party another policy, in a run that it has agreed to already."""
+        (self.directory / "policy.toml").write_text(policy)
+        self.reopen()
+
     @property
     def plan(self) -> str:
         return self.host.door.plan.hash if self.host.door.plan else ""

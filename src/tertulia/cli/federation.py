@@ -14,6 +14,9 @@ from tertulia.view import console
 
 FederationDirectory = Annotated[Path, typer.Argument(help="A federation's directory.", metavar="FEDERATION")]
 Days = Annotated[float, typer.Option(min=0.01, help="Days for which an invitation is good.")]
+Metrics = Annotated[
+    int | None, typer.Option(metavar="PORT", help="Show /healthz and /metrics on this port of this machine; 0: any.")
+]
 _WATCH = 1.0  # seconds
 
 
@@ -21,6 +24,12 @@ def next_steps(*commands: str) -> None:
     """Print what to type next."""
     for i, command in enumerate(commands):
         console.line(f"{'next: ' if i == 0 else '      '}{command}")
+
+
+def say_where(port: int | None) -> None:
+    """Print where the metrics are, if anywhere."""
+    if port is not None:
+        console.say(f"http://127.0.0.1:{port}/metrics and /healthz, for this machine alone")
 
 
 def init(
@@ -65,16 +74,19 @@ def invite(
     next_steps(f"tertulia join {invitation.name}      # at the member")
 
 
-def serve(directory: FederationDirectory) -> None:
+def serve(directory: FederationDirectory, metrics: Metrics = None) -> None:
     """Let parties in, and drive the run that was started; goes on with an unfinished one by itself."""
     from tertulia.runs.federations import Federation
+    from tertulia.runs.seeing import on_port
     from tertulia.runs.serving import Server
 
     os.umask(0o077)
     server = Server(Federation(directory), console.say)
     signal.signal(signal.SIGTERM, server.stop)
     try:
-        server.serve()
+        with on_port(server.watch, metrics) as port:
+            say_where(port)
+            server.serve()
     except KeyboardInterrupt:
         console.say(f"interrupted: `tertulia serve {directory}` goes on from the last round")
         raise typer.Exit(130) from None

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tertulia.cli import federation, ledger, models, party, rehearse, words
+from tertulia.cli import doctor, federation, ledger, models, party, rehearse, words
 from tertulia.errors import TertuliaError
 from tertulia.view import console
 
@@ -24,7 +24,7 @@ app.command("words")(words.words)
 for _command in (
     *(models.topics, models.transform, models.evaluate),
     *(federation.init, federation.invite, federation.serve, federation.start, federation.status, federation.revoke),
-    *(party.join, party.approve, party.attend, party.leave, party.forget, rehearse.rehearse),
+    *(party.join, party.approve, party.attend, party.leave, party.forget, rehearse.rehearse, doctor.doctor),
 ):
     app.command()(_command)
 app.add_typer(ledger.app, name="ledger")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tertulia.cli.federation import next_steps
+from tertulia.cli.federation import Metrics, next_steps, say_where
 from tertulia.errors import ConfigError
 from tertulia.view import console
 
@@ -116,16 +116,20 @@ def _write(seen: Consideration, lines: dict[str, Any]) -> None:
         raise ConfigError(f"{path} still refuses some of the plan: see {', '.join(left)}")
 
 
-def attend(directory: Party) -> None:
+def attend(directory: Party, metrics: Metrics = None) -> None:
     """Stay connected to the server, and answer what approved runs ask."""
     from tertulia._locks import holding
     from tertulia.federation.engines.grpc.attendance import Attendance
     from tertulia.runs.attending import Attendant
+    from tertulia.runs.budgets import left_of
     from tertulia.runs.membership import PartyDirectory
+    from tertulia.runs.seeing import Watch, on_port
 
     os.umask(0o077)
     party, stop = PartyDirectory(directory), threading.Event()
-    file, attendant = party.file, Attendant(party)
+    file = party.file
+    watch = Watch("party", file.name, lambda: left_of(party.policy, party.home))
+    attendant = Attendant(party, watch)
 
     def observe(kind: str, facts: Mapping[str, Any]) -> None:
         console.say(" ".join([kind, *(str(value) for value in facts.values())]))
@@ -133,7 +137,8 @@ def attend(directory: Party) -> None:
             attendant.note(connected=kind == "connected")
 
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    with holding(party.runs, again=f"tertulia attend {directory}"):
+    with holding(party.runs, again=f"tertulia attend {directory}"), on_port(watch, metrics) as port:
+        say_where(port)
         console.say(f"'{file.name}' attends '{file.federation}' at {file.server}; Ctrl-C ends it, and nothing is lost")
         try:
             Attendance(party.identity, file.server, attendant.answer, observe).run(stop)

@@ -10,7 +10,7 @@ import gzip
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -44,6 +44,12 @@ class Vocabulary:
         if len(self.index) != len(self.words):
             twice = next(word for place, word in enumerate(self.words) if self.index[word] != place)
             raise InputError(f"the vocabulary holds '{twice}' more than once: words must be unique")
+
+    @classmethod
+    @lru_cache(maxsize=4)
+    def of(cls, words: tuple[str, ...]) -> Vocabulary:
+        """The vocabulary of a list that is met again in every round: its index and its name are found once."""
+        return cls(words)
 
     def __len__(self) -> int:
         return len(self.words)

@@ -12,6 +12,7 @@ from typing import Annotated
 from tertulia._arrays import Array
 
 MOST_COUNT = 2**30  # kernels count in 32 bits, and add a party's own tokens
+LEAST_PRIOR, MOST_PRIOR = 1e-20, 1e9  # what kernels take: beyond, 32 bits hold 0 or infinity
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,9 @@ class Between:
 
 Counts = Annotated[Array, Numbers(("K", "V"), "iuf", 0, MOST_COUNT)]
 NoisyCounts = Annotated[Array, Numbers(("K", "V"), "iuf", -MOST_COUNT, MOST_COUNT)]
-TopicWord = Annotated[Array, Numbers(("K", "V"), "f", 0)]
-OwnTopics = Annotated[Array, Numbers(("K_p", "V"), "f", 0)]  # as many topics as a party has itself
-Prior = Annotated[Array, Numbers(("K",), "f", 0)]
+TopicWord = Annotated[Array, Numbers(("K", "V"), "f", 0, MOST_COUNT)]
+OwnTopics = Annotated[Array, Numbers(("K_p", "V"), "f", 0, MOST_COUNT)]  # as many topics as a party has itself
+Prior = Annotated[Array, Numbers(("K",), "f", LEAST_PRIOR, MOST_PRIOR)]
 Flat = Annotated[Array, Numbers(("n",), "f")]
 Pairs = Annotated[Array, Numbers(("2", "*"), "f")]  # a digit is a length, and "*" any
 Bytes = Annotated[Array, Numbers(("bytes",), "u")]

@@ -4,7 +4,8 @@ A question's body (step, verb, message) is what it asks; its hash identifies it.
 in the run it stands, so that a party can tell a repeat from a change. An inquiry is about the party itself. It has no
 place in the run, so it cannot move a method's state or the answer log.
 
-A long word list travels once: a body names it by its fingerprint, and the envelope brings it to who may lack it.
+A long word list travels once: a body names it by its fingerprint, and the envelope brings it to who may lack it. Long
+bodies and answers travel packed (`packing`); the hash of a question is that of its body as it was before.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ class Ask:
 
 @message
 class Answer:
-    """A party's answer: a reply, or why there is none (`refused`, `failed`, `absent`, `behind`, `lacking` a list)."""
+    """A party's answer: a reply, or why there is none: `refused`, `failed`, `absent`, `behind`, or `lacking` something.
+
+    What a party may lack is what was sent to it before: a word list, or the question from which this one differs.
+    """
 
     kind: str
     text: str
@@ -63,6 +67,7 @@ class Question:
     body: bytes
     plan: str = ""  # the hash of the plan that all have agreed to; a simulation may leave it out
     lists: WordLists = field(default_factory=dict)  # those that the party may not have yet
+    packs: bool = False  # may the answer be packed?
 
     @cached_property
     def hash(self) -> str:
@@ -71,7 +76,8 @@ class Question:
 
     def to_bytes(self) -> bytes:
         """The frame that travels."""
-        envelope = [self.run, self.place, self.previous, self.safe, self.durable, self.plan, dict(self.lists)]
+        lists = dict(self.lists)
+        envelope = [self.run, self.place, self.previous, self.safe, self.durable, self.plan, lists, self.packs]
         return _frame(envelope, self.body)
 
     def ask(self) -> Ask:
@@ -109,9 +115,9 @@ def read_frame(frame: bytes) -> Question | Inquiry:
             asked: Question | Inquiry = Inquiry(**envelope)
             check_fields(Inquiry, vars(asked))
         else:
-            run, (round_, ordinal), (before, last), safe, durable, plan, given = envelope
+            run, (round_, ordinal), (before, last), safe, durable, plan, given, packs = envelope
             lists = {fingerprint: tuple(words) for fingerprint, words in given.items()}
-            asked = Question(run, (round_, ordinal), (before, last), safe, durable, frame[size:], plan, lists)
+            asked = Question(run, (round_, ordinal), (before, last), safe, durable, frame[size:], plan, lists, packs)
             check_fields(Question, vars(asked))
             _check_places(asked)
         asked.run.encode()  # half a character is no text

@@ -1,4 +1,4 @@
-"""What a run cost in communication: rounds and real bytes, as counted where messages are encoded."""
+"""What a run cost in communication: rounds, and bytes as they travelled, packed."""
 
 from __future__ import annotations
 

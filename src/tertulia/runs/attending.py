@@ -9,6 +9,7 @@ from typing import Any
 
 from tertulia._disk import atomic_write
 from tertulia._locks import is_held
+from tertulia._logs import write_line
 from tertulia.errors import JournalError, PolicyRefusal
 from tertulia.federation.codec import encode
 from tertulia.federation.messages import read_frame
@@ -16,6 +17,7 @@ from tertulia.federation.party import failures
 from tertulia.federation.party.door import NO_SUCH_RUN
 from tertulia.federation.party.host import PartyConfig, PartyHost
 from tertulia.runs.membership import PartyDirectory
+from tertulia.runs.seeing import Watch
 
 _OPEN = 2  # runs whose documents stay in memory
 _Look = tuple[tuple[int, int, int] | None, ...]
@@ -24,9 +26,10 @@ _Look = tuple[tuple[int, int, int] | None, ...]
 class Attendant:
     """Answers frames of all runs that were approved, also of those that are while it attends."""
 
-    def __init__(self, party: PartyDirectory) -> None:
+    def __init__(self, party: PartyDirectory, watch: Watch | None = None) -> None:
         self._party, self._policy = party, party.policy_path
         self._most_bytes = party.policy.max_question_bytes
+        self._watch = watch or Watch("party", party.file.name)
         self._hosts: dict[str, tuple[_Look, PartyHost]] = {}
         self._status: dict[str, Any] = {"pid": os.getpid(), "answered": 0}
 
@@ -39,9 +42,10 @@ class Attendant:
             host = self._host(asked.run)
         except Exception as error:
             reason = failures.describe(error, details=False)
-            failures.write_line(self._party.directory / failures.LOG, reason)
+            write_line(self._party.directory / failures.LOG, "warning", reason)
             return encode(failures.constant_answer(error))
         answer = host.answer(frame)
+        self._watch.answered(len(frame), len(answer))
         place = getattr(asked, "place", None)
         self.note(run=asked.run, answered=self._status["answered"] + 1, **({"round": place[0]} if place else {}))
         return answer
@@ -63,10 +67,11 @@ class Attendant:
     def note(self, **facts: Any) -> None:
         """Say in `status.json` how things are; that it cannot be written stops nobody."""
         self._status |= facts
+        self._watch.say(**({"state": "connected" if facts["connected"] else "away"} if "connected" in facts else {}))
         try:
             atomic_write(self._party.directory / "status.json", json.dumps(self._status).encode(), durable=False)
         except JournalError:
-            failures.write_line(self._party.directory / failures.LOG, "status.json cannot be written")
+            write_line(self._party.directory / failures.LOG, "warning", "status.json cannot be written")
 
 
 def _look(path: Path) -> tuple[int, int, int] | None:

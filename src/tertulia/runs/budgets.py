@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,21 @@ def _is_charged(release: Release, ledger: Ledger) -> bool:
         (known.verb, known.name, known.what, known.params) == (REPORTS, release.name, release.what, release.params)
         for known in ledger.releases()
     )
+
+
+def left_of(policy: Policy, home: Path) -> dict[tuple[str, str], float]:
+    """What is left of each budget, by unit and adjacency."""
+    if not policy.budget:
+        return {}
+    with closing(open_ledger(str(home))) as ledger:
+        releases, marks = ledger.releases(), ledger.marks()
+    spent = {
+        budget: accounting.no_guarantee(budget.delta, marks)
+        if marks
+        else accounting.cost(releases, budget.unit, budget.adjacency, budget.delta, policy.bounds)
+        for budget in policy.budget
+    }
+    return {(b.unit.value, b.adjacency.value): b.epsilon - loss.epsilon for b, loss in spent.items()}
 
 
 def open_ledger(home: str | None) -> Ledger:

@@ -15,13 +15,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tertulia._disk import private_file
+from tertulia._disk import private_directory, private_file
 from tertulia._locks import holding
+from tertulia._logs import write_line
 from tertulia.corpus import Corpus, TextOptions
-from tertulia.errors import ConfigError
+from tertulia.errors import ConfigError, PolicyRefusal
 from tertulia.federation.custom import pins_of
 from tertulia.federation.engines.local import LocalTransport
 from tertulia.federation.messages import Inquiry
+from tertulia.federation.party import failures
+from tertulia.federation.party.door import policy_path_or_none
 from tertulia.federation.party.host import PartyHost
 from tertulia.federation.plan import Plan
 from tertulia.federation.server.inquiries import inquire
@@ -61,7 +64,7 @@ def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *,
         raise ConfigError(f"there are settings for {sorted(strangers)}, but the parties are {sorted(parties)}")
     for party in parties:
         policy = policy_or_none(settings, party)
-        if settings.federation.owners == "one":  # else a party's budget is its own affair
+        if settings.federation.owners == "one":  # else a party's budget is its own affair: `_plan_within_budgets`
             check_budgets(settings, party, policy)
     plan = plan_of(settings, parties)
     if settings.federation.owners == "several" and not plan.steps:
@@ -91,11 +94,32 @@ def policy_or_none(settings: RunSettings, party: str) -> Policy | None:
 
 def _lay_out(run: Run, party: str, settings: RunSettings, source: dict[str, Any] | None, plan: Plan) -> None:
     """Give a party its directory."""
-    directory = run.party_directory(party)
-    replace(party_config(run.id, party, settings, source, plan), durable=run.durable).save(directory)
     own = settings.parties.get(party, PartySettings())
+    directory = private_directory(run.party_directory(party))
     if own.policy:
         shutil.copyfile(own.policy, private_file(directory / "policy.toml"))
+    config = party_config(run.id, party, settings, source, plan)
+    if not _has_room(directory, party, settings):
+        config = replace(config, plan=None)
+    replace(config, durable=run.durable).save(directory)
+
+
+def _has_room(directory: Path, party: str, settings: RunSettings) -> bool:
+    """Whether the party's budgets have room for the whole run, where parties have several owners.
+
+    If not, the party agrees to no plan: it refuses every question, so that nothing is charged for a run that it could
+    not go through with. Why is for its own log; the server hears the name of a rule.
+    """
+    owners = settings.federation.owners
+    path = policy_path_or_none(directory, settings.parties.get(party, PartySettings()).home, owners)
+    if owners == "several" and path is not None:
+        try:
+            check_budgets(settings, party, Policy.load(path))
+        except PolicyRefusal as refusal:
+            write_line(directory / failures.LOG, "warning", f"agrees to no plan: {refusal}")
+            write_line(directory / failures.REFUSALS, "warning", refusal.rule)
+            return False
+    return True
 
 
 def open_party(run: Run, party: str) -> PartyHost:

@@ -16,8 +16,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tertulia._disk import atomic_write, private_file
+from tertulia._disk import atomic_write
 from tertulia._locks import holding, is_held
+from tertulia._logs import Level, write_line
 from tertulia.errors import ConfigError, JournalError, QuorumError, TertuliaError
 from tertulia.federation.engines.base import Transport
 from tertulia.federation.engines.grpc.gate import Gate
@@ -27,6 +28,7 @@ from tertulia.runs.desk import ABANDONED, FINISHED, STOPPED, UNDER_WAY, Desk
 from tertulia.runs.driver import finish
 from tertulia.runs.federations import Federation, NetworkTerms, split_address
 from tertulia.runs.layout import Run
+from tertulia.runs.seeing import Watch
 
 _LOOK = 0.2  # seconds between two looks for a run that was started
 _RETRY = 5.0  # seconds until a run that found too few parties tries again, unless somebody connects
@@ -39,8 +41,9 @@ class Halted(Exception):
 class Server:
     """Serves one federation until it is stopped."""
 
-    def __init__(self, federation: Federation, say: Callable[[str], None]) -> None:
+    def __init__(self, federation: Federation, say: Callable[[str], None], watch: Watch | None = None) -> None:
         self.federation, self.desk, self.say = federation, Desk(federation), say
+        self.watch = watch or Watch("server", federation.file.name)
         self._stop = threading.Event()
         self._driver, self._asking = threading.current_thread(), False
         self._lock = threading.Lock()  # of the two files that are written here
@@ -137,6 +140,7 @@ class Server:
 
     def _observe(self, kind: str, facts: Mapping[str, Any]) -> None:
         """The facts of a round, or a warning."""
+        self.watch.observe(kind, facts)
         if kind == "warning":
             self.note("warning", "warning", text=str(facts["text"]))
             self.say(f"warning: {facts['text']}")
@@ -153,19 +157,20 @@ class Server:
 
     def _seen(self, kind: str, facts: Mapping[str, Any]) -> None:
         """What happens at the gate, in its own threads."""
+        self.watch.absent(len(set(self.federation.members.keys()) - set(self._gate.connected)))
         self.note(kind, "warning" if kind in ("refused", "warning") else "info", **facts)
 
-    def note(self, event: str, level: str = "info", **facts: Any) -> None:
+    def note(self, event: str, level: Level = "info", text: str = "", **facts: Any) -> None:
         """A line in `server.log`, and how things are in `status.json`; a full disk stops nobody here."""
         now = datetime.now().astimezone().isoformat(timespec="milliseconds")
+        self.watch.say(state=event)
         with self._lock:
             self._facts |= {"time": now, "event": event, "connected": self._gate.connected}
+            write_line(self.federation.directory / "server.log", level, text, event=event, **facts)
             try:
-                with private_file(self.federation.directory / "server.log").open("a", encoding="utf-8") as log:
-                    log.write(json.dumps({"time": now, "level": level, "event": event, **facts}, default=str) + "\n")
                 _write(self.federation.directory / "status.json", self._facts)
-            except (OSError, JournalError) as error:
-                self.say(f"warning: the log cannot be written ({error})")
+            except JournalError as error:
+                self.say(f"warning: {error}")
 
 
 class _Watched:

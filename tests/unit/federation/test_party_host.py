@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from helpers import toys
+from tertulia._logs import read_lines
 from tertulia.errors import ConfigError, FormatError, PartyFailure
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import BEFORE_ALL, DISCLOSURES, LEDGER_DIGEST, Ask, Inquiry, Question, read_frame
@@ -64,7 +65,7 @@ def test_a_refusal_does_not_repeat_what_was_asked(host):
     body = encode(Ask("each", "helpers.toys:stay_private \x1b[31m", Nothing()))
     answer = decode(host.answer(Question("run", FIRST, BEFORE_ALL, 0, True, body).to_bytes()))
     assert (answer.kind, answer.text) == ("failed", f"FormatError: {NO_SUCH_STEP}")
-    assert r"'helpers.toys:stay_private \x1b[31m'" in (host.directory / "party.log").read_text()
+    assert r"'helpers.toys:stay_private \x1b[31m'" in read_lines(host.directory / "party.log")[0]["text"]
 
 
 @pytest.mark.parametrize("name", [step_name(toys.stay_private), "os:system", "helpers.toys:train", "helpers.toys:np"])

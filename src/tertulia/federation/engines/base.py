@@ -15,6 +15,7 @@ from typing import Protocol
 
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError
+from tertulia.federation import packing
 from tertulia.federation.custom import folders_of
 from tertulia.federation.types import PartyId
 
@@ -23,7 +24,7 @@ ENGINES = {
     "processes": "tertulia.federation.engines.processes",
     "grpc": "tertulia.federation.engines.grpc.loopback",
 }
-MOST_BYTES = 1 << 30  # of a frame
+MOST_BYTES = packing.MOST_BYTES  # of a frame
 
 
 class Transport(Protocol):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tertulia._disk import private_directory
 from tertulia._locks import holding
+from tertulia._logs import write_line
 from tertulia.errors import TertuliaError
 from tertulia.federation.codec import encode
 from tertulia.federation.party import failures
@@ -36,7 +37,7 @@ def hosted(directory: Path, pins: Mapping[str, str]) -> Iterator[Callable[[bytes
             host = PartyHost(directory)
             host.pins, answer = pins, host.answer
         except TertuliaError as error:  # a broken policy, say: reported in answer to whatever is asked
-            failures.write_line(directory / failures.LOG, failures.describe(error, details=False))
+            write_line(directory / failures.LOG, "error", failures.describe(error, details=False))
             failure = encode(failures.constant_answer(error) if closed else failures.full_answer(error, None))
             answer = lambda frame: failure  # noqa: E731
         yield answer

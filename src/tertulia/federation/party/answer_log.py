@@ -3,7 +3,8 @@
 An answer and the state after it are stored together, so that after `kill -9` the party has either both or neither. A
 repeated question gets the stored bytes: noise is never drawn twice. Answers that need not survive a crash (free of
 charge, in methods with thousands of tiny steps) stay in memory until the next durable commit: the last one, and the one
-before it, to which the party returns when the last came too late and did not count.
+before it, to which the party returns when the last came too late and did not count. Answers are kept as they travel,
+packed (`federation.packing`), which spares the disk most of them.
 """
 
 from __future__ import annotations

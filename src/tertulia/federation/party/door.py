@@ -72,10 +72,10 @@ class Door:
 
     # --- the envelope ---------------------------------------------------------------------------------------------
 
-    def check_frame(self, frame: bytes) -> None:
-        """A question that is too long is not even read."""
-        if len(frame) > self._host.policy.max_question_bytes:
-            raise PolicyRefusal("max_question_bytes", f"a question of {len(frame)} bytes is too long")
+    def check_length(self, length: int) -> None:
+        """A question that is too long, packed or not, is not even read."""
+        if length > self._host.policy.max_question_bytes:
+            raise PolicyRefusal("max_question_bytes", f"a question of {length} bytes is too long")
 
     def check_run(self, asked: Question | Inquiry) -> None:
         """Another run is not this party's, and does not hear which is."""

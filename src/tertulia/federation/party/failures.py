@@ -6,11 +6,9 @@ all parties, a simulation, there is nobody to keep them from.
 
 from __future__ import annotations
 
-import logging
 import traceback
 from pathlib import Path
 
-from tertulia._disk import private_file
 from tertulia.errors import Missed, PolicyRefusal, TertuliaError
 from tertulia.federation.codec import encode
 from tertulia.federation.messages import Answer
@@ -22,6 +20,7 @@ OWN_EPSILON = "the party's own epsilon"
 ONE_CONTENT = "one release, one content"
 RULES = frozenset({"run", "plan", "words", "rounds", OWN_EPSILON, ONE_CONTENT})  # beside those of policies
 LOG = "party.log"
+REFUSALS = "refusals.log"  # the name of a rule per line
 
 
 def kind_of(error: Exception) -> str:
@@ -55,15 +54,6 @@ def describe(error: Exception, *, details: bool) -> str:
         return "".join(traceback.format_exception(error)).rstrip()
     places = traceback.extract_tb(error.__traceback__)
     return f"{type(error).__name__} at " + " > ".join(f"{Path(p.filename).name}:{p.lineno} {p.name}" for p in places)
-
-
-def write_line(log: Path, text: str) -> None:
-    """Add a line to a party's log; a log that cannot be written stops nobody, and tells the server nothing."""
-    try:
-        with private_file(log).open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(f"{text}\n")
-    except OSError:
-        logging.getLogger("tertulia.party").debug("a party's log cannot be written")
 
 
 ENCODED_FAILURE = encode(Answer("failed", FAILED, None))

@@ -21,11 +21,13 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tertulia._disk import atomic_write, private_directory
 from tertulia._locks import holding
+from tertulia._logs import Level, read_lines, write_line
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, FormatError, InputError, PolicyRefusal, TertuliaError
 from tertulia.federation import faults
 from tertulia.federation.codec import encode
 from tertulia.federation.messages import Answer, Ask, Inquiry, Question, read_frame
+from tertulia.federation.packing import LackingBase, size_of, unpack
 from tertulia.federation.party import failures
 from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.party.context import StepContext
@@ -33,6 +35,7 @@ from tertulia.federation.party.door import Door, policy_path_or_none
 from tertulia.federation.party.inquiries import INQUIRIES
 from tertulia.federation.party.limits import limited
 from tertulia.federation.party.lists import LackingWords
+from tertulia.federation.party.packed import Packing
 from tertulia.federation.party.reports import Known
 from tertulia.federation.party.steps import steps_of
 from tertulia.federation.types import PartyId, Step
@@ -42,7 +45,6 @@ from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.policy import Policy
 
 _PARTS_KEPT = 4
-_REFUSALS = "refusals.log"  # the name of a rule per line
 NO_SUCH_INQUIRY = "this party does not answer this inquiry"
 
 
@@ -122,6 +124,7 @@ class PartyHost:
         self.fingerprints: WeakKeyDictionary[Corpus, Known] = WeakKeyDictionary()
         self._lock = threading.Lock()  # one question at a time, also when an earlier one has timed out
         self.door = Door(self)
+        self._packing = Packing()
 
     def _find_policy(self) -> Policy:
         """The party's rules; without a file a simulation is open, and between owners nothing leaves in clear."""
@@ -197,14 +200,14 @@ class PartyHost:
         """Answer a frame, whatever it holds; what goes wrong stays in this party's log, but for what may be known."""
         with self._lock:
             try:
-                self.door.check_frame(frame)
+                self.door.check_length(len(frame))
                 asked = read_frame(frame)
                 self.door.check_run(asked)
                 if not isinstance(asked, Question):
                     return self._inform(asked)
                 with self._alone_at_home():
                     return self._answer(asked)
-            except LackingWords:
+            except (LackingWords, LackingBase):
                 return encode(Answer("lacking", "", None))
             except Exception as error:
                 return self._fail(error)
@@ -216,11 +219,12 @@ class PartyHost:
                 self._note_refusal(error.rule)
             if self.door.closed:
                 reason = failures.describe(error, details=self.policy.log_details)
-                failures.write_line(self.directory / failures.LOG, reason)
+                level: Level = "warning" if isinstance(error, PolicyRefusal) else "error"
+                write_line(self.directory / failures.LOG, level, reason)
                 return encode(failures.constant_answer(error, self.policy.rules))
-            if not isinstance(error, TertuliaError):  # the text may quote documents
-                self._log().error("a step of party '%s' failed", self.config.id, exc_info=error)
             log = self.directory / failures.LOG if self.config.durable else None
+            if not isinstance(error, TertuliaError):  # the text may quote documents
+                self._log_failure(error, log)
             return encode(failures.full_answer(error, log))
         except Exception:  # a text that cannot be encoded, a log that cannot be written
             return failures.ENCODED_FAILURE
@@ -235,8 +239,14 @@ class PartyHost:
             raise FormatError(NO_SUCH_INQUIRY)
         return encode(Answer("ok", "", INQUIRIES[inquiry.about](self.ledger, inquiry)))
 
-    def _answer(self, question: Question) -> bytes:
-        self.door.check_envelope(question)
+    def _answer(self, packed: Question) -> bytes:
+        """The bytes that travel for an answer; whose run and plan are not this party's gets nothing unpacked."""
+        self.door.check_envelope(packed)
+        self.door.check_length(size_of(packed.body))
+        answer = self._find_answer(self._packing.unpack(packed))
+        return answer if packed.packs else unpack(answer)
+
+    def _find_answer(self, question: Question) -> bytes:
         known = self.answers.find_or_none(question.place, question.hash)
         if known is not None:
             return known
@@ -255,31 +265,31 @@ class PartyHost:
         context = StepContext(self, question, ask)
         faults.point("party.before_step")
         state, reply = step(context, self.answers.state, ask.message)
-        answer = encode(Answer("ok", "", context.prepare_reply(reply)))
+        answer = self._packing.pack(encode(Answer("ok", "", context.prepare_reply(reply))), question)
         durable = question.durable or context.charged
         self.answers.add(question.place, question.hash, state, answer, durable=durable)
+        self._packing.keep(question, ask)
         faults.point("party.before_reply")
         return answer
 
     def refusals(self) -> list[str]:
         """The rules by which this party's policy refused something in this run, in order."""
-        path = self.directory / _REFUSALS
-        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        return [line["text"] for line in read_lines(self.directory / failures.REFUSALS)]
 
     def _note_refusal(self, rule: str) -> None:
         if self.config.durable:
-            failures.write_line(self.directory / _REFUSALS, rule)
+            write_line(self.directory / failures.REFUSALS, "warning", rule)
 
     def notice(self, text: str) -> None:
         """Say something on this party's side: in its log and, where one owner sees all, on standard error."""
         if not self.door.closed:
             logging.getLogger("tertulia.party").warning("party '%s': %s", self.config.id, text)
         if self.config.durable or self.door.closed:
-            failures.write_line(self.directory / failures.LOG, text)
+            write_line(self.directory / failures.LOG, "info", text)
 
-    def _log(self) -> logging.Logger:
-        logger = logging.getLogger(f"tertulia.party.{self.config.run}.{self.config.id}")
-        if self.config.durable and not logger.handlers:  # a throw-away directory would take its log with it
-            logger.addHandler(logging.FileHandler(self.directory / "party.log", delay=True))
-            logger.propagate = False
-        return logger
+    def _log_failure(self, error: Exception, log: Path | None) -> None:
+        """Keep the traceback; a throw-away directory would take its log with it."""
+        if log is not None:
+            write_line(log, "error", failures.describe(error, details=True))
+        else:
+            logging.getLogger("tertulia.party").error("a step of party '%s' failed", self.config.id, exc_info=error)

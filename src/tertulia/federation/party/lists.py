@@ -30,11 +30,9 @@ class WordStore:
         name = named_or_none(ask.message)
         if name is None:
             return ask
-        words = sent.get(name) or self._find_or_none(name)
+        words = _checked(name, sent[name]) if sent.get(name) else self._find_or_none(name)
         if words is None:
             raise LackingWords
-        if not all(isinstance(word, str) for word in words) or fingerprint(words) != name:
-            raise FormatError("a word list does not have its fingerprint")
         return dataclasses.replace(ask, message=dataclasses.replace(ask.message, words=words))
 
     def keep(self, sent: WordLists) -> None:
@@ -48,8 +46,14 @@ class WordStore:
 
     def _find_or_none(self, name: str) -> tuple[str, ...] | None:
         if name not in self._known and name.isalnum() and self._path(name).exists():
-            self._known[name] = tuple(json.loads(read_checked(self._path(name))))
+            self._known[name] = _checked(name, tuple(json.loads(read_checked(self._path(name)))))
         return self._known.get(name)
 
     def _path(self, name: str) -> Path:
         return self.directory / f"{name}.json"
+
+
+def _checked(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(isinstance(word, str) for word in words) or fingerprint(words) != name:
+        raise FormatError("a word list does not have its fingerprint")
+    return words

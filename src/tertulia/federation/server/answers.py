@@ -20,6 +20,7 @@ from tertulia._plain import plain
 from tertulia.errors import FormatError, TertuliaError
 from tertulia.federation.codec import decode
 from tertulia.federation.messages import Answer, Verb
+from tertulia.federation.packing import unpack
 from tertulia.federation.types import PartyId, Step
 
 MOST_DOCUMENTS = 10**9  # that a party may say it has, unless the terms say less
@@ -37,7 +38,7 @@ _MOST_TEXT = 2000  # characters of a reason
 def read_answer(data: bytes) -> Answer:
     """Whatever the bytes are, an answer."""
     try:
-        answer = decode(data)
+        answer = decode(unpack(data))
         if not isinstance(answer, Answer) or answer.kind not in _KINDS:
             raise FormatError("it is no answer")
     except Exception as error:

@@ -20,7 +20,8 @@ from tertulia.federation.server.aggregation import add_replies, average_replies
 from tertulia.federation.server.answers import MOST_DOCUMENTS, Asked, read_answer
 from tertulia.federation.server.journal import Commit, Journal
 from tertulia.federation.server.membership import Dropouts, Membership
-from tertulia.federation.types import PartyId, Step
+from tertulia.federation.server.packed import Packing
+from tertulia.federation.types import PartyId, Step, step_name
 
 State = TypeVar("State")
 Body = tuple[bytes, WordLists]
@@ -68,6 +69,7 @@ class Handle:
         self._durable = 0  # the round of the newest commit on disk
         self._lost: set[PartyId] = set()  # parties for which the run has gone back to that commit
         self._left_out: set[PartyId] = set()  # those that were lost again: they are asked after the next one
+        self._packing = Packing()
         self._has_words: dict[PartyId, set[str]] = {}  # the fingerprints of lists that parties were sent
         self._behind: Counter[PartyId] = Counter()  # how often a party had lost what it answered
         self._begin(_NEW_RUN)
@@ -215,11 +217,13 @@ class Handle:
         return list(replies.values())
 
     def _exchange(self, bodies: Mapping[PartyId, Body], asked: Asked) -> dict[PartyId, Any]:
-        answers = self._send(bodies)
-        if lacking := {p for p, answer in answers.items() if answer.kind == "lacking"}:  # it has lost its directory
+        step = step_name(asked.step)
+        answers = self._send(step, bodies)
+        if lacking := {p for p, answer in answers.items() if answer.kind == "lacking"}:  # it was started again
             for party in lacking:
                 self._has_words.pop(party, None)
-            answers |= self._send({p: bodies[p] for p in lacking})
+                self._packing.forget(party)
+            answers |= self._send(step, {p: bodies[p] for p in lacking})
         fresh = [p for p, answer in answers.items() if answer.kind == "behind"]
         if fresh:
             if self.round > self._durable:
@@ -228,7 +232,7 @@ class Handle:
                 self._answered.pop(party, None)
                 self.observe("warning", {"text": f"party '{party}' has lost its state and starts anew"})
                 self._note_behind(party)
-            answers |= self._send({p: bodies[p] for p in fresh})
+            answers |= self._send(step, {p: bodies[p] for p in fresh})
         answers = asked.judge(answers)
         replies = {}
         for party, answer in answers.items():
@@ -245,9 +249,11 @@ class Handle:
             raise QuorumError(f"no party answered in round {self.round} ({reasons})")
         return replies
 
-    def _send(self, bodies: Mapping[PartyId, Body]) -> dict[PartyId, Answer]:
+    def _send(self, step: str, bodies: Mapping[PartyId, Body]) -> dict[PartyId, Answer]:
         place = (self.round, self._ordinal)
         durable = self._every == 1
+        whole = {p: body for p, (body, _) in bodies.items()}
+        packed = self._packing.pack(step, whole)
         frames = {
             p: Question(
                 self.run,
@@ -255,11 +261,12 @@ class Handle:
                 self._answered.get(p, BEFORE_ALL),
                 self._safe,
                 durable,
-                b,
+                packed[p],
                 self.plan,
                 {name: words for name, words in lists.items() if name not in self._has_words.get(p, ())},
+                packs=True,
             ).to_bytes()
-            for p, (b, lists) in bodies.items()
+            for p, (_, lists) in bodies.items()
         }
         faults.point("server.before_ask")
         received = self._transport.ask(frames, self.terms.timeout)
@@ -272,4 +279,5 @@ class Handle:
         for party, answer in answers.items():
             if answer.kind == "ok":
                 self._has_words.setdefault(party, set()).update(bodies[party][1])
+        self._packing.note(step, whole, answers)
         return answers

@@ -8,6 +8,10 @@ from tertulia._arrays import F64, I32, I64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core.jit import freeze
 
+# Kernels compute in 32 bits here and there. Beyond these a prior becomes 0 or infinite, draws become no number, and no
+# number is an index that points anywhere.
+LEAST_PRIOR, MOST_PRIOR = 1e-20, 1e9
+
 
 def check_documents(words: Array, documents: Array, V: int) -> tuple[I32, I64]:
     """Tokens [N] within the vocabulary and document offsets [D+1] that cover them, both frozen."""
@@ -42,8 +46,8 @@ def check_alpha(alpha: float | Array, K: int) -> F64:
     alpha = np.asarray(alpha, dtype=np.float64)
     if alpha.shape not in ((), (K,)):
         raise InputError(f"alpha has shape {alpha.shape}: give one number, or one for each of the {K} topics")
-    if not (np.all(np.isfinite(alpha)) and np.all(alpha > 0)):
-        raise InputError(f"alpha = {alpha}: every entry must be a positive number")
+    if not np.all((alpha >= LEAST_PRIOR) & (alpha <= MOST_PRIOR)):
+        raise InputError(f"alpha = {alpha}: every entry must be a positive number, {LEAST_PRIOR:g} to {MOST_PRIOR:g}")
     return np.array(np.broadcast_to(alpha, (K,)))
 
 
@@ -55,7 +59,7 @@ def check_counts(counts: Array) -> None:
 
 def check_beta(beta: float) -> float:
     """The prior of words."""
-    if not (np.isfinite(beta) and beta > 0):
+    if not LEAST_PRIOR <= beta <= MOST_PRIOR:
         raise InputError(f"beta = {beta}: it must be a positive number, such as 0.01")
     return float(beta)
 

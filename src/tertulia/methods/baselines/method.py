@@ -12,6 +12,7 @@ from __future__ import annotations
 from tertulia._arrays import Array
 from tertulia._kinds import check_array
 from tertulia.corpus import Vocabulary
+from tertulia.errors import FormatError
 from tertulia.federation.types import Federation, Party, PartyId, Planned, Step, message, step
 from tertulia.methods.baselines.settings import AloneSettings
 from tertulia.methods.common.priors import symmetric
@@ -55,7 +56,8 @@ def plan(config: AloneSettings) -> list[Planned]:
 def train_whole(party: Party, state: Chain | None, ask: LocalTask) -> tuple[Chain, WholeModel]:
     """Train as in FTM's first round, and give alpha, too."""
     chain, model = train_local(party, state, ask)
-    assert isinstance(model, SizedModel)
+    if not isinstance(model, SizedModel):
+        raise FormatError("a whole model comes with its topics' sizes: 'with_sizes' must be set")
     alpha = party.release(chain.alpha, Clear(ALPHA))
     return chain, WholeModel(model.topic_word, model.documents, model.sizes, alpha)
 

@@ -60,7 +60,7 @@ class Score:
 @step
 def score(party: Party, state: Any, ask: Candidate) -> tuple[Any, Score]:
     """Score a model on this party's held-out documents."""
-    documents = party.documents(Vocabulary(ask.words), "heldout")
+    documents = party.documents(Vocabulary.of(ask.words), "heldout")
     epsilon = party.score_epsilon
     if epsilon is not None:
         return state, _release_noisy(party, documents, ask, epsilon)

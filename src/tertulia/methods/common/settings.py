@@ -18,6 +18,7 @@ from tertulia.errors import ConfigError
 from tertulia.methods.common.describe import document
 
 Share = Annotated[float, Field(ge=0, le=1)]
+PriorMass = Annotated[float, Field(ge=1e-9, le=1e9)]  # kernels compute in 32 bits here and there
 Positive = Annotated[int, Field(ge=1)]
 PARTY: dict[str, Any] = {"party": ""}  # marks what a party may choose for itself; the text says what else it means
 PATH: dict[str, Any] = {"path": ""}  # marks a path, which in a file is relative to that file; a text there is a name
@@ -89,6 +90,8 @@ class Explained(Settings):
             super().__init__(**values)
         except ValidationError as error:
             raise ConfigError(explain(error)) from None
+        except UnicodeEncodeError:
+            raise ConfigError("settings hold half a character (a lone surrogate), which is no text") from None
 
 
 def explain(error: ValidationError) -> str:
@@ -96,8 +99,7 @@ def explain(error: ValidationError) -> str:
     lines: list[str] = []
     for problem in error.errors():
         path = tuple(part for part in problem["loc"] if not _is_kind(part))
-        if path[:1] == ("method",):  # its second part is the kind of method, no key
-            path = (path[0], *path[2:])
+        path = path[:1] + path[2:] if path[:1] == ("method",) else path  # its second part is the kind of method, no key
         key = ".".join(str(part) for part in path) or "settings"
         if problem["type"] == "misplaced":
             name, before = problem["ctx"]["key"], "".join(f"{part}." for part in path)
@@ -239,10 +241,8 @@ class TopicCount(Settings):
 class TopicPriors(TopicCount):
     """Topics and their priors."""
 
-    alpha: float = Field(
-        5.0, gt=0, description="sum of theta's Dirichlet prior over all topics", json_schema_extra=PARTY
-    )
-    beta: float = Field(0.01, gt=0, description="phi's Dirichlet prior, of each word", json_schema_extra=PARTY)
+    alpha: PriorMass = Field(5.0, description="sum of theta's Dirichlet prior over all topics", json_schema_extra=PARTY)
+    beta: PriorMass = Field(0.01, description="phi's Dirichlet prior, of each word", json_schema_extra=PARTY)
 
 
 class AlphaLearning(Settings):

@@ -115,7 +115,7 @@ class ConsensusState:
 @step
 def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Counts]:
     """Sweep beside everybody else's counts, and give one's own."""
-    corpus = party.documents(Vocabulary(ask.words), unknown=ask.training.mode == "sound")
+    corpus = party.documents(Vocabulary.of(ask.words), unknown=ask.training.mode == "sound")
     others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)  # [V, K]
     before = state if isinstance(state, Counting) else None  # None: new here, or still with topics of its own
     if before is not None and before.round == ask.round:  # the sum holds this party's own counts: take them out

@@ -27,7 +27,7 @@ from tertulia.errors import ConfigError
 from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.kernels import noise_aware
-from tertulia.kernels.core.checks import check_counts
+from tertulia.kernels.core.checks import check_assignment, check_counts
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.sampling import MOST_TOPICS, broadcast_phi, resample
@@ -108,7 +108,7 @@ class FedLDAState:
 def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[Users, Moves]:
     """Algorithm 1, for all users of a shard."""
     settings, threads = ask.settings.limit_epsilon(party.setting("epsilon", None)), party.setting("threads", 1)
-    corpus = party.documents(Vocabulary(ask.words))
+    corpus = party.documents(Vocabulary.of(ask.words))
     shard = shard_of(corpus, settings.max_words)
     asked, answering = draw_participants(corpus.n_documents, ask.round, settings, party.seed)
     phi, alpha = broadcast_phi(ask.counts, settings.beta), symmetric(settings.alpha, len(ask.counts))
@@ -139,15 +139,15 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
 def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> tuple[ReportTopics, Counts]:
     """Sound: sweep over reports that users made when they arrived; none is made twice."""
     settings = ask.settings.limit_epsilon(party.setting("epsilon", None))
-    corpus = party.documents(Vocabulary(ask.words), unknown=True)
+    corpus = party.documents(Vocabulary.of(ask.words), unknown=True)
     shard = shard_of(corpus, settings.max_words)
     channel = _channel(settings, len(ask.words))
     randomness = party.randomise(corpus, UserReports(REPORTS, channel=channel, tokens=settings.max_words))
     documents = shard.documents[: count_arrived(corpus.n_documents, ask.round, settings) + 1]
     source = partial(reports_of_documents, *shard, channel, randomness.documents)
     made = listed_reports(source, channel, int(documents[-1]))
-    before, heard = _extend(state, int(documents[-1])), made.offsets(documents)
     others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)  # [V, K]
+    before, heard = _extend(state, int(documents[-1]), others.shape), made.offsets(documents)
     own = _counts_of(before, others.shape)
     if before.round == ask.round:  # the sum holds this shard's own counts: take them out
         others -= own
@@ -165,10 +165,16 @@ def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> t
     return ReportTopics(made.put_back(chain.z), made.put_back(chain.word), ask.round + 1), Counts(counts)
 
 
-def _extend(state: ReportTopics | None, tokens: int) -> ReportTopics:
-    """The state of all reports that have come by now: nothing is known yet of new ones."""
+def _extend(state: ReportTopics | None, tokens: int, shape: tuple[int, ...]) -> ReportTopics:
+    """The state of all reports that have come by now: nothing is known yet of new ones.
+
+    A state of other words or more topics than are asked for is refused, and one of more reports than there are: users
+    do not leave again.
+    """
     z, word = (np.full(tokens, -1, dtype=np.int32) for _ in range(2))
     if state is not None:
+        for kept, most in ((state.word, shape[0]), (state.z, shape[1])):
+            check_assignment(kept, min(len(kept), tokens), most, least=-1)
         z[: len(state.z)], word[: len(state.z)] = state.z, state.word
     return ReportTopics(z, word, -1 if state is None else state.round)
 

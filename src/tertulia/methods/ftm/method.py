@@ -104,7 +104,7 @@ class FTMState:
 @step
 def train_local(party: Party, state: Chain | None, ask: LocalTask) -> tuple[Chain, LocalModel]:
     """Algorithms 1 and 2: local sweeps, then push the normalised model."""
-    corpus = party.documents(Vocabulary(ask.words), unknown=ask.training.mode == "sound")
+    corpus = party.documents(Vocabulary.of(ask.words), unknown=ask.training.mode == "sound")
     if corpus.n_tokens == 0:
         if ask.training.mode != "clear":  # as any other question: what it costs may not show that there is nothing
             report_tokens(party, corpus, own_training(party, ask.training))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tertulia._arrays import F64, I64, Array
+from tertulia.errors import FormatError
 
 BLOCK = 64  # weights in a block
 _LARGEST_HALF = 60000.0  # a little below what half precision can hold
@@ -31,6 +32,12 @@ def largest_blocks(norms: Array, share: float) -> I64:
     """The share of blocks with the largest norms, in order."""
     count = max(1, round(share * len(norms)))
     return np.sort(np.argsort(-norms, kind="stable")[:count])
+
+
+def check_blocks(gradient: Array, chosen: I64) -> None:
+    """Refuse blocks that a gradient does not have."""
+    if chosen.size and chosen.max() >= -(-len(gradient) // BLOCK):
+        raise FormatError("'blocks' names blocks beyond the gradient")
 
 
 def select_blocks(gradient: Array, chosen: I64) -> Array:

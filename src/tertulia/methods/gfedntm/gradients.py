@@ -12,11 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tertulia._arrays import Array
-from tertulia.errors import Missed
+from tertulia.errors import FormatError, Missed
 from tertulia.federation import fields
 from tertulia.federation.types import Party, message, step
 from tertulia.methods.common.vocabulary import DOCUMENTS
-from tertulia.methods.gfedntm.compression import block_norms, clear_blocks, select_blocks, to_half_precision
+from tertulia.methods.gfedntm.compression import (
+    block_norms,
+    check_blocks,
+    clear_blocks,
+    select_blocks,
+    to_half_precision,
+)
 from tertulia.methods.gfedntm.disclosures import GRADIENT, LOSS, STATISTICS
 from tertulia.methods.gfedntm.limits import check_finite
 from tertulia.methods.gfedntm.messages import (
@@ -26,6 +32,7 @@ from tertulia.methods.gfedntm.messages import (
     PartyMemory,
     SharedNorms,
     SlopeMeans,
+    check_known,
     check_norms,
 )
 from tertulia.models.neural import synchronised
@@ -63,6 +70,7 @@ def sum_moments(party: Party, state: Any, ask: NeuralTask | SharedNorms) -> tupl
     """Sums that make the next norm's statistics: the encoder's, then the decoder's."""
     memory, norms = _recall(state, ask)
     task, batch, noise = _batch(party, memory)
+    check_known(norms.statistics, 0, 1)
     values = synchronised.sum_moments(task.network, task.weights, batch, noise, norms.statistics)
     check_finite(values)
     return memory, MomentSums(party.release(values, STATISTICS), party.release(np.array(batch.size), DOCUMENTS))
@@ -73,6 +81,8 @@ def sum_slopes(party: Party, state: Any, ask: SharedNorms) -> tuple[PartyMemory,
     """A part of the mean slopes by which a norm's gradient goes on: the decoder's, then the encoder's."""
     memory, norms = _recall(state, ask)
     task, batch, noise = _batch(party, memory)
+    check_known(norms.statistics, 2)
+    check_known(norms.slopes, 0, 1)
     values = synchronised.slope_means(
         task.network, task.weights, batch, noise, norms.statistics, norms.slopes, norms.documents
     )
@@ -105,6 +115,7 @@ def send_blocks(party: Party, state: PartyMemory, ask: ChosenBlocks) -> tuple[Pa
     memory, norms = _recall(state, ask.norms)
     found = _gradient(party, memory, norms)
     gradient = found.gradient
+    check_blocks(gradient, ask.blocks)
     if found.weight > NOBODY:  # an empty batch has no say, and keeps what it holds
         gradient = gradient + memory.held_back
         memory = dataclasses.replace(memory, rest=clear_blocks(gradient, ask.blocks))
@@ -122,6 +133,8 @@ def _recall(state: Any, ask: NeuralTask | SharedNorms) -> tuple[PartyMemory, Sha
     held = np.zeros(1, ask.weights.dtype)  # broadcasts: nothing yet
     if memory is not None:
         held = memory.held_back if memory.task.attempt in ask.given_up else memory.rest
+        if held.shape not in ((1,), ask.weights.shape):
+            raise FormatError("the weights are those of another network than the last: a run has only one")
     return PartyMemory(ask, held, held), unknown_norms(ask.attempt)
 
 
@@ -141,6 +154,8 @@ def _gradient(party: Party, memory: PartyMemory, norms: SharedNorms) -> _Found:
     task, batch, noise = _batch(party, memory)
     network = task.network
     if network.normalisation == "sync":
+        check_known(norms.statistics, 2)
+        check_known(norms.slopes, 2)
         flat, loss = synchronised.gradient(
             network, task.weights, batch, noise, norms.statistics, norms.slopes, norms.documents
         )

@@ -32,15 +32,26 @@ class Agreement:
     seed: int
     training: PartyTraining
 
+    def check(self) -> None:
+        """Refuse bytes that are no word list."""
+        self._vocabulary()
+
     @property
     def words(self) -> tuple[str, ...]:
         """The words, which are unpacked once."""
-        return _vocabulary(self.text.tobytes(), self.offsets.tobytes()).words
+        return self._vocabulary().words
+
+    def _vocabulary(self) -> Vocabulary:
+        """The word list. A party's door reads it first of all, so kinds of numbers are looked at here."""
+        for name, array, kind in (("text", self.text, np.uint8), ("offsets", self.offsets, np.int64)):
+            if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
+                raise FormatError(f"'{name}' of the agreed words must be a row of {kind.__name__}")
+        return _unpacked(self.text.tobytes(), self.offsets.tobytes())
 
     def bags(self, party: Party) -> Bags:
         """A party's documents. All steps begin here, so that here torch learns how many threads the party allows."""
         use_threads(party.setting("threads", 1))
-        corpus = party.documents(_vocabulary(self.text.tobytes(), self.offsets.tobytes()))
+        corpus = party.documents(self._vocabulary())
         embed = (lambda found: embeddings_of(found, self.training.embedding)) if self.training.reads_sentences else None
         return bags_of(corpus, embed)
 
@@ -50,8 +61,11 @@ class Agreement:
 
 
 @lru_cache(maxsize=8)
-def _vocabulary(text: bytes, offsets: bytes) -> Vocabulary:
-    return Vocabulary(tuple(unpack_words(np.frombuffer(text, np.uint8), np.frombuffer(offsets, np.int64))))
+def _unpacked(text: bytes, offsets: bytes) -> Vocabulary:
+    words = tuple(unpack_words(np.frombuffer(text, np.uint8), np.frombuffer(offsets, np.int64)))
+    if len(set(words)) != len(words):
+        raise FormatError("the agreed words must be unique")
+    return Vocabulary(words)
 
 
 @message
@@ -114,6 +128,12 @@ def check_norms(network: Network, statistics: Sequence[Array], slopes: Sequence[
     for given, widths in ((statistics, (first, second)), (slopes, (second, first))):
         if len(given) > 2 or any(x.shape != (2, width) for x, width in zip(given, widths, strict=False)):
             raise FormatError("statistics are not those of the network's norms")
+
+
+def check_known(found: Sequence[Array], *counts: int) -> None:
+    """Refuse a question that comes too early or too late: so many statistics or slopes of norms are known by then."""
+    if len(found) not in counts:
+        raise FormatError("more or fewer of the norms' statistics or slopes are given than this step takes")
 
 
 @message

@@ -18,7 +18,15 @@ from tertulia.methods.common.rounds import Metrics
 from tertulia.methods.common.vocabulary import DOCUMENTS
 from tertulia.methods.gfedntm.disclosures import VALIDATION, VALIDATION_STATISTICS
 from tertulia.methods.gfedntm.limits import check_finite, ends_epoch
-from tertulia.methods.gfedntm.messages import BestModel, MomentSums, NeuralState, NeuralTask, check_norms, task_of
+from tertulia.methods.gfedntm.messages import (
+    BestModel,
+    MomentSums,
+    NeuralState,
+    NeuralTask,
+    check_known,
+    check_norms,
+    task_of,
+)
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models.neural.synchronised import statistics_of
 from tertulia.models.neural.validation import loss_under, validation_loss, validation_moments
@@ -50,6 +58,7 @@ class ValidationLoss:
 def sum_validation(party: Party, state: Any, ask: ValidationTask) -> tuple[Any, MomentSums]:
     """Sums that make the next norm's statistics over validation documents."""
     task, (_, bags) = ask.task, ask.task.agreement.split(party)
+    check_known(ask.statistics, 0, 1)
     values = validation_moments(task.network, task.weights, bags, task.seed, ask.statistics)
     return state, MomentSums(
         party.release(values, VALIDATION_STATISTICS), party.release(np.array(bags.n_documents), DOCUMENTS)
@@ -60,6 +69,7 @@ def sum_validation(party: Party, state: Any, ask: ValidationTask) -> tuple[Any, 
 def validate(party: Party, state: Any, ask: ValidationTask) -> tuple[Any, ValidationLoss]:
     """How well the shared weights explain documents that took no part in training."""
     task, (_, bags) = ask.task, ask.task.agreement.split(party)
+    check_known(ask.statistics, 0, 2)
     if ask.statistics:
         loss = loss_under(task.network, task.weights, bags, task.seed, ask.statistics)
     else:

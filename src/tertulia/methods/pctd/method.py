@@ -97,7 +97,7 @@ class Expected(NamedTuple):
 def expect(party: Party, state: Shares | None, ask: UnitTask) -> tuple[Shares, Statistics]:
     """Algorithm 1, lines 5-10: responsibilities, the documents' own shares, and the statistic to push."""
     check_shares(ask.topic_word)
-    corpus = party.documents(Vocabulary(ask.words), unknown=ask.noise is not None)
+    corpus = party.documents(Vocabulary.of(ask.words), unknown=ask.noise is not None)
     K, V = ask.topic_word.shape
     bounds = corpus.units(ask.units.unit, ask.units.unit_words)
     found = em.semantic_units(corpus.words, corpus.documents, bounds, len(corpus.vocabulary))

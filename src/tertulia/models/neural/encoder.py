@@ -119,7 +119,8 @@ def network_of(architecture: dict[str, Any]) -> Network:
                 raise FormatError(f"this is no neural model that we know ({name}): save it again, or upgrade")
         sizes = network.sizes
         widths = (sizes.words, sizes.topics, *sizes.hidden)
-        if not (min(widths) >= 1 and max(widths) < _WIDEST and 0 <= sizes.embedding < _WIDEST and len(widths) < 100):
+        sound = all(1 <= width < _WIDEST for width in widths) and 0 <= sizes.embedding < _WIDEST
+        if not (sound and 0 < len(sizes.hidden) < 100):
             raise FormatError("this is no neural model that we know (sizes): save it again, or upgrade")
         if not (0 <= sizes.dropout < 1 and 0 < sizes.alpha < 1e9):
             raise FormatError("this is no neural model that we know (dropout or alpha): save it again, or upgrade")

@@ -163,6 +163,11 @@ def test_the_registry_knows_every_method():
         RunSettings(method={"name": "lsa"})
 
 
+def test_half_a_character_is_no_text():
+    with pytest.raises(ConfigError, match="half a character"):
+        RunSettings(text={"language": "\ud800"})
+
+
 def test_help_shows_every_setting():
     for trainer in (tt.FTM, tt.Consensus, tt.PCTD, tt.FedLDA, tt.GFedNTM, tt.LDA, tt.ProdLDA):
         for key, kind, default, _ in describe(trainer):

@@ -11,8 +11,10 @@ import torch
 import tertulia as tt
 from benchmarks.neural import autograd
 from tertulia.corpus import Corpus, Vocabulary
+from tertulia.errors import FormatError
 from tertulia.models.neural import synchronised
 from tertulia.models.neural.bags import Bags, Batch, Noise, Schedule, document_key
+from tertulia.models.neural.encoder import architecture_of, network_of
 from tertulia.models.neural.network import Network
 from tertulia.models.neural.prodlda import laplace_prior
 from tertulia.models.neural.sizes import Sizes
@@ -143,6 +145,12 @@ def test_topics_are_read_out_through_the_norm():
     scaled = (beta - 0.1) / math.sqrt(4.0 + 1e-5)
     expected = np.exp(scaled) / np.exp(scaled).sum(axis=1, keepdims=True)
     assert np.allclose(net.topic_word(flat, statistics), expected, atol=1e-12)
+
+
+def test_a_network_without_layers_is_none():
+    architecture = architecture_of(Network("prodlda", Sizes(3, 2, hidden=(4, 4))))
+    with pytest.raises(FormatError, match="sizes"):
+        network_of({**architecture, "sizes": {**architecture["sizes"], "hidden": []}})
 
 
 def test_batches_and_noise_belong_to_documents(bags):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import grpc
@@ -47,6 +48,14 @@ def fetch_proposal(identity: Identity, address: str) -> bytes:
 def approve(identity: Identity, address: str, approval: bytes) -> bytes:
     """Send this party's approval; return what the server says to it."""
     return _call_as(identity, "Approve", address, approval)
+
+
+def server_time(identity: Identity, address: str) -> datetime:
+    """The server's clock."""
+    try:
+        return datetime.fromisoformat(_call_as(identity, "Time", address, b"").decode()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise FormatError("the server's clock cannot be read") from None
 
 
 def leave(identity: Identity, address: str) -> None:

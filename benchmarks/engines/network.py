@@ -1,0 +1,143 @@
+"""The network engine by itself: fifty parties at once, a party that is killed, and a link that is idle for an hour."""
+
+from __future__ import annotations
+
+import os
+import signal
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import peak_mb, reset_peak, say
+from benchmarks.engines import echo
+from benchmarks.engines.rates import echo_run
+from tertulia.federation.engines.grpc.attendance import Attendance
+from tertulia.federation.engines.grpc.calls import enrol
+from tertulia.federation.engines.grpc.gate import Gate
+from tertulia.federation.identity.authority import Authority
+from tertulia.federation.identity.members import Members
+from tertulia.federation.identity.own import Identity
+from tertulia.federation.party.host import PartyHost
+from tertulia.federation.server.handle import Handle
+from tertulia.runs.layout import drive
+
+_MANY = 50
+_LOOPBACK = "127.0.0.1"
+
+
+class NoDesk:
+    """Parties here have nothing to approve."""
+
+    def proposal(self) -> bytes:
+        """Nothing is proposed."""
+        return b""
+
+    def approve(self, member: str, approval: bytes) -> bytes:
+        """Nothing is approved."""
+        return b""
+
+    def leave(self, member: str) -> None:
+        """Nobody leaves."""
+
+
+class Net:
+    """A gate on this machine, and members who have joined it with certificates of their own."""
+
+    def __init__(self, folder: Path, members: list[str], host: str = _LOOPBACK) -> None:
+        self.events: list[tuple[float, str, str]] = []
+        self._authority = Authority.create(folder / "authority", "benchmark")
+        self._register = Members(folder)
+        self._register.add(members)
+        self.gate = Gate(self._authority, self._register, NoDesk(), f"{host}:0", self._note)
+        self.address = f"{host}:{self.gate.start()}"
+        self.identities = {name: self._join(folder / "members" / name, name) for name in members}
+
+    def _note(self, kind: str, facts: Any) -> None:
+        self.events.append((time.monotonic(), kind, str(facts.get("name", ""))))
+
+    def _join(self, directory: Path, name: str) -> Identity:
+        invitation = self._authority.invite(name, self.address, "benchmark", 1)
+        self._register.invited(name, invitation.serial, invitation.expires)
+        return enrol(invitation, directory)
+
+    def wait_for_all(self, patience: float = 60) -> None:
+        """Wait until all members are connected."""
+        end = time.monotonic() + patience
+        while len(self.gate.connected) < len(self.identities):
+            if time.monotonic() > end:
+                raise SystemExit(f"only {len(self.gate.connected)} of {len(self.identities)} parties have connected")
+            time.sleep(0.05)
+
+
+def parties_50(quick: bool) -> dict[str, Any]:
+    """Fifty parties, each with its stream and its own directory, exchange 100 kB each way."""
+    rounds = 5 if quick else 20
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        run = echo_run(Path(folder) / "run", "local", _MANY, 100_000, rounds + 2)
+        net = Net(Path(folder) / "net", list(run.parties))
+        stack.callback(net.gate.stop)
+        stop = threading.Event()
+        stack.callback(stop.set)
+        reset_peak()
+        for name, identity in net.identities.items():
+            attendance = Attendance(identity, net.address, PartyHost(run.party_directory(name)).answer)
+            threading.Thread(target=attendance.run, args=(stop,), daemon=True).start()
+        net.wait_for_all()
+        handle = Handle(run.id, net.gate.transport(run.parties), run.journal())
+        seconds = drive(handle, echo.train, run.config["method"]["config"]).seconds[2:]
+    found = {"seconds_per_round": round(statistics.median(seconds), 3), "rss_mb": round(peak_mb())}
+    say(f"fifty parties: {found}")
+    return found
+
+
+def recovery(engines: list[str]) -> dict[str, float]:
+    """Seconds that a round takes longer when a party's process is killed at its beginning: medians of three."""
+    return {engine: _recovery(engine) for engine in engines if engine != "local"}
+
+
+def _recovery(engine: str) -> float:
+    took = []
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as folder:
+            run = echo_run(Path(folder) / "run", engine, 3, 80, 12)
+            with closing(run.transport(engine, 3)) as transport:
+                killed: list[int] = []
+
+                def observe(kind: str, facts: Any, killed: list[int] = killed) -> None:
+                    if kind == "round" and facts["round"] == 6:
+                        killed.append(_kill_a_child())
+
+                handle = Handle(run.id, transport, run.journal(), observe=observe)
+                seconds = drive(handle, echo.train, run.config["method"]["config"]).seconds
+            took.append(seconds[6] - statistics.median(seconds[2:6]))
+    say(f"{engine}: a killed party costs {statistics.median(took):.2f} s")
+    return round(float(statistics.median(took)), 2)
+
+
+def _kill_a_child() -> int:
+    children = subprocess.run(["pgrep", "-P", str(os.getpid())], capture_output=True, text=True).stdout.split()
+    victims = [int(c) for c in children if b"tertulia" in Path(f"/proc/{c}/cmdline").read_bytes()]
+    os.kill(victims[0], signal.SIGKILL)
+    return victims[0]
+
+
+def soak(minutes: float) -> dict[str, Any]:
+    """A link that carries nothing for so long, then one question: how often it broke, and whether the answer came."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        net = Net(Path(folder), ["north"])
+        stack.callback(net.gate.stop)
+        stop = threading.Event()
+        stack.callback(stop.set)
+        attendance = Attendance(net.identities["north"], net.address, lambda frame: frame[::-1])
+        threading.Thread(target=attendance.run, args=(stop,), daemon=True).start()
+        net.wait_for_all()
+        say(f"a link is idle for {minutes:g} minutes")
+        time.sleep(minutes * 60)
+        answers = net.gate.transport(["north"]).ask({"north": b"abc"}, 30)
+        reconnects = sum(kind == "connected" for _, kind, _ in net.events) - 1
+    return {"minutes": minutes, "reconnects": reconnects, "lost": int(answers != {"north": b"cba"})}

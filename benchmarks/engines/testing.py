@@ -1,0 +1,25 @@
+"""What the tests have for runs that are prepared, killed and compared; benchmarks kill more often than tests can."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+_TESTS = str(Path(__file__).resolve().parents[2] / "tests")
+if _TESTS not in sys.path:
+    sys.path.append(_TESTS)
+
+from helpers.processes import Nursery, kill_a_party  # type: ignore[import-not-found]  # noqa: E402
+from helpers.runs import outcome, prepared  # type: ignore[import-not-found]  # noqa: E402
+
+__all__ = ["Nursery", "kill_a_party", "outcome", "prepared", "texts"]
+
+
+def texts(seed: int, documents: int) -> list[str]:
+    """Documents over sixty words, in which half of the words are rare."""
+    draw = random.Random(seed)
+    words = [f"w{i}" for i in range(60)]
+    weights = [1.0 / (1 + (i + 7 * seed) % 30) for i in range(60)]
+    made: list[str] = [" ".join(draw.choices(words, weights, k=draw.randint(8, 20))) for _ in range(documents)]
+    return made
