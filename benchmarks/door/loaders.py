@@ -106,9 +106,9 @@ def _codec(folder: Path) -> Any:
 def _packing(folder: Path) -> Any:
     draw = np.random.default_rng(0)
     counts, phi = draw.poisson(0.1, (5, 900)), draw.random((5, 100)).astype(np.float32)
-    message = encode(
-        {"counts": counts, "phi": phi, "none": np.zeros((0, 3)), "one": np.array(7), "words": ("ab",) * 99}
-    )
+    topics = (counts + 0.1) / (counts + 0.1).sum(axis=1, keepdims=True)  # written by its usual numbers
+    few = {"none": np.zeros((0, 3)), "one": np.array(7), "words": ("ab",) * 99}
+    message = encode({"counts": counts, "phi": phi, "topics": topics, **few})
     base = Base.of(encode({"counts": counts + (phi[0, 0] < 2), "phi": phi * 2, "none": np.zeros((0, 3)), "one": phi}))
     samples = [pack(message), pack(message, base)]
     tree = message[: 8 + int.from_bytes(message[:8], "little")]

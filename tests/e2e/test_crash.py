@@ -38,8 +38,8 @@ IN_BOTH = [("party.after_save", 3), ("server.after_ask", 5)]  # a party that die
 METHODS = {
     "toy": {"name": "custom", "module": "helpers.toys", "config": {"rounds": 4}},
     "ftm": FTMSettings(topics=4, rounds=3, sweeps=5).model_dump(),
-    "consensus": ConsensusSettings(  # so many topics that questions are sent as differences from those before
-        topics=40, rounds=4, start_sweeps=2, sweeps=1, vocabulary={"max_share": 1.0}
+    "consensus": ConsensusSettings(  # half of its questions are sent as differences from those before
+        topics=40, rounds=6, start_sweeps=2, sweeps=1, vocabulary={"max_share": 1.0}
     ).model_dump(),
     "pctd": PCTDSettings(topics=2, rounds=4, mode="paper", sigma=0.1, vocabulary=PUBLIC).model_dump(),
     "gfedntm": GFedNTMSettings(  # parties hold back a part of every gradient, and three rounds in four are not on disk
@@ -124,7 +124,7 @@ def test_methods_resume_bit_for_bit(engine, method, aim, nursery, trial, tmp_pat
     assert expected["model"]
 
 
-@pytest.mark.parametrize("aim", ["party.after_save:6", slow("party.before_step:5"), slow("server.after_ask:6")])
+@pytest.mark.parametrize("aim", ["party.after_save:9", slow("party.before_step:9"), slow("server.after_ask:9")])
 def test_questions_that_came_as_differences_come_again_in_full(aim, nursery, trial, tmp_path):
     """A party that dies alone has lost the question from which the next one differs, and a server all of them."""
     expected, _ = trial("processes", "consensus", tmp_path / "run")

@@ -20,32 +20,48 @@ DIFFERENCES = 0x10  # from the same array of the base
 _SIGNS = 0x20  # 0, -1, 1, -2 ... as 0, 1, 2, 3 ..., so that small negative numbers are small
 _ZEROS = 0x40  # a map of what is not zero comes first
 _WHOLE = 0x80  # in one piece, for numbers that repeat: zstd finds them only if their bytes stay together
+_USUAL = (
+    _WHOLE | _ZEROS
+)  # each row's least number, a map of what is another, and of these a list and their places in it
 _LENGTH = struct.Struct("<Q")
-_SAMPLE = 1 << 15  # numbers by which ways are compared
+_LONGEST_ROW = 1 << 18  # numbers; whole rows are tried
+_SAMPLE = 1 << 14  # numbers by which ways are compared
 _PAYS = 0.9  # zstd takes time: it must save a tenth
+_FLOATS_PAY = 0.6  # weights have few bytes that repeat: to save less than this takes longer than a fast line does
 _LEVEL = 1  # higher ones save nothing on counts
 
 
-def write(x: Array, before: Array | None, kind: str) -> tuple[int, list[bytes]]:
-    """How an array is written best, judged by its middle, and its sections; `kind` is the first letter of its type."""
+def write(x: Array, row: int, before: Array | None, kind: str) -> tuple[int, list[bytes]]:
+    """How an array is written best, judged by its middle, and its sections.
+
+    `row` is the length of its last axis, and `kind` the first letter of its type.
+    """
     ways = [_SIGNS if kind == "I" else 0]
     if kind == "F":
         ways.append(_WHOLE)
+        if 1 < row < min(len(x), _LONGEST_ROW):  # topics: where a word has no count, all have the same probability
+            ways.append(_USUAL)
     if before is not None:
         ways.append(DIFFERENCES | _SIGNS)
     if x.nbytes < SHORT:
         ways = [_WHOLE]
     if len(ways) == 1:
-        return _write_as(ways[0], x, before)
+        return _write_as(ways[0], x, row, before)
     start = max(0, (len(x) - _SAMPLE) // 2)
     some = slice(start, start + _SAMPLE)
-    tried = [_write_as(way, x[some], None if before is None else before[some]) for way in ways]
+    if _USUAL in ways:
+        some = slice(start // row * row, (start // row + -(-_SAMPLE // row)) * row)
+    tried = [_write_as(way, x[some], row, None if before is None else before[some]) for way in ways]
     sizes = [sum(map(len, sections)) for _, sections in tried]
     best = sizes.index(min(sizes))
-    return tried[best] if len(x) <= _SAMPLE else _write_as(ways[best], x, before)
+    if kind == "F" and sizes[best] > _FLOATS_PAY * x[some].nbytes:
+        return _WHOLE | x.itemsize, [_LENGTH.pack(x.nbytes), x.tobytes()]
+    return tried[best] if len(x[some]) == len(x) else _write_as(ways[best], x, row, before)
 
 
-def _write_as(way: int, x: Array, before: Array | None) -> tuple[int, list[bytes]]:
+def _write_as(way: int, x: Array, row: int, before: Array | None) -> tuple[int, list[bytes]]:
+    if way == _USUAL:
+        return _USUAL, _write_usual(x, row)
     if way & _WHOLE:
         return way | x.itemsize, section(x.tobytes())
     if way & DIFFERENCES and before is not None:
@@ -69,10 +85,23 @@ def _write_as(way: int, x: Array, before: Array | None) -> tuple[int, list[bytes
     return way | width, sections
 
 
+def _write_usual(x: Array, row: int) -> list[bytes]:
+    rows = x.reshape(-1, row)
+    least = rows.min(axis=1)
+    other = rows != least[:, None]
+    values, codes = np.unique(rows[other], return_inverse=True)
+    steps = np.diff(values, prepend=values.dtype.type(0))
+    sections = [*section(least.tobytes()), *section(np.packbits(other).tobytes()), _LENGTH.pack(len(values))]
+    for part in (steps, codes.astype(x.dtype)):
+        way, written = _write_as(0, part, row, None)
+        sections += [bytes([way]), *written]
+    return sections
+
+
 def section(raw: bytes) -> list[bytes]:
     """A length and as many bytes: zstd's if they are fewer than the section has, else its own."""
     middle = len(raw) // 2
-    sample = raw[middle : middle + _SAMPLE // 2]
+    sample = raw[middle : middle + _SAMPLE]
     squeezer = zstandard.ZstdCompressor(level=_LEVEL)
     pays = len(raw) > _LENGTH.size and len(squeezer.compress(sample)) < _PAYS * len(sample)
     squeezed = squeezer.compress(raw) if pays else raw
@@ -104,9 +133,12 @@ class Reader:
         return zstandard.ZstdDecompressor().decompress(stored, max_output_size=size, allow_extra_data=False)
 
 
-def read(reader: Reader, out: Array, before: Array | None) -> None:
+def read(reader: Reader, out: Array, row: int, before: Array | None) -> None:
     """Fill an array with what `write` wrote."""
     way = reader.take(1)[0]
+    if way == _USUAL and row > 1:
+        _read_usual(reader, out, row)
+        return
     if way & _WHOLE:
         out.view(np.uint8)[:] = np.frombuffer(reader.section(out.nbytes), np.uint8)
         return
@@ -131,3 +163,18 @@ def read(reader: Reader, out: Array, before: Array | None) -> None:
         out += x
     else:
         out[places] += x
+
+
+def _read_usual(reader: Reader, out: Array, row: int) -> None:
+    rows = out.reshape(-1, row)
+    least = np.frombuffer(reader.section(len(rows) * out.itemsize), out.dtype)
+    bits = np.frombuffer(reader.section(-(-len(out) // 8)), np.uint8)
+    places = np.flatnonzero(np.unpackbits(bits, count=len(out)))
+    (distinct,) = _LENGTH.unpack(reader.take(_LENGTH.size))
+    if distinct > len(places):
+        raise ValueError("more numbers in the list than there are places")
+    steps, codes = np.zeros(distinct, out.dtype), np.zeros(len(places), out.dtype)
+    for part in (steps, codes):
+        read(reader, part, 0, None)
+    rows[:] = least[:, None]
+    out[places] = np.cumsum(steps, dtype=out.dtype)[codes]

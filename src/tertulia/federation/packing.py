@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import struct
 from collections.abc import Callable
 from typing import NamedTuple
@@ -94,7 +95,8 @@ def pack(data: bytes, base: Base | None = None) -> bytes:
     before = _arrays(base.data) if base else {}
     parts, differs = section(data[:head]), False
     for number, field in enumerate(fields):
-        way, sections = write(field.of(data), before.get((number, field.kind, field.length)), field.kind[0])
+        base_array = before.get((number, field.kind, field.length))
+        way, sections = write(field.of(data), field.row, base_array, field.kind[0])
         differs = differs or bool(way & DIFFERENCES)
         parts += [bytes([way]), *sections]
     name = bytes.fromhex(base.name) if base and differs else _NO_BASE
@@ -138,7 +140,7 @@ def _unpack(data: bytes, total: int, before: dict[_Key, Array]) -> bytes:
     message = bytearray(total)
     message[:size] = head
     for number, field in enumerate(fields):
-        read(reader, field.of(message), before.get((number, field.kind, field.length)))
+        read(reader, field.of(message), field.row, before.get((number, field.kind, field.length)))
     return bytes(message)
 
 
@@ -151,6 +153,7 @@ class _Field(NamedTuple):
     start: int
     end: int
     kind: str
+    row: int  # numbers along the last axis; 0: there are no rows
 
     @property
     def length(self) -> int:
@@ -183,9 +186,10 @@ def _fields(data: bytes) -> list[_Field]:
     tensors = [one for name, one in json.loads(data[8:start]).items() if name != "__metadata__"]
     for tensor in sorted(tensors, key=lambda one: one["data_offsets"]):
         first, last = (int(offset) + 8 + size for offset in tensor["data_offsets"])
-        if not first == start <= last or (last - first) % _SIZES[tensor["dtype"]]:
+        shape = [int(size) for size in tensor["shape"]]
+        if not first == start <= last or last - first != math.prod(shape) * _SIZES[tensor["dtype"]]:
             raise ValueError("arrays that do not follow each other")
-        found.append(_Field(first, last, tensor["dtype"]))
+        found.append(_Field(first, last, tensor["dtype"], shape[-1] if len(shape) > 1 else 0))
         start = last
     return found
 

@@ -88,6 +88,16 @@ def test_whole_numbers_take_the_bytes_that_they_need():
     assert len(both_ways(encode(np.zeros(10**6, np.int64)))) < 40_000
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_probabilities_that_repeat_are_listed_once(dtype):
+    counts = np.random.default_rng(8).poisson(np.random.default_rng(9).gamma(0.1, 5, (20, 3000)))
+    topics = ((counts + 0.1) / (counts + 0.1).sum(axis=1, keepdims=True)).astype(dtype)
+    packed = both_ways(encode(topics))
+    assert len(packed) < 0.75 * len(zstandard.compress(topics.tobytes(), 1))
+    both_ways(encode(topics[:, :2].copy()))
+    both_ways(encode(-topics))  # the least of its bits is not its least number
+
+
 def test_differences_are_taken_where_they_are_smaller():
     rng = np.random.default_rng(3)
     last = rng.integers(0, 60_000, 50_000)
