@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from tertulia.errors import FormatError
@@ -25,7 +26,7 @@ class Plan:
     roster: tuple[str, ...]
     steps: tuple[tuple[str, str], ...]  # what is asked: a step's name and a verb; empty: any step of the method
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """The plan's name, which every question carries."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()

@@ -9,6 +9,7 @@ from pathlib import Path
 from tertulia._disk import atomic_write, private_directory, read_checked, with_checksum
 from tertulia.errors import FormatError
 from tertulia.federation.messages import Ask, WordLists, fingerprint, named_or_none
+from tertulia.federation.party.bounds import are_words
 
 _MOST = 8  # of a run; it has one, but a simulation may try others
 
@@ -33,7 +34,7 @@ class WordStore:
         words = sent.get(name) or self._find_or_none(name)
         if words is None:
             raise LackingWords
-        if not all(isinstance(word, str) for word in words) or fingerprint(words) != name:
+        if not are_words(words) or fingerprint(words) != name:
             raise FormatError("a word list does not have its fingerprint")
         return dataclasses.replace(ask, message=dataclasses.replace(ask.message, words=words))
 
