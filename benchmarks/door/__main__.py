@@ -4,6 +4,7 @@ attacks  `attacks`: every attack that once worked, run again, by number
 fuzz     `fuzz`: damaged files and hostile messages; cases, exceptions that are not ours, deaths
 audits   `audits`: what a report is claimed to cost, and a lower bound of what it does cost
 unk      `unk`: what words off a list cost, which keep their places as one symbol
+cost     `cost`: CPU time and bytes of clear runs against the version before, and whether models are the same
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.common import finish, parser
-from benchmarks.door import fuzz, unk
+from benchmarks.door import cost, fuzz, unk
 from benchmarks.door.attacks import attacks
 from benchmarks.door.audits import audits
 
@@ -21,6 +22,7 @@ PARTS: dict[str, Callable[[bool], dict[str, Any]]] = {
     "fuzz": fuzz.run,
     "audits": lambda quick: {"audits": audits(20_000 if quick else 200_000)},
     "unk": unk.run,
+    "cost": cost.run,
 }
 
 

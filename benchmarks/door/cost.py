@@ -37,7 +37,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "ftm": {"name": "ftm", **_LDA},
     "fedlda": {"name": "fedlda", **_LDA},
     "pctd": {"name": "pctd", "topics": 20, "rounds": 20, "vocabulary": _LISTED},
-    "gfedntm": {"name": "gfedntm", "topics": 20, "hidden": [50, 50], "epochs": 3, "vocabulary": _LISTED},
+    "gfedntm": {"name": "gfedntm", "topics": 20, "epochs": 2, "vocabulary": _LISTED},
 }
 
 
@@ -48,7 +48,7 @@ def run(quick: bool) -> dict[str, Any]:
         if before is None:
             say(f"cost: commit {BEFORE[:7]} is not in this clone, so there is nothing to compare with")
             return {"overhead": {}, "bytes_saved": {}, "unchanged": {}}
-        parties = {name: _texts(i, 100 if quick else 400) for i, name in enumerate(("north", "south", "west"))}
+        parties = {name: _texts(i, 1_000 if quick else 2_000) for i, name in enumerate(("north", "south", "west"))}
         found = {name: _compare(method, parties, before, 3 if quick else 7) for name, method in METHODS.items()}
     names = ("overhead", "bytes_saved", "unchanged")
     return {what: {name: one[place] for name, one in found.items()} for place, what in enumerate(names)}
@@ -62,15 +62,10 @@ def _compare(
     pairs = [(_run(before / "src", asked), _run(_ROOT / "src", asked)) for _ in range(times)]
     then, now = ([second for pair in pairs for second in pair[side]["seconds"]] for side in (0, 1))
     old, new = pairs[0]
-    ratio = median(now) / median(then)
-    say(
-        f"{method['name']}: {median(then):.2f} s before, {median(now):.2f} s now; {old['down']} and {new['down']} bytes"
-    )
-    return (
-        round(ratio, 3),
-        round(1 - new["down"] / old["down"], 3),
-        len({one["model"] for p in pairs for one in p}) == 1,
-    )
+    name, bytes_ = method["name"], f"{old['down']:,} and {new['down']:,} bytes down"
+    say(f"{name}: {median(then):.2f} s before and {median(now):.2f} s now, {bytes_}")
+    same = len({one["model"] for pair in pairs for one in pair}) == 1
+    return round(median(now) / median(then), 3), round(1 - new["down"] / old["down"], 3), same
 
 
 def _run(source: Path, asked: str) -> dict[str, Any]:

@@ -49,13 +49,13 @@ def fits(value: Any, kind: Any) -> bool:
     >>> fits(3, int), fits(True, int), fits(("a", 1), tuple[str, ...]), fits(None, int | None)
     (True, False, False, True)
     """
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if kind in _NUMBERS:
+        return _is_number(value, kind)
+    origin, inner = _taken_apart(kind)
     if kind is Any or kind is object or isinstance(kind, typing.TypeVar):
         return True
     if kind is None or kind is type(None):
         return value is None
-    if kind in _NUMBERS:
-        return _is_number(value, kind)
     if origin is Union or origin is types.UnionType:
         return any(fits(value, one) for one in inner)
     if origin is Literal:
@@ -71,6 +71,12 @@ def fits(value: Any, kind: Any) -> bool:
     if wanted is np.ndarray:  # NumPy's 64-bit float is a Python float too, and travels as one
         return isinstance(value, np.ndarray | float)
     return isinstance(value, wanted) if isinstance(wanted, type) else True
+
+
+@lru_cache(maxsize=1024)
+def _taken_apart(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    """`list[int]` into list and int; every field of every message is asked for, and `typing` is slow."""
+    return typing.get_origin(kind), typing.get_args(kind)
 
 
 def _is_number(value: Any, kind: Any) -> bool:

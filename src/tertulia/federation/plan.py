@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tertulia.errors import FormatError
@@ -26,7 +27,7 @@ class Plan:
     steps: tuple[tuple[str, str], ...]  # what is asked: a step's name and a verb; empty: any step of the method
     keys: dict[str, str] = field(default_factory=dict)  # members' keys by their fingerprints; none in a simulation
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """The plan's name, which every question carries. With keys it also says who the members are."""
         facts = asdict(self)

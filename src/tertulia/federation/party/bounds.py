@@ -72,6 +72,11 @@ def word_lists(message: Any) -> Iterator[tuple[str, ...]]:
             yield words
 
 
+def are_words(value: tuple[Any, ...]) -> bool:
+    """Whether all are texts; lists are long, and every question has one."""
+    return set(map(type, value)) <= {str}
+
+
 class _Check:
     """One message being checked: how long its axes are, and how many topics it speaks of."""
 
@@ -139,7 +144,7 @@ class _Check:
 
     def _tuple(self, name: str, value: tuple[Any, ...], kind: Any) -> None:
         if name == "words":
-            if not (set(map(type, value)) <= {str} and max(map(len, value), default=0) <= _LONGEST):  # lists are long
+            if not are_words(value) or max(map(len, value), default=0) > _LONGEST:
                 raise FormatError("'words' must be words")
             if len(set(value)) != len(value):
                 raise FormatError("'words' must be unique")
@@ -201,7 +206,11 @@ def _bare(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of a kind; what is inside is looked at later."""
+    """Whether a value is of a kind; what is inside is looked at later.
+
+    Stricter than `_kinds.fits`, by which messages are read: that takes an array without axes for a number, and a number
+    for an array. Here the first would be below no cap, and the second has no axes to check.
+    """
     kind = get_origin(kind) or kind
     if kind in (Any, object) or isinstance(kind, str):
         return True

@@ -9,6 +9,7 @@ from pathlib import Path
 from tertulia._disk import atomic_write, private_directory, read_checked, with_checksum
 from tertulia.errors import FormatError
 from tertulia.federation.messages import Ask, WordLists, fingerprint, named_or_none
+from tertulia.federation.party.bounds import are_words
 
 _MOST = 8  # of a run; it has one, but a simulation may try others
 
@@ -54,6 +55,6 @@ class WordStore:
 
 
 def _checked(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
-    if not all(isinstance(word, str) for word in words) or fingerprint(words) != name:
+    if not are_words(words) or fingerprint(words) != name:
         raise FormatError("a word list does not have its fingerprint")
     return words

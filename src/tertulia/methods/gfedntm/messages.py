@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -84,16 +84,16 @@ class NeuralTask:
 
     def check(self) -> None:
         """Refuse weights that are none of this network, or a network that does not read these words."""
-        check_network(self.architecture, self.weights, self.statistics, len(self.agreement.words))
+        check_network(self.network, self.weights, self.statistics, len(self.agreement.words))
         moments = self.moments
         if moments is not None and (moments.shape != (2, len(self.weights)) or moments.dtype != self.weights.dtype):
             raise FormatError("'moments' are not those of the weights")
         if self.batches < 1 or self.step < 0:
             raise FormatError("'batches' and 'step' must be numbers of batches")
 
-    @property
+    @cached_property
     def network(self) -> Network:
-        """The model."""
+        """The model; a task serves several questions."""
         return network_of(self.architecture)
 
     @property

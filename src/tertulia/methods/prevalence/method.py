@@ -27,7 +27,7 @@ from tertulia.federation.types import Federation, Party, PartyId, Planned, messa
 from tertulia.methods.prevalence.periods import Periods
 from tertulia.methods.prevalence.settings import PrevalenceSettings, TableSettings
 from tertulia.models import Topics
-from tertulia.models.neural.encoder import Encoder, check_network
+from tertulia.models.neural.encoder import Encoder, check_network, network_of
 from tertulia.privacy.mechanisms import Adjacency, Clear, Mechanism
 from tertulia.privacy.mechanisms.gaussian import epsilon_of
 from tertulia.privacy.mechanisms.noisy_tables import BITS, NoisyTable
@@ -53,7 +53,7 @@ class PrevalenceTask:
         """The model; its arrays are checked."""
         encoder = None if self.encoder is None else Encoder(**self.encoder)
         if encoder is not None:
-            check_network(encoder.architecture, encoder.weights, encoder.statistics, len(self.words))
+            check_network(network_of(encoder.architecture), encoder.weights, encoder.statistics, len(self.words))
         return Topics(self.topic_word, Vocabulary(self.words), self.alpha, encoder=encoder)
 
 

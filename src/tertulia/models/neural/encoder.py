@@ -129,12 +129,10 @@ def network_of(architecture: dict[str, Any]) -> Network:
         raise FormatError(f"this is no neural model that we know ({error}): save it again, or upgrade") from error
 
 
-def check_network(architecture: dict[str, Any], weights: Array, statistics: Array, V: int) -> Network:
-    """The network, if weights and statistics are its own and it reads V words: compiled code trusts their sizes."""
-    network = network_of(architecture)
+def check_network(network: Network, weights: Array, statistics: Array, V: int) -> None:
+    """Refuse weights or statistics that are not the network's, and other words: compiled code trusts their sizes."""
     if network.sizes.words != V:
         raise FormatError("the network's sizes do not fit its words")
     same = weights.shape == (sum(map(prod, network.shapes.values())),) and str(weights.dtype) == network.precision
     if not same or statistics.shape != (2, sum(network.features)):
         raise FormatError("weights or statistics are not those of the network")
-    return network
