@@ -1,6 +1,7 @@
 """A federation's directory at its server: the file, the papers, and who is on the roster."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_keys_are_part_of_a_plans_name_and_none_change_nothing():
     assert plain.hash == Plan(plain.method, plain.settings, plain.words, plain.roster, plain.steps).hash
     assert keyed.hash != plain.hash
     assert plan_of(settings, ("north", "south"), {**KEYS, "south": "00" * 32}).hash != keyed.hash
-    assert Plan.from_dict(json.loads(json.dumps(vars(keyed)))).hash == keyed.hash
+    assert Plan.from_dict(json.loads(json.dumps(asdict(keyed)))).hash == keyed.hash
 
 
 def test_a_plan_between_houses_names_no_file(tmp_path):
