@@ -4,8 +4,12 @@ import dataclasses
 
 import numpy as np
 import polars as pl
+import pytest
 
 from helpers.attacks_noise import STRICT, ask, corpus_of, measure_lengths, party, report
+from tertulia.errors import PolicyRefusal
+from tertulia.runs.config import RunSettings
+from tertulia.runs.rehearsal import begin, open_party
 
 TEXTS = ["ache burn cold dose fever ache", "burn burn. cold cold cold. dose dose", "fever", ""]
 DOCUMENTS = '[[budget]]\nunit = "document"\nadjacency = "substitute"\nepsilon = 2.1\ndelta = 0.0\n'
@@ -43,3 +47,20 @@ def test_a_users_documents_are_counted(tmp_path):
     named = dataclasses.replace(corpus, table=corpus.table.with_columns(pl.Series("user", ["a", "b", "a", "a"])))
     host = party(tmp_path / "named", named, policy=policy)
     assert ask(host, measure_lengths).reply.values.tolist() == [6, 7]
+
+
+@pytest.mark.parametrize(("user", "lengths"), [("patient", [3, 2]), (None, None), ("ward", None)])
+def test_users_are_read_from_a_file_and_counted(user, lengths, tmp_path):
+    """Two notes of Ann's and one of Ben's; wards are missing in one row, so they name nobody."""
+    rows = ["Ann,east,ache burn cold", "Ann,east,dose fever", "Ben,,ache fever"]
+    (tmp_path / "notes.csv").write_text("\n".join(["patient,ward,text", *rows]))
+    (tmp_path / "policy.toml").write_text("max_documents_per_user = 1\n")
+    own = {"path": str(tmp_path / "notes.csv"), "user": user, "policy": str(tmp_path / "policy.toml")}
+    run = begin(RunSettings(directory=str(tmp_path / "run"), method={"name": "ftm"}, parties={"north": own}))
+    host = open_party(run, "north")
+    if lengths is None:
+        with pytest.raises(PolicyRefusal, match="name the column of users by `user`"):
+            _ = host.parts
+    else:
+        assert sorted(host.corpus.table["user"]) == ["Ann", "Ann", "Ben"]
+        assert sorted(length for part in host.parts.values() for length in part.lengths) == sorted(lengths)

@@ -12,6 +12,8 @@ from tertulia.cli.main import app
 from tertulia.errors import FormatError
 from tertulia.federation.engines.base import EngineSetup, start_engine
 from tertulia.federation.server.ledger_digests import LedgerDigests
+from tertulia.runs.config import RunSettings
+from tertulia.runs.rehearsal import rehearse
 
 CORPUS = corpus_of(["ache burn cold", "dose fever"])
 
@@ -93,3 +95,31 @@ def test_the_command_shows_exports_and_verifies(home, tmp_path):
     (home / "noise.key").unlink()
     assert run.invoke(app, ["ledger", "show", str(home)]).exit_code == 0  # what was spent can be read without the key
     assert "noise.key is missing" in str(run.invoke(app, ["ledger", "verify", str(home)]).exception)
+
+
+def test_a_model_knows_whether_a_ledger_is_the_one_it_came_from(tertulia, tmp_path):
+    """`ledger verify --model`: right, a chain whose end was cut, and a model of other runs."""
+
+    def train(name):
+        homes = {party: {"home": str(tmp_path / party)} for party in ("north", "south")}
+        corpora = dict.fromkeys(homes, CORPUS)
+        method = {"name": "ftm", "topics": 2, "rounds": 1, "sweeps": 1, "vocabulary": {"min_documents": 1}}
+        settings = RunSettings(directory=str(tmp_path / name), method=method, heldout=0.0, parties=homes)
+        rehearse(settings, corpora)
+
+    train("first")
+    arguments = ("ledger", "verify", tmp_path / "north", "--model", tmp_path / "first")
+    code, out, _ = tertulia(*arguments, "--party", "north")
+    assert (code, "none changed, none lost" in out) == (0, True)
+    train("second")  # the chain goes on, and the older model's digest is still in it
+    assert tertulia(*arguments, "--party", "north")[0] == 0
+    code, _, err = tertulia(*arguments, "--party", "south")  # a ledger of somebody else's
+    assert (code, "south" in err or "ledger" in err) == (1, True)
+    code, _, err = tertulia(*arguments)
+    assert (code, "['north', 'south']" in err) == (1, True)
+
+    change(tmp_path / "north", "DELETE FROM entries WHERE seq = (SELECT MAX(seq) FROM entries)")
+    assert tertulia("ledger", "verify", tmp_path / "north")[0] == 0  # the chain itself is whole
+    newer = ("ledger", "verify", tmp_path / "north", "--model", tmp_path / "second" / "model", "--party", "north")
+    code, _, err = tertulia(*newer)
+    assert (code, "restore" in err or "lost" in err or "missing" in err) == (1, True), err

@@ -58,7 +58,9 @@ class Builder:
     def _column(self, name: str, typecode: str) -> Column:
         return Column(typecode) if self._draft is None else FileColumn(typecode, self._draft.folder / f"{name}.npy")
 
-    def add(self, name: str, text: str, label: str | None = None, date: str | None = None) -> int:
+    def add(
+        self, name: str, text: str, label: str | None = None, date: str | None = None, user: str | None = None
+    ) -> int:
         """Append a document and return its number of tokens."""
         words, documents, sentence_ends, paragraph_ends = (column.buffer for column in self._columns.values())
         number, end = self._index.__getitem__, self._n_tokens
@@ -69,7 +71,7 @@ class Builder:
                 sentence_ends.append(end)
             paragraph_ends.append(end)
         documents.append(end)
-        self._table.add(name, label, date)
+        self._table.add(name, label, date, user)
         if self._texts is not None:
             self._texts.append(text)
         if len(words) >= _BLOCK:
@@ -120,20 +122,21 @@ def from_texts(
     dates: Sequence[str | None] | None = None,
     options: TextOptions | None = None,
     keep_text: bool = False,
+    users: Sequence[str | None] | None = None,
 ) -> Corpus:
     """See `Corpus.from_texts`. A document whose id is None is known by a hash of its text."""
     if isinstance(texts, str):
         raise InputError("texts must be a list of texts, not a single one: write [text]")
     texts = list(texts)
-    for name, given in (("ids", ids), ("labels", labels), ("dates", dates)):
+    for name, given in (("ids", ids), ("labels", labels), ("dates", dates), ("users", users)):
         if given is not None and len(given) != len(texts):
             raise InputError(f"{len(given)} {name} were given for {len(texts)} texts")
     builder, report = Builder(options, keep_text=keep_text), ReadReport()
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"text {place} is {type(text).__name__}, not str: leave it out or write ''")
-        known_as, label, date = (_at(column, place) for column in (ids, labels, dates))
-        added = builder.add(text_id(text) if known_as is None else known_as, text, label, date)
+        known_as, label, date, user = (_at(column, place) for column in (ids, labels, dates, users))
+        added = builder.add(text_id(text) if known_as is None else known_as, text, label, date, user)
         report.keep()
         if not added:
             report.note(WORDLESS, f"text {place}")

@@ -84,22 +84,22 @@ class FileColumn(Column):
 
 
 class TableColumns:
-    """The table of documents: ids, and labels and dates where there are any."""
+    """The table of documents: ids, and labels, dates and users where there are any."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[str, str | None, str | None]] = []
+        self._rows: list[tuple[str, str | None, str | None, str | None]] = []
         self._frames: list[pl.DataFrame] = []
 
-    def add(self, name: str, label: str | None, date: str | None) -> None:
+    def add(self, name: str, label: str | None, date: str | None, user: str | None) -> None:
         """Append a row."""
-        self._rows.append((name, label, date))
+        self._rows.append((name, label, date, user))
         if len(self._rows) >= _BLOCK // 16:
             self._flush()
 
     def _flush(self) -> None:
         import polars as pl
 
-        schema = {"id": pl.String, "label": pl.String, "date": pl.String}
+        schema = {"id": pl.String, "label": pl.String, "date": pl.String, "user": pl.String}
         self._frames.append(pl.DataFrame(self._rows, schema=schema, orient="row"))  # a tenth of the Python objects
         self._rows.clear()
 
@@ -109,5 +109,5 @@ class TableColumns:
 
         self._flush()
         table = pl.concat(self._frames)
-        filled = [name for name in ("label", "date") if table[name].null_count() < table.height]
+        filled = [name for name in ("label", "date", "user") if table[name].null_count() < table.height]
         return table.select("id", *filled)

@@ -41,7 +41,7 @@ class Corpus:
     sentences: I32 | I64  # [S+1] token offsets
     paragraphs: I32 | I64  # [P+1] token offsets
     vocabulary: Vocabulary
-    table: pl.DataFrame  # D rows: id, and label, date where there are any
+    table: pl.DataFrame  # D rows: id, and label, date, user where there are any
     options: TextOptions = field(default_factory=TextOptions)
     report: ReadReport = field(default_factory=ReadReport)
 

@@ -32,7 +32,7 @@ def as_corpus(
     if "text" not in columns:
         raise InputError(f"the data frame{whose} has no column 'text', only {columns}: rename one")
     texts = [text or "" for text in _strings(documents["text"])]
-    found = {f"{name}s": _strings(documents[name]) for name in ("id", "label", "date") if name in columns}
+    found = {f"{name}s": _strings(documents[name]) for name in ("id", "label", "date", "user") if name in columns}
     return from_texts(texts, **found, options=options, keep_text=keep_text)
 
 

@@ -54,7 +54,7 @@ def _check_table(table: pl.DataFrame, documents: int) -> None:
 
     if table.height != documents:
         raise FormatError(f"the table has {table.height} rows for {documents} documents")
-    texts = [name for name in ("id", "label", "date", "text") if name in table.columns]
+    texts = [name for name in ("id", "label", "date", "user", "text") if name in table.columns]
     if "id" not in texts or any(table[name].dtype != pl.String for name in texts) or table["id"].null_count():
         raise FormatError("the table has no ids, or columns that are no texts")
     if "embedding" in table.columns and not isinstance(table["embedding"].dtype, pl.Array):

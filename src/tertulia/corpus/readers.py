@@ -42,6 +42,7 @@ class Source:
     id: str | None = None
     date: str | None = None
     label: str | None = None
+    user: str | None = None
     where: Mapping[str, str] = field(default_factory=dict)  # only rows with these values
     encoding: str = "utf-8"
     separator: str | None = None  # of CSV fields
@@ -79,7 +80,7 @@ class Source:
 
     def _wanted(self, extra_columns: Sequence[str]) -> dict[str, str]:
         """Column -> the argument that asks for it."""
-        named = {"id": self.id, "date": self.date, "label": self.label}
+        named = {"id": self.id, "date": self.date, "label": self.label, "user": self.user}
         return {
             **dict.fromkeys(extra_columns, "parties"),
             **dict.fromkeys(self.where, "where"),
@@ -98,12 +99,13 @@ class Source:
         text = "\n\n".join(part for part in map(string_or_none, texts) if part)
         if not text.strip():
             return None, "empty text"
-        label, date = (None if name is None else string_or_none(values.get(name)) for name in (self.label, self.date))
+        columns = (self.label, self.date, self.user)
+        label, date, user = (None if name is None else string_or_none(values.get(name)) for name in columns)
         name = self._name(record)
         others = {column: string_or_none(values.get(column)) for column in extra_columns}
-        if not all(map(_encodable, (text, name, label, date, *others.values()))):
+        if not all(map(_encodable, (text, name, label, date, user, *others.values()))):
             return None, undecodable(self.encoding)
-        return Row(name or text_id(text), text, label, date, source, others), ""
+        return Row(name or text_id(text), text, label, date, source, others, user), ""
 
     def _is_wanted(self, record: Record) -> bool:
         return all(string_or_none(record.values.get(column)) == value for column, value in self.where.items())
@@ -120,6 +122,7 @@ class SourceFields(TypedDict, total=False):
     id: str | None
     date: str | None
     label: str | None
+    user: str | None
     where: Mapping[str, str]
     encoding: str
     separator: str | None
@@ -142,7 +145,7 @@ def read(
     | argument | meaning |
     |---|---|
     | `text` | the column of the text, or several, which are joined (default "text") |
-    | `id`, `date`, `label` | the columns of ids, dates and labels, where there are such |
+    | `id`, `date`, `label`, `user` | the columns of ids, dates, labels and users, where there are such |
     | `where` | only rows with these values, by column |
     | `encoding`, `separator` | of text files (default "utf-8"), and of CSV fields |
     | `every_row` | a row whose text is missing, empty or broken becomes an empty document instead of being dropped |
@@ -186,7 +189,7 @@ def _assignable(source: Source, report: ReadReport, parties: Assignment | None) 
 
 def _add(builder: Builder, report: ReadReport, place: str, row: Row) -> None:
     report.keep()
-    if not builder.add(row.id, row.text, row.label, row.date) and row.text:
+    if not builder.add(row.id, row.text, row.label, row.date, row.user) and row.text:
         report.note(WORDLESS, place)
 
 

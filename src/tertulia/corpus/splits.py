@@ -26,6 +26,7 @@ class Row(NamedTuple):
     date: str | None = None
     source: str = ""  # the file's name without suffixes; for a folder of texts the first folder inside it
     values: Mapping[str, str | None] = {}  # the columns that a rule or a `where` asks for
+    user: str | None = None
 
 
 @dataclass(frozen=True)

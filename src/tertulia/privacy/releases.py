@@ -78,13 +78,13 @@ class Release:
 
     def to_json(self) -> str:
         """One line of JSON, the same for equal releases."""
-        fields = asdict(self) | {
+        fields: dict[str, Any] = vars(self) | {  # nothing below is changed, so nothing need be copied
             "unit": self.unit.value,
             "adjacency": self.adjacency.value,
             "sensitivity": str(self.sensitivity),  # JSON knows no infinity
         }
         if self.claimed is not None:
-            fields["claimed"]["epsilon"] = str(self.claimed.epsilon)
+            fields["claimed"] = asdict(self.claimed) | {"epsilon": str(self.claimed.epsilon)}
         return json.dumps(fields, sort_keys=True, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod

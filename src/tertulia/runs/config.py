@@ -52,6 +52,9 @@ class SourceSettings(Settings):
     id: str | None = Field(None, description="the column of ids; None: a row is known by a hash of its text")
     date: str | None = Field(None, description="the column of dates")
     label: str | None = Field(None, description="the column of labels")
+    user: str | None = Field(
+        None, description="the column of users or patients, which a policy's `max_documents_per_user` counts by"
+    )
     encoding: str = Field("utf-8", description="of text files")
     embeddings: str | None = Field(
         None,

@@ -14,7 +14,10 @@ from tertulia.corpus.offsets import drop_empty, narrow, offsets_of
 from tertulia.errors import PolicyRefusal
 from tertulia.privacy.adjacency import Bounds
 
-NO_USERS = "documents do not say whose they are: they need a column `user` in their table; else leave the limit out"
+NO_USERS = (
+    "not all documents say whose they are: name the column of users by `user`, beside `path`, and fill it; else leave "
+    "the limit out"
+)
 WHOLE_TEXTS = "some documents are longer, and their texts or embeddings, which models may read, cannot be cut"
 
 
@@ -26,11 +29,12 @@ def limited(corpus: Corpus, bounds: Bounds) -> Corpus:
 def _cut_users(corpus: Corpus, most: int | None) -> Corpus:
     if most is None or corpus.n_documents == 0:
         return corpus
-    if "user" not in corpus.table.columns or corpus.table["user"].null_count():
+    users = corpus.table["user"].to_list() if "user" in corpus.table.columns else [None]
+    if not all(user and user.strip() for user in users):  # an empty cell of a CSV file names nobody
         raise PolicyRefusal("max_documents_per_user", NO_USERS)
     seen: dict[str, int] = {}
     keep = np.zeros(corpus.n_documents, np.bool_)
-    for place, user in enumerate(corpus.table["user"]):
+    for place, user in enumerate(users):
         keep[place] = seen.get(user, 0) < most
         seen[user] = seen.get(user, 0) + 1
     return corpus if keep.all() else corpus.select(keep)
