@@ -31,7 +31,7 @@ def identical(engines: list[str], quick: bool) -> dict[str, dict[str, bool]]:
             template = Path(folder) / "template"
             corpora = {party: texts(i, 20 if quick else 60) for i, party in enumerate("abc")}
             prepared(template, corpora, settings)
-            ends = {engine: _end(template, engine) for engine in ("local", *engines)}
+            ends = {engine: _end(template, engine) for engine in dict.fromkeys(("local", *engines))}
         found[method] = {engine: ends[engine] == ends["local"] for engine in engines if engine != "local"}
         say(f"{method}: {found[method]}")
     return found
