@@ -101,9 +101,10 @@ class _Child:
 
     def _read(self) -> None:
         assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self._last.append(line.rstrip("\n"))
-            console.say(self._last[-1])
+        with self.process.stderr:
+            for line in self.process.stderr:
+                self._last.append(line.rstrip("\n"))
+                console.say(self._last[-1])
 
     def check(self) -> None:
         """Raise an error if it has ended."""
