@@ -44,6 +44,10 @@ class NoDesk:
     def leave(self, member: str) -> None:
         """Nobody leaves."""
 
+    def model(self, member: str, run: str) -> bytes:
+        """There is none."""
+        return b""
+
 
 class Net:
     """A gate on this machine, and members who have joined it with certificates of their own."""

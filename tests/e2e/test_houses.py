@@ -13,6 +13,7 @@ from tertulia.federation.server.answers import read_answer
 from tertulia.privacy.policy_lines import write_lines
 from tertulia.runs.attending import Attendant
 from tertulia.runs.budgets import open_ledger
+from tertulia.runs.fetching import keep_model
 from tertulia.runs.layout import Run
 from tertulia.runs.plans import plan_of
 from tertulia.runs.proposals import Proposal
@@ -285,6 +286,8 @@ def test_a_party_has_the_model_that_it_chose_itself(tmp_path, tertulia):
     run = houses.agree().desk.start()
     houses.finish(run)
     place = houses.parties["north"].runs / run.id
+    houses.desk.end(run.id, "finished")
+    keep_model(houses.parties["north"], run.id, houses.desk.model("north", run.id))  # that one has no party
     code, out, err = tertulia("topics", place, "--json")
     assert code == 0, err
     assert json.loads(out)["provenance"]["party"] == "north"

@@ -7,11 +7,15 @@ import threading
 import time
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 from helpers.houses import MEMBERS, METHOD, Houses
+from tertulia.federation.engines.grpc import calls
 from tertulia.federation.engines.grpc.attendance import Attendance
+from tertulia.models import Topics
 from tertulia.runs.attending import Attendant
+from tertulia.runs.driver import finish
 from tertulia.runs.serving import Server, status_of
 
 PATIENCE = 60.0
@@ -145,3 +149,43 @@ def test_a_run_that_stopped_says_why_and_is_started_again(houses, tmp_path):
         with attending(houses, *MEMBERS):
             assert houses.desk.start().id == run.id
             wait(lambda: state(houses).state == "finished")
+
+
+def test_what_is_waited_for_is_said_once(houses, monkeypatch):
+    monkeypatch.setattr("tertulia.runs.serving._RETRY", 0.2)
+    houses.edit("absent_after = 20.0", "absent_after = 0.1")
+    houses.desk.start()
+    tried = []
+    monkeypatch.setattr(
+        "tertulia.runs.serving.finish", lambda *given, **named: tried.append(1) or finish(*given, **named)
+    )
+    with serving(houses) as server:
+        wait(lambda: len(tried) >= 4)
+        assert len(server.said) == len(set(server.said)) == 1 + len(MEMBERS) + 1  # it serves, three are late, it waits
+        noted = [event["event"] for event in events(houses)]
+        assert noted == ["serving", "run", *["warning"] * len(MEMBERS), "waiting"]
+        with attending(houses, "north"):
+            wait(lambda: any("1 of 3 parties answered" in text for text in server.said))
+
+
+def test_a_key_that_is_renewed_in_the_middle_of_a_run_changes_nothing(houses, tmp_path):
+    run, party = houses.desk.start(), houses.parties["north"]
+    before = party.identity.fingerprint
+    connected = lambda: [e["name"] for e in events(houses) if e["event"] == "connected"].count("north")  # noqa: E731
+    with attending(houses, *MEMBERS), serving(houses):
+        wait(lambda: len(rounds(houses)) >= 3)
+        calls.renew(party.identity, houses.address)
+        assert calls.server_time(party.identity, houses.address)  # from now on the old key opens nothing
+        wait(lambda: connected() == 2)
+        assert rounds(houses)[-1] < 31
+        wait(lambda: state(houses).state == "finished")
+    assert houses.server.members.keys()["north"] == party.identity.fingerprint != before
+    assert run.keys["north"] == before  # the plan is the one that was agreed
+    assert rounds(houses) == list(range(1, 32))
+    assert all(up > 0 for event in events(houses) if event["event"] == "round" for _, up in event["bytes"].values())
+    (tmp_path / "undisturbed").mkdir()
+    other = Houses(tmp_path / "undisturbed", method=METHOD.replace("rounds = 3", "rounds = 30")).agree()
+    undisturbed, found = other.finish(other.desk.start()), Topics.load(run.directory / "model")
+    assert found.vocabulary.words == undisturbed.vocabulary.words
+    np.testing.assert_array_equal(found.topic_word, undisturbed.topic_word)
+    np.testing.assert_array_equal(found.alpha, undisturbed.alpha)

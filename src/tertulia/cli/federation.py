@@ -163,7 +163,7 @@ def _print_status(directory: Path, facts: dict[str, Any]) -> None:
         rows = [(name, value) for name, value in facts.items() if name != "runs"]
         console.table(f"Party '{facts['party']}'", ["", ""], rows)
         console.records("Runs that were approved", facts["runs"])
-        next_steps(*([] if facts["attending"] else [f"tertulia attend {directory}"]), f"tertulia check {directory}")
+        next_steps(*_next_at_party(directory, facts))
         return
     console.records(f"Federation '{facts['federation']}'", [_yes(row) for row in facts["members"]])
     if run := facts["run"]:
@@ -196,6 +196,17 @@ def _next(directory: Path, facts: dict[str, Any]) -> list[str]:
     if unsure := [row["member"] for row in members if not row["approved"]]:
         found.append(f"tertulia approve {unsure[0]}      # at the member")
     return [*found, f"tertulia start {directory}"]
+
+
+def _next_at_party(directory: Path, facts: dict[str, Any]) -> list[str]:
+    """What is to be done at a party, as things are."""
+    found = [] if facts["attending"] else [f"tertulia attend {directory}"]
+    runs = [row for row in facts["runs"] if row["state"] == "approved"]
+    if runs and not runs[-1]["model"]:
+        found.append(f"tertulia fetch {directory}      # the shared model, once the run is finished")
+    if fetched := [row["run"] for row in runs if row["model"]]:
+        found.append(f"tertulia topics {directory / 'runs' / fetched[-1]}")
+    return [*found, f"tertulia check {directory}"]
 
 
 def _yes(row: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,8 @@ app.command("words")(words.words)
 for _command in (
     *(models.topics, models.transform, models.evaluate),
     *(federation.init, federation.invite, federation.serve, federation.start, federation.status, federation.revoke),
-    *(party.join, party.approve, party.attend, party.leave, party.forget, rehearse.rehearse, doctor.doctor),
+    *(party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
+    *(rehearse.rehearse, doctor.doctor),
 ):
     app.command()(_command)
 app.add_typer(ledger.app, name="ledger")

@@ -1,4 +1,4 @@
-"""A party's commands, in its own house: it joins, looks, approves, attends, and may leave and forget."""
+"""A party's commands, in its own house: it joins, looks, approves, attends, fetches; it may leave and forget."""
 
 from __future__ import annotations
 
@@ -85,7 +85,11 @@ def approve(
     place = seen.lay_out()
     calls.approve(seen.party.identity, seen.party.file.server, seen.approval())
     console.line(f"approved: its documents are in {place}/corpus, and answers will be beside them")
-    next_steps(f"tertulia attend {directory}      # unless it runs already", "tertulia start      # by the operator")
+    next_steps(
+        f"tertulia attend {directory}      # unless it runs already",
+        "tertulia start      # by the operator",
+        f"tertulia fetch {directory}      # the shared model, once the run is finished",
+    )
 
 
 def _accepted(directory: Path, lines: dict[str, Any], yes: bool) -> dict[str, Any]:
@@ -147,6 +151,20 @@ def attend(directory: Party, metrics: Metrics = None) -> None:
             raise typer.Exit(130) from None
         finally:
             attendant.note(connected=False)
+
+
+def fetch(
+    directory: Party,
+    run: Annotated[str | None, typer.Argument(help="The run; without, the newest finished one.", metavar="RUN")] = None,
+) -> None:
+    """Fetch the shared model of a finished run that this party has approved."""
+    from tertulia.runs.fetching import fetch_run
+    from tertulia.runs.membership import PartyDirectory
+
+    os.umask(0o077)
+    place = fetch_run(PartyDirectory(directory), run)
+    console.line(f"the shared model of run {place.parent.name} is in {place}")
+    next_steps(f"tertulia topics {place.parent}", f"tertulia transform {place} FILE...")
 
 
 def leave(directory: Party) -> None:

@@ -6,7 +6,9 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +23,7 @@ _NAMES = ("north", "south", "east", "west")
 _METHOD = 'name = "consensus"\ntopics = 20\nrounds = 4\nvocabulary = { min_documents = 5, max_share = 0.3 }\n'
 _PATIENCE = 600.0  # seconds for the run
 _TICK = 0.2
+_LAST_LINES = 5  # of a command that ended by itself
 
 
 def rehearse(
@@ -28,7 +31,7 @@ def rehearse(
     directory: Annotated[Path, typer.Option(help="Where to put the server and all parties.")] = Path("rehearsal"),
     documents: Annotated[int, typer.Option(min=20, help="Documents for each party.")] = 300,
 ) -> None:
-    """Rehearse a federation here: init, serve, join, approve, attend, start, each as it will be typed."""
+    """Rehearse a federation here: init, serve, join, approve, attend, start, fetch, each as it will be typed."""
     if directory.exists():
         raise ConfigError(f"{directory} exists: remove it, or choose another place with --directory")
     names = [_NAMES[i] if i < len(_NAMES) else f"party{i + 1}" for i in range(parties)]
@@ -39,22 +42,24 @@ def rehearse(
     head, _, rest = text.partition("[method]")
     file.write_text(f"{head}[method]\n{_METHOD}\n[text]{rest.partition('[text]')[2]}", encoding="utf-8")
     _cut_documents(directory, names, documents)
-    with _children() as begin:
-        begin("serve", server)
-        _wait(lambda: (server / "status.json").exists(), "the server", 60.0)
+    with _children() as children:
+        children.begin("serve", server)
+        children.wait(lambda: (server / "status.json").exists(), "the server", 60.0)
         for name in names:
             place = directory / name
             invitation = server / "invitations" / f"{name}.invite"
             _run("join", invitation, "--directory", place, "--documents", directory / f"{name}.jsonl")
         for name in names:
             _run("approve", directory / name, "--yes", quiet=True)
-            begin("attend", directory / name)
+            children.begin("attend", directory / name)
         _run("start", server)
-        state = _wait_for_run(server)
+        state = _wait_for_run(server, children)
+        if state["run"]["state"] == "finished":
+            _run("fetch", directory / names[0])
     if state["run"]["state"] != "finished":
         raise ConfigError(f"the rehearsal has stopped: {state['run']['text']}")
     _run("status", server)
-    _run("topics", Path(state["model"]).parent)
+    _run("topics", directory / names[0] / "runs" / state["run"]["id"])
     _run("privacy", directory / names[0])
     console.line(f"everything is in {directory}: the server's directory, and one for each party")
 
@@ -83,37 +88,82 @@ def _run(*arguments: object, quiet: bool = False) -> None:
         raise ConfigError(f"`tertulia {arguments[0]}` has failed, see above")
 
 
+class _Child:
+    """A command that stays. What it says is shown here, and its last lines are known when it ends by itself."""
+
+    def __init__(self, arguments: Sequence[object]) -> None:
+        self._name = f"tertulia {' '.join(map(str, arguments))}"
+        console.line(f"$ {self._name} &")
+        self.process = subprocess.Popen(_command(*arguments), stderr=subprocess.PIPE, text=True, errors="replace")
+        self._last: deque[str] = deque(maxlen=_LAST_LINES)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr:
+            for line in self.process.stderr:
+                self._last.append(line.rstrip("\n"))
+                console.say(self._last[-1])
+
+    def check(self) -> None:
+        """Raise an error if it has ended."""
+        if self.process.poll() is not None:
+            self._reader.join(_TICK)
+            said = "\n".join(["", *self._last]) if self._last else " nothing"
+            raise ConfigError(
+                f"`{self._name}` has ended by itself ({_ending(self.process.returncode)}). It said:{said}"
+            )
+
+    def end(self) -> None:
+        """Wait for the end that it was asked for, but not for ever."""
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._reader.join(_TICK)
+
+
+def _ending(code: int) -> str:
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+class _Children:
+    """All commands that stay."""
+
+    def __init__(self) -> None:
+        self.running: list[_Child] = []
+
+    def begin(self, *arguments: object) -> None:
+        """Type a command that stays."""
+        self.running.append(_Child(arguments))
+
+    def wait(self, ready: Callable[[], bool], what: str, patience: float) -> None:
+        """Wait until something is ready, which it will not be if one of them has ended."""
+        until = time.monotonic() + patience
+        while not ready():
+            for child in self.running:
+                child.check()
+            if time.monotonic() > until:
+                raise ConfigError(f"{what} is not ready after {patience:.0f} seconds: see above")
+            time.sleep(_TICK)
+
+
 @contextmanager
-def _children() -> Iterator[Callable[..., None]]:
+def _children() -> Iterator[_Children]:
     """Commands that stay; all of them are ended at the end, whatever happens."""
-    running: list[subprocess.Popen[bytes]] = []
-
-    def begin(*arguments: object) -> None:
-        console.line(f"$ tertulia {' '.join(map(str, arguments))} &")
-        running.append(subprocess.Popen(_command(*arguments)))
-
+    children = _Children()
     try:
-        yield begin
+        yield children
     finally:
-        for process in reversed(running):
-            process.terminate()
-        for process in running:
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        for child in reversed(children.running):
+            child.process.terminate()
+        for child in children.running:
+            child.end()
 
 
-def _wait(ready: Callable[[], bool], what: str, patience: float) -> None:
-    until = time.monotonic() + patience
-    while not ready():
-        if time.monotonic() > until:
-            raise ConfigError(f"{what} is not ready after {patience:.0f} seconds: see above")
-        time.sleep(_TICK)
-
-
-def _wait_for_run(server: Path) -> dict[str, Any]:
+def _wait_for_run(server: Path, children: _Children) -> dict[str, Any]:
     """How the run has ended."""
     from tertulia.runs.federations import Federation
     from tertulia.runs.serving import status_of
@@ -124,7 +174,7 @@ def _wait_for_run(server: Path) -> dict[str, Any]:
         found.update(status_of(Federation(server)))
         return found["run"] is not None and found["run"]["state"] in ("finished", "stopped")
 
-    _wait(ended, "the run", _PATIENCE)
+    children.wait(ended, "the run", _PATIENCE)
     return found
 
 

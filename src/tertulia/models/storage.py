@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tertulia.models.topics import Topics
 
 FORMAT = 1
-_JSON, _TENSORS = "model.json", "topics.safetensors"
+FILES = _JSON, _TENSORS = "model.json", "topics.safetensors"
 _ARRAYS = ("topic_word", "alpha")
 _MAYBE = "weights"  # not every model has them
 _ENCODER = ("weights", "statistics")
@@ -145,7 +145,7 @@ def _check_replaceable(target: Path) -> None:
         return
     if not target.is_dir():
         raise InputError(f"{target} is a file: a model is a directory, choose another name")
-    others = sorted(path.name for path in target.iterdir() if path.name not in (_JSON, _TENSORS))
+    others = sorted(path.name for path in target.iterdir() if path.name not in FILES)
     if others:
         raise InputError(
             f"{target} holds files that are no part of a model ({', '.join(others[:3])}): choose another name"

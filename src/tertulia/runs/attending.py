@@ -106,6 +106,7 @@ def status_of_party(party: PartyDirectory) -> dict[str, Any]:
                 "method": config.plan["method"] if config.plan else "",
                 "state": "approved" if config.plan else "forgotten",
                 "round": said["round"] if said.get("run") == config.run and "round" in said else 0,
+                "model": "fetched" if (party.runs / config.run / "model").exists() else "",
             }
             for config in configs
         ],

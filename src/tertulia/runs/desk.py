@@ -11,9 +11,15 @@ import secrets
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tertulia._disk import atomic_write, private_directory
 from tertulia._locks import taking_turns
 from tertulia.errors import ConfigError, FormatError
+from tertulia.federation.codec import encode
+from tertulia.federation.engines.base import MOST_BYTES
+from tertulia.federation.engines.grpc import wire
+from tertulia.models import storage
 from tertulia.runs.federations import Federation
 from tertulia.runs.layout import Run
 from tertulia.runs.proposals import Proposal, propose
@@ -21,7 +27,7 @@ from tertulia.runs.proposals import Proposal, propose
 NOT_THE_PROPOSAL = "this is not what is proposed now: run `tertulia approve` again"
 NOTHING = "nothing is proposed yet: the operator's file is not ready"
 UNDER_WAY, STOPPED, FINISHED, ABANDONED = "under way", "stopped", "finished", "abandoned"
-_MOST_BYTES = 4096  # of an approval
+_MOST_BYTES = 4096  # of an approval, and of what is around the files of a model
 
 
 class RunState(NamedTuple):
@@ -64,6 +70,22 @@ class Desk:
         """Note that a member has left: no later run names it, and a run under way goes on without it."""
         if self.federation.members.state(member) == "joined":
             self.federation.members.leave(member)
+
+    def model(self, member: str, run: str) -> bytes:
+        """The files of a run's model, for a member on its roster; else an error, which the member sees, says why."""
+        if not run.isalnum():  # it names no other place
+            raise ConfigError(wire.NOT_YOURS)
+        directory, found = self.federation.runs / run, self.state(run).state
+        known = None if found else self._known()
+        roster = Run.open(directory).parties if found else known.roster if known and known.run == run else ()
+        if member not in roster:
+            raise ConfigError(wire.NOT_YOURS)
+        if found != FINISHED:
+            raise ConfigError(wire.GIVEN_UP if found == ABANDONED else wire.NOT_FINISHED)
+        paths = [directory / "model" / name for name in storage.FILES]
+        if sum(path.stat().st_size for path in paths) > MOST_BYTES - _MOST_BYTES:
+            raise ConfigError(wire.TOO_LONG)
+        return encode({path.name: np.frombuffer(path.read_bytes(), np.uint8) for path in paths})
 
     # --- the proposal ---------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ party.toml            the party's: where the server is, where its documents are,
 policy.toml           what may leave; the server sees neither of these two
 identity/             the key, which was made here and never travels, and its certificate
 ledger.sqlite         with the noise key: what left, in all runs; unless party.toml names another `home`
-runs/<run>/           a run that was approved: its plan, the documents as arrays, what was answered
+runs/<run>/           a run that was approved: its plan, the documents as arrays, what was answered, the shared model
 status.json           what `tertulia attend` says of itself
 """
 
@@ -33,7 +33,7 @@ from tertulia.runs.files import anchor, read_settings
 
 FILE, POLICY = "party.toml", "policy.toml"
 OFFERED = tuple(name for name, method in METHODS.items() if method.settings.federates)
-FORGOTTEN = ("corpus", "answers", "kept", "words")  # of a run, when it is forgotten
+FORGOTTEN = ("corpus", "answers", "kept", "words", "model", "model.part")  # of a run, when it is forgotten
 
 if TYPE_CHECKING:
     Choices = Settings
@@ -121,8 +121,8 @@ class PartyDirectory:
 
     def run_directories(self) -> list[Path]:
         """Runs that were approved, the newest last."""
-        found = [path.parent for path in self.runs.glob("*/party.json")]
-        return sorted(found, key=lambda path: (path.stat().st_ctime_ns, path.name))
+        found = [(path.stat().st_mtime_ns, path.parent) for path in self.runs.glob("*/party.json")]
+        return [directory for _, directory in sorted(found)]
 
     def forget(self, run: str) -> list[str]:
         """Remove a run's documents and answers; what left, and what that cost, stays in the ledger."""

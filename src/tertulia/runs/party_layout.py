@@ -39,15 +39,18 @@ def choice_in(directory: Path, provenance: dict[str, Any], options: TextOptions)
 
 
 def best_at_home(directory: Path) -> Topics:
-    """The model that a party in its own house has chosen, in one of its runs."""
+    """The model of a run that a party in its own house has chosen; if it had none to choose, the shared one."""
     config = PartyConfig.load(directory)
     if config.plan is None or config.source is None:
         raise ConfigError(f"{directory} holds no model: the run was forgotten here")
     provenance = {"method": config.plan["method"], "run": config.run, "party": config.id}
     choice = choice_in(directory, provenance, TextOptions.from_dict(config.source["options"]))
-    if choice is None:
-        raise ConfigError(
-            f"{directory} holds no model of the party's own: the run is not finished, or federation.toml has no share "
-            "`validation`; the shared model is the server's"
-        )
-    return choice.best
+    if choice is not None:
+        return choice.best
+    if (directory / "model").exists():
+        return Topics.load(directory / "model")
+    place = directory.resolve()
+    raise ConfigError(
+        f"{directory} holds no model yet: `tertulia fetch {place.parents[1]} {place.name}` fetches the shared one, "
+        "once the run is finished"
+    )

@@ -47,6 +47,7 @@ class Server:
         self._stop = threading.Event()
         self._driver, self._asking = threading.current_thread(), False
         self._lock = threading.Lock()  # of the two files that are written here
+        self._announced: set[str] = set()  # since a party came or went, or a round was done
         before = _said(federation.directory).get("run", {})  # a run that goes on has its sums of bytes
         self._facts: dict[str, Any] = {"pid": os.getpid(), "connected": {}, "run": before}
 
@@ -88,7 +89,8 @@ class Server:
         transport = _Watched(self._gate.transport(run.parties, self._absent_after()), self)
         if self._facts["run"].get("id") != run.id:
             self._facts["run"] = {"id": run.id, "round": 0, "seconds": 0.0, "bytes": {}, "absent": []}
-        self.note("run", run=run.id)
+        if self._is_news(f"run {run.id}"):
+            self.note("run", run=run.id)
         try:
             with closing(transport):
                 finish(run, observe=self._observe, transport=transport)
@@ -111,11 +113,13 @@ class Server:
         try:
             return self.federation.file.terms.absent_after
         except ConfigError as error:
-            self.note("warning", "warning", text=str(error))
+            if self._is_news(str(error)):
+                self.note("warning", "warning", text=str(error))
             return NetworkTerms().absent_after
 
     def _end(self, run: Run, state: str, text: str = "") -> None:
         self.desk.end(run.id, state, text)
+        self._announced = set()
         self.note(state, "error" if text else "info", run=run.id, text=text)
         if state == FINISHED:
             self.say(f"run {run.id} is finished: tertulia topics {run.directory}")
@@ -125,11 +129,19 @@ class Server:
 
     def _wait_for_parties(self, run: Run, text: str) -> None:
         """Too few are there: the run is where it was, and goes on when somebody connects, or after a while."""
-        self.note("waiting", "warning", run=run.id, text=text)
-        self.say(f"run {run.id} waits: {text}")
+        if self._is_news(text):
+            self.note("waiting", "warning", run=run.id, text=text)
+            self.say(f"run {run.id} waits: {text}")
         before, until = self._gate.connected, time.monotonic() + _RETRY
         while time.monotonic() < until and self._gate.connected == before and not self._stop.wait(_LOOK):
             pass
+
+    def _is_news(self, text: str) -> bool:
+        """Whether this was not said before, as things are: a run that waits finds the same again and again."""
+        if text in self._announced:
+            return False
+        self._announced.add(text)
+        return True
 
     # --- what is seen ---------------------------------------------------------------------------------------------
 
@@ -142,9 +154,11 @@ class Server:
         """The facts of a round, or a warning."""
         self.watch.observe(kind, facts)
         if kind == "warning":
-            self.note("warning", "warning", text=str(facts["text"]))
-            self.say(f"warning: {facts['text']}")
+            if self._is_news(str(facts["text"])):
+                self.note("warning", "warning", text=str(facts["text"]))
+                self.say(f"warning: {facts['text']}")
             return
+        self._announced = set()
         known = self._facts["run"]
         sent = {party: list(pair) for party, pair in facts["bytes"].items()}
         total = {
@@ -157,6 +171,8 @@ class Server:
 
     def _seen(self, kind: str, facts: Mapping[str, Any]) -> None:
         """What happens at the gate, in its own threads."""
+        if kind in ("connected", "disconnected"):
+            self._announced = set()
         self.watch.absent(len(set(self.federation.members.keys()) - set(self._gate.connected)))
         self.note(kind, "warning" if kind in ("refused", "warning") else "info", **facts)
 

@@ -1,4 +1,4 @@
-"""What a party asks the server once: to join, to see what is proposed, to approve it, to renew, to leave."""
+"""What a party asks the server once: to join, to see what is proposed, to approve it, the model, to renew, to leave."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tertulia.federation.identity.invitations import Invitation
 from tertulia.federation.identity.own import Identity
 
 _PATIENCE = 30.0  # seconds for an answer
+_LONG = 3600.0  # and for a model, over a thin line; that a link is dead is noticed before
 
 
 def enrol(invitation: Invitation, directory: Path) -> Identity:
@@ -48,6 +49,27 @@ def fetch_proposal(identity: Identity, address: str) -> bytes:
 def approve(identity: Identity, address: str, approval: bytes) -> bytes:
     """Send this party's approval; return what the server says to it."""
     return _call_as(identity, "Approve", address, approval)
+
+
+def fetch_model(identity: Identity, address: str, run: str) -> bytes:
+    """The files of a finished run's model, encoded; raise `dial.NoModel` if there is none for this party, so far."""
+    where, credentials = wire.Address.parse(address), identity.credentials
+    if (expired := dial.expired_or_none(credentials[1])) is not None:
+        raise expired
+    assembler = wire.Assembler(wire.MODEL)
+    with dial.channel(where, identity.ca_pem, credentials, wire.Keepalive()) as channel:
+        call = channel.unary_stream(wire.path("Model"))(
+            run.encode(), timeout=_LONG, metadata=dial.metadata(where, credentials[1])
+        )
+        try:
+            for chunk in call:
+                if (received := assembler.take(chunk, 0)) is not None:
+                    return received[1]
+        except grpc.RpcError as error:
+            raise dial.trouble(error, where) from None
+        finally:
+            call.cancel()
+    raise FormatError("the server sent only a part of the model: try again")
 
 
 def server_time(identity: Identity, address: str) -> datetime:

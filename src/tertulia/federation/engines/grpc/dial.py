@@ -59,6 +59,10 @@ class Refused(ConnectionTrouble):
     """The server does not let this party in, and to try again would not help."""
 
 
+class NoModel(ConnectionTrouble):
+    """The server has no model of this run for this party, so far."""
+
+
 def channel(address: wire.Address, ca_pem: bytes, credentials: tuple[bytes, bytes], keepalive: wire.Keepalive) -> Any:
     """Dial the server; nothing is sent before its identity is proved, and it knows ours."""
     options = wire.options(keepalive)
@@ -91,7 +95,7 @@ def trouble(error: Any, address: wire.Address) -> ConnectionTrouble:
         sentence = next((text for fragment, text in _LINKS.items() if fragment in details), _NO_SERVER)
         return ConnectionTrouble(sentence.format(where=where, host=host))
     if code == grpc.StatusCode.FAILED_PRECONDITION:  # the desk's word
-        return ConnectionTrouble(_shown(details))
+        return NoModel(details) if details in wire.NO_MODEL else ConnectionTrouble(_shown(details))
     if code in (grpc.StatusCode.ABORTED, grpc.StatusCode.OK, grpc.StatusCode.CANCELLED):
         return ConnectionTrouble(_ENDS.get(details, "the server ended this connection"))
     return ConnectionTrouble(_CODES.get(code.name, _NONSENSE).format(where=where))

@@ -19,7 +19,7 @@ from cryptography import x509
 from tertulia.errors import ConfigError, FormatError, Stranger, TertuliaError
 from tertulia.federation import faults
 from tertulia.federation.engines.grpc import wire
-from tertulia.federation.engines.grpc.listening import Listening, server_credentials
+from tertulia.federation.engines.grpc.listening import Listening, cannot_listen, check_free, server_credentials
 from tertulia.federation.engines.grpc.seats import GrpcTransport, Observe, Seats, Stream
 from tertulia.federation.identity import keys
 from tertulia.federation.identity.authority import Authority
@@ -32,6 +32,7 @@ WRONG_REQUEST = "this request cannot be read"
 
 _LOOK = 1.0  # seconds between two looks at the register, so that a revoked member's stream ends
 _SPARE = 32  # threads beside those of streams
+_LONGEST = 200  # bytes of a run's name
 _log = logging.getLogger("tertulia.server")
 
 
@@ -46,6 +47,9 @@ class Desk(Protocol):
 
     def leave(self, member: str) -> None:
         """Note that a member leaves."""
+
+    def model(self, member: str, run: str) -> bytes:
+        """The model of a finished run that this member takes part in."""
 
 
 class Gate:
@@ -72,6 +76,7 @@ class Gate:
 
     def start(self) -> int:
         """Listen; return the port."""
+        check_free(self._address)
         threads = 4 * len(self._members.names) + _SPARE  # a stream has one, and may outlive its link for a while
         self._server = grpc.server(
             ThreadPoolExecutor(threads, thread_name_prefix="gate"),
@@ -87,10 +92,7 @@ class Gate:
         except RuntimeError:
             port = 0
         if not port:
-            raise ConfigError(
-                f"cannot listen on {target}: the port is taken, or the address is not this machine's; "
-                "choose another in federation.toml, or end what listens there"
-            )
+            raise cannot_listen(self._address, "the port is taken, or the address is not this machine's")
         self._server.start()
         return int(port)
 
@@ -120,7 +122,11 @@ class Gate:
             "Leave": self._leave, "Time": self._time,
         }  # fmt: skip
         unary = {name: grpc.unary_unary_rpc_method_handler(self._guarded(call)) for name, call in calls.items()}
-        return {**unary, "Attend": grpc.stream_stream_rpc_method_handler(self._attend)}
+        return {
+            **unary,
+            "Model": grpc.unary_stream_rpc_method_handler(self._model),
+            "Attend": grpc.stream_stream_rpc_method_handler(self._attend),
+        }
 
     def _guarded(self, call: Callable[[bytes, Any, x509.Certificate], bytes]) -> Callable[[bytes, Any], bytes]:
         """A call whose caller is known by its certificate, and whose failures say nothing but constants."""
@@ -205,6 +211,14 @@ class Gate:
         """The clock here, by which a party can set its own."""
         self._members.admits(certificate)
         return keys.now().isoformat().encode()
+
+    def _model(self, request: bytes, context: Any) -> Iterator[bytes]:
+        """A run's model, in chunks: it may be longer than a message."""
+
+        def found(request: bytes, context: Any, certificate: x509.Certificate) -> bytes:
+            return self._desk.model(self._members.admits(certificate), request[:_LONGEST].decode())
+
+        return wire.chunks(wire.MODEL, 0, self._guarded(found)(request, context))
 
     # --- the stream -----------------------------------------------------------------------------------------------
 
