@@ -62,8 +62,7 @@ class Vocabulary:
     @cached_property
     def fingerprint(self) -> str:
         """A short name that two vocabularies share only if their words and order are the same."""
-        blob, offsets = pack_words(self.words)
-        return hashlib.blake2b(offsets.tobytes() + blob.tobytes(), digest_size=16).hexdigest()
+        return _fingerprint(self.words)
 
     @cached_property
     def with_unknown(self) -> Vocabulary:
@@ -80,6 +79,12 @@ class Vocabulary:
         """Find the number of each given word, -1 where it is unknown."""
         find = self.index.get
         return np.fromiter((find(word, -1) for word in words), dtype=np.int32, count=len(words))
+
+
+@lru_cache(maxsize=8)  # every question of a run has the same words
+def _fingerprint(words: tuple[str, ...]) -> str:
+    blob, offsets = pack_words(words)
+    return hashlib.blake2b(offsets.tobytes() + blob.tobytes(), digest_size=16).hexdigest()
 
 
 class Proposal(NamedTuple):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tertulia.privacy.releases import Release
 
 _FINEST, _GRID = 1e-4, 500_000  # PLDs are rounded up to a grid: this fine, but of no more points than that
+_WIDEST = 1e6  # losses that reach farther have so coarse a grid that one step of it is beyond float64's exp
 _LONGEST_SHIFT = 2000
 _LARGEST = 300.0  # above it exp(epsilon) nears the end of float64, and nobody cares
 
@@ -110,6 +111,8 @@ def compose(losses: Sequence[Loss], delta: float, assumptions: tuple[str, ...] =
     if losses and delta > 0:
         smooth = [loss for loss in losses if not loss.has_pld]
         rest = [loss for loss in losses if loss.has_pld]
+        if sum(map(_width, rest)) > _WIDEST:
+            smooth, rest = list(losses), []
         if not smooth:
             candidates.append((_pld_epsilon(losses, delta), "PLD"))
         else:

@@ -245,3 +245,16 @@ def test_vacuous_guarantees_are_called_so():
     assert "1/500" in str(vacuity_or_none(guarantee(1.0, 0.002), ADD_REMOVE, population=500))
     assert vacuity_or_none(guarantee(1.0, 0.0019), ADD_REMOVE, population=500) is None
     assert vacuity_or_none(guarantee(math.inf), NULL_REPLACE, population=1, words=2) is None
+
+
+@pytest.mark.parametrize("kind", [GAUSSIAN, LAPLACE, "ZCDpEvent", "DiscreteLaplaceDpEvent"])
+@pytest.mark.parametrize(("epsilon", "rounds"), [(1e3, 1), (1e3, 1000), (1e6, 1), (1e6, 100_000), (300.0, 10**8)])
+def test_absurd_epsilons_are_told_and_not_stumbled_over(kind, epsilon, rounds):
+    """Whoever sets almost no noise gets a number that says so: dp-accounting overflowed, for Gaussians."""
+    data = {"ZCDpEvent": {"type": kind, "rho": epsilon}}.get(kind, noisy(kind, 1 / epsilon))
+    if kind == "DiscreteLaplaceDpEvent":
+        data = {"type": kind, "noise_parameter": epsilon, "sensitivity": 1}
+    found = compose([Loss(data, SUBSTITUTE, 1, rounds)], 1e-6).epsilon
+    assert found >= 0.9 * epsilon
+    mixed = compose([Loss(data, SUBSTITUTE, 1, rounds), Loss(noisy(GAUSSIAN, 1.0), SUBSTITUTE, 1, 5)], 1e-6).epsilon
+    assert mixed >= 0.9 * epsilon
