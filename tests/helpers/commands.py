@@ -35,11 +35,16 @@ class Typed:
 
     @property
     def out(self) -> str:
-        return self._files[1].read_text()
+        return _read(self._files[1])
 
     @property
     def err(self) -> str:
-        return self._files[2].read_text()
+        return _read(self._files[2])
+
+
+def _read(file) -> str:
+    """What was written so far; a process that has just begun may not have made the file yet."""
+    return file.read_text() if file.exists() else ""
 
 
 class Typist:
