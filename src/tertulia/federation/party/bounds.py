@@ -10,7 +10,7 @@ import dataclasses
 import inspect
 import math
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -33,6 +33,7 @@ CAPPED = {
 LEAST = {"epsilon": 1e-3, "sigma": 1e-6, "delta": 1e-300}  # below these, noise takes memory without bound
 _LONGEST = 10_000  # characters of a word or a name
 _MOST = 2.0**62
+_LEAVES = frozenset({int, float, bool, str, type(None), np.ndarray})  # what has no parts
 
 
 def check_message(step: Step, message: Any, policy: Policy) -> None:
@@ -54,13 +55,16 @@ def parts(value: Any) -> Iterator[Any]:
         yield value
     elif _is_message(value):
         yield value
-        for field in dataclasses.fields(value):
-            yield from parts(getattr(value, field.name))
+        yield from _parts_of(getattr(value, field.name) for field in dataclasses.fields(value))
     elif isinstance(value, tuple) and not (value and isinstance(value[0], str)):
-        for one in value:
-            yield from parts(one)
+        yield from _parts_of(value)
     elif isinstance(value, dict):
-        for one in value.values():
+        yield from _parts_of(value.values())
+
+
+def _parts_of(values: Iterable[Any]) -> Iterator[Any]:
+    for one in values:
+        if type(one) not in _LEAVES:
             yield from parts(one)
 
 
@@ -87,7 +91,7 @@ class _Check:
     def value(self, name: str, value: Any, hint: Any) -> None:
         """Check a value against its annotation, and all within it."""
         kind, rules = _bare(hint)
-        if get_origin(kind) in (Union, types.UnionType):
+        if _outer(kind) in (Union, types.UnionType):
             options = get_args(kind)
             if value is None and type(None) in options:
                 return
@@ -177,7 +181,8 @@ class _Check:
                 raise FormatError(f"'{name}' has no topic")
             if axis != "*" and not axis.isdigit():
                 self._same(axis, size, name)
-        if x.size and (x.min() < rule.least or x.max() > rule.most):
+        bounded = rule.least > -math.inf or rule.most < math.inf
+        if bounded and x.size and (x.min() < rule.least or x.max() > rule.most):
             raise FormatError(f"'{name}' must hold numbers from {rule.least:g} to {rule.most:g}")
 
     def _same(self, axis: str, size: int, name: str) -> None:
@@ -191,7 +196,7 @@ class _Check:
 
 
 def _is_message(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return hasattr(type(value), "__dataclass_fields__")
 
 
 def _finite(x: Array) -> bool:
@@ -200,6 +205,7 @@ def _finite(x: Array) -> bool:
         return bool(np.isfinite(x.sum()) or np.isfinite(x).all())
 
 
+@lru_cache(maxsize=1024)
 def _bare(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     """An annotation without its rules, and these."""
     return (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
@@ -211,7 +217,7 @@ def _fits(value: Any, kind: Any) -> bool:
     Stricter than `_kinds.fits`, by which messages are read: that takes an array without axes for a number, and a number
     for an array. Here the first would be below no cap, and the second has no axes to check.
     """
-    kind = get_origin(kind) or kind
+    kind = _outer(kind)
     if kind in (Any, object) or isinstance(kind, str):
         return True
     if kind is int:
@@ -221,6 +227,12 @@ def _fits(value: Any, kind: Any) -> bool:
     if not isinstance(kind, type):  # a Literal, say, which pydantic has looked at
         return True
     return isinstance(value, kind)
+
+
+@lru_cache(maxsize=1024)
+def _outer(kind: Any) -> Any:
+    """`tuple` of `tuple[int, ...]`; of a plain kind itself."""
+    return get_origin(kind) or kind
 
 
 @lru_cache(maxsize=256)
