@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from pathlib import Path
 
-_TESTS = str(Path(__file__).resolve().parents[2] / "tests")
-if _TESTS not in sys.path:
+_ROOT = Path(__file__).resolve().parents[2]
+if (_TESTS := str(_ROOT / "tests")) not in sys.path:
     sys.path.append(_TESTS)
+# Processes that are started find the helpers, too: among them is what aims kills (`sitecustomize`).
+os.environ["PYTHONPATH"] = os.pathsep.join([_TESTS, str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 from helpers.processes import Nursery, kill_a_party  # type: ignore[import-not-found]  # noqa: E402
 from helpers.runs import outcome, prepared  # type: ignore[import-not-found]  # noqa: E402
