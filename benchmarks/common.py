@@ -38,6 +38,20 @@ def arguments(description: str) -> argparse.Namespace:
     return parser(description).parse_args()
 
 
+def run_parts(name: str, description: str, parts: Mapping[str, Callable[[bool], dict[str, Any]]]) -> None:
+    """Run a benchmark of several parts, or those that `--parts` names; what all of them found is one JSON line."""
+    command = parser(description)
+    command.add_argument("--parts", default=",".join(parts), help=f"a list from {','.join(parts)}; by default all")
+    given = command.parse_args()
+    chosen = given.parts.split(",")
+    if unknown := sorted(set(chosen) - set(parts)):
+        raise SystemExit(f"--parts {','.join(unknown)}: choose from {','.join(parts)}")
+    result: dict[str, Any] = {"benchmark": name, "quick": given.quick}
+    for part in chosen:
+        result |= parts[part](given.quick)
+    finish(result)
+
+
 def data(name: str) -> Path:
     """Find a data file in TERTULIA_DATA, by default ../shared/data beside the repository; else say what to do."""
     folder = Path(os.environ.get("TERTULIA_DATA", _SHARED))

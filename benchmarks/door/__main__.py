@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.common import finish, parser
+from benchmarks.common import run_parts
 from benchmarks.door import cost, fuzz, unk
 from benchmarks.door.attacks import attacks
 from benchmarks.door.audits import audits
@@ -26,19 +26,5 @@ PARTS: dict[str, Callable[[bool], dict[str, Any]]] = {
 }
 
 
-def main() -> None:
-    """Run the benchmark, or some parts of it."""
-    command = parser("whether a party's door holds")
-    command.add_argument("--parts", default=",".join(PARTS), help=f"a list from {','.join(PARTS)}; by default all")
-    given = command.parse_args()
-    parts = given.parts.split(",")
-    if unknown := sorted(set(parts) - set(PARTS)):
-        raise SystemExit(f"--parts {','.join(unknown)}: choose from {','.join(PARTS)}")
-    result: dict[str, Any] = {"benchmark": "door", "quick": given.quick}
-    for part in parts:
-        result |= PARTS[part](given.quick)
-    finish(result)
-
-
 if __name__ == "__main__":
-    main()
+    run_parts("door", "whether a party's door holds", PARTS)

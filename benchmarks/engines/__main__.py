@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.common import finish, parser
+from benchmarks.common import run_parts
 from benchmarks.engines import bytes as wire_bytes
 from benchmarks.engines import network
 from benchmarks.engines.crash import crash
@@ -33,19 +33,5 @@ PARTS: dict[str, Callable[[bool], dict[str, Any]]] = {
 }
 
 
-def main() -> None:
-    """Run the benchmark, or some parts of it."""
-    command = parser("engines beside each other")
-    command.add_argument("--parts", default=",".join(PARTS), help=f"a list from {','.join(PARTS)}; by default all")
-    given = command.parse_args()
-    parts = given.parts.split(",")
-    if unknown := sorted(set(parts) - set(PARTS)):
-        raise SystemExit(f"--parts {','.join(unknown)}: choose from {','.join(PARTS)}")
-    result: dict[str, Any] = {"benchmark": "engines", "quick": given.quick}
-    for part in parts:
-        result |= PARTS[part](given.quick)
-    finish(result)
-
-
 if __name__ == "__main__":
-    main()
+    run_parts("engines", "engines beside each other", PARTS)

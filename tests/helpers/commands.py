@@ -1,16 +1,11 @@
-"""Commands as processes of their own, without the seconds that imports take: one process imports, and forks for each.
+"""Commands as processes of their own, typed in a folder and answered, without the seconds that imports take."""
 
-What is forked is a process like any other: it has its own standard files, can be killed, and has an exit code.
-"""
-
-import importlib
-import json
 import os
 import signal
-import subprocess
 import sys
-import traceback
 from pathlib import Path
+
+from helpers.forking import Forker, serve, type_command
 
 PATIENCE = 300  # seconds that a command may take, whatever happens
 MODULES = ("polars", "grpc", "tertulia.cli.main", "tertulia.runs.serving", "tertulia.runs.attending")
@@ -47,19 +42,12 @@ def _read(file) -> str:
     return file.read_text() if file.exists() else ""
 
 
-class Typist:
+class Typist(Forker):
     """Types commands, one question at a time."""
 
     def __init__(self, directory):
+        super().__init__("helpers.commands")
         self.directory, self.typed = Path(directory), []
-        command = [sys.executable, "-m", "helpers.commands"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout.readline() == "ready\n"
-
-    def ask(self, question):
-        self.process.stdin.write(json.dumps(question) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
 
     def type(self, *arguments, cwd, answers="") -> Typed:
         """Type a command in a folder, with what it will be answered."""
@@ -75,14 +63,10 @@ class Typist:
             if typed._code is None:
                 typed.send_signal(signal.SIGKILL)
                 typed.wait()
-        self.process.stdin.close()
-        self.process.wait(PATIENCE)
-        self.process.stdout.close()
+        super().close()
 
 
 def _child(question) -> int:
-    from tertulia.cli.main import main
-
     os.chdir(question["cwd"])
     for target, (path, flags) in enumerate(
         zip(question["files"], (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT), strict=True)
@@ -90,34 +74,8 @@ def _child(question) -> int:
         os.dup2(os.open(path, flags, 0o600), target)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - for as long as the process lives
     signal.alarm(PATIENCE)
-    sys.argv = ["tertulia", *question["arguments"]]
-    try:
-        main()
-    except SystemExit as leaving:
-        return int(leaving.code or 0)
-    return 0
-
-
-def _serve() -> None:
-    for name in MODULES:
-        importlib.import_module(name)
-    print("ready", flush=True)
-    for line in sys.stdin:
-        question = json.loads(line)
-        if "wait" in question:
-            answer = os.waitstatus_to_exitcode(os.waitpid(question["wait"], 0)[1])
-        elif (answer := os.fork()) == 0:
-            code = 1
-            try:
-                code = _child(question)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(code)
-        print(json.dumps(answer), flush=True)
+    return type_command(question["arguments"])
 
 
 if __name__ == "__main__":
-    _serve()
+    serve(MODULES, _child)

@@ -4,17 +4,15 @@ A `Nursery` is one process that has imported the package and forks a child for e
 process like any other, and costs milliseconds instead of the seconds that imports take.
 """
 
-import importlib
 import json
 import os
 import random
 import signal
 import subprocess
-import sys
-import traceback
 from pathlib import Path
 
 from helpers import faults
+from helpers.forking import Forker, serve, type_command
 
 PATIENCE = 120  # seconds
 MODULES = [f"tertulia.methods.{name}.method" for name in ("ftm", "gfedntm", "pctd")]
@@ -40,19 +38,12 @@ class Child:
         return Path(self._errors).read_text()
 
 
-class Nursery:
+class Nursery(Forker):
     """Forks children on demand, one question at a time."""
 
     def __init__(self, directory):
+        super().__init__("helpers.processes")
         self.directory, self.children = Path(directory), 0
-        command = [sys.executable, "-m", "helpers.processes"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout.readline() == "ready\n"
-
-    def ask(self, question):
-        self.process.stdin.write(json.dumps(question) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
 
     def resume(self, directory, fault=None) -> Child:
         """Go on with a run; `fault`, such as `party.after_save:3:/some/marker`, kills at that point."""
@@ -65,11 +56,6 @@ class Nursery:
         child = self.resume(directory)
         assert child.wait() == 0, child.errors
 
-    def close(self) -> None:
-        self.process.stdin.close()
-        self.process.wait(PATIENCE)
-        self.process.stdout.close()
-
 
 def kill_a_party(server: int, moments: random.Random) -> None:
     """Kill one of a server's party processes, if it has started any."""
@@ -80,8 +66,6 @@ def kill_a_party(server: int, moments: random.Random) -> None:
 
 def _child(question) -> int:
     """What a child does: the command, as if it had been typed."""
-    from tertulia.cli.main import main
-
     nothing, errors = os.open(os.devnull, os.O_RDWR), os.open(question["errors"], os.O_WRONLY | os.O_CREAT)
     for source, target in ((nothing, 0), (nothing, 1), (errors, 2)):
         os.dup2(source, target)
@@ -90,33 +74,8 @@ def _child(question) -> int:
         faults.arm_from(question["fault"])
     signal.alarm(PATIENCE)  # whatever happens, it does not stay
     own = json.loads((Path(question["resume"]) / "run.json").read_text())["config"]["method"].get("module")
-    sys.argv = ["tertulia", "resume", question["resume"], "--json", *(["--method", own] if own else [])]
-    try:
-        main()
-    except SystemExit as leaving:
-        return int(leaving.code or 0)
-    return 0
-
-
-def _serve() -> None:
-    for name in ("polars", "tertulia.cli.main", "tertulia.runs.driver", *MODULES):  # so that no child need import them
-        importlib.import_module(name)
-    print("ready", flush=True)
-    for line in sys.stdin:
-        question = json.loads(line)
-        if "wait" in question:
-            answer = os.waitstatus_to_exitcode(os.waitpid(question["wait"], 0)[1])
-        elif (answer := os.fork()) == 0:
-            code = 1
-            try:
-                code = _child(question)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stderr.flush()
-                os._exit(code)
-        print(json.dumps(answer), flush=True)
+    return type_command(["resume", question["resume"], "--json", *(["--method", own] if own else [])])
 
 
 if __name__ == "__main__":
-    _serve()
+    serve(("polars", "tertulia.cli.main", "tertulia.runs.driver", *MODULES), _child)
