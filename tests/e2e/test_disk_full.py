@@ -39,7 +39,7 @@ def in_a_namespace(script, *arguments):
     )
 
 
-@pytest.mark.parametrize("engine", ["local", "processes"])
+@pytest.mark.parametrize("engine", ["local", "processes", "grpc"])
 def test_a_disk_that_fills_stops_a_run_that_then_goes_on(engine, tmp_path, request):
     try:
         trial = in_a_namespace('mount -t tmpfs none "$1"', tmp_path)
