@@ -1,12 +1,16 @@
 # Two commands are all a newcomer needs:
 #   make demo   three parties train one topic model on this machine
 #   make test   everything that must hold, from style to crash tests (`make test-all` adds what is rare and long)
+# Who releases or deploys needs two more:
+#   make dist         wheel and sdist, tried in a clean environment, with a bill of materials and hashes
+#   make wheelhouse   that wheel and all that it needs, in one folder, for houses without internet (EXTRAS=network,neural)
 # Each sets up .venv with pinned packages on first use; a second call starts in seconds.
 
 PYTHON ?= python3
 BIN := .venv/bin
+EXTRAS ?= network
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all lint dist wheelhouse clean
 .DELETE_ON_ERROR:
 
 demo: .venv/.core
@@ -24,6 +28,16 @@ lint: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+dist:
+	rm -f dist/SHA256SUMS
+	$(MAKE) dist/SHA256SUMS
+
+dist/SHA256SUMS: | .venv/.dev
+	$(BIN)/python deploy/release.py dist --extras $(EXTRAS)
+
+wheelhouse: dist/SHA256SUMS
+	$(BIN)/python deploy/release.py wheelhouse --extras $(EXTRAS)
+
 # Debian ships Python without venv; where that is missing and we may install it, we do.
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -40,5 +54,5 @@ lint: .venv/.dev
 	@touch $@
 
 clean:
-	rm -rf .venv runs build dist src/*.egg-info
+	rm -rf .venv runs build dist wheelhouse src/*.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -23,11 +23,17 @@ _TOY = {"name": "custom", "module": "helpers.toys", "config": {"rounds": 4}}
 
 def crash(engines: list[str], quick: bool) -> dict[str, Any]:
     """Right ends and trials by engine: every other kill is aimed, the rest come at random moments."""
-    trials = 10 if quick else 50
-    return {engine: [_trials(engine, trials), trials] for engine in engines}
+    return {engine: [_trials(engine, n := trials(engine, quick)), n] for engine in engines}
 
 
-def _trials(engine: str, trials: int) -> int:
+def trials(engine: str, quick: bool) -> int:
+    """How many: engines that take seconds to start are tried less often."""
+    if engine == "ray":
+        return 3 if quick else 20
+    return 10 if quick else 50
+
+
+def _trials(engine: str, number_of_trials: int) -> int:
     moments = random.Random(engine)
     points = POINTS + (NETWORK if engine == "grpc" else [])
     aims = [(point, count) for count in (1, 3, 2, 4) for point in points]
@@ -43,7 +49,7 @@ def _trials(engine: str, trials: int) -> int:
             seconds = time.monotonic() - started
             expected = outcome(Run.open(base / "reference"))
             right = 0
-            for number in range(trials):
+            for number in range(number_of_trials):
                 directory = base / str(number)
                 shutil.copytree(base / "template", directory)
                 if number % 2:
@@ -56,7 +62,7 @@ def _trials(engine: str, trials: int) -> int:
                 shutil.rmtree(directory)
         finally:
             nursery.close()
-    say(f"{engine}: {right} of {trials} right")
+    say(f"{engine}: {right} of {number_of_trials} right")
     return right
 
 
@@ -64,7 +70,7 @@ def _kill_at_random(nursery: Any, directory: Path, engine: str, moments: random.
     child = nursery.resume(directory)
     time.sleep(moments.uniform(0.1, 1.0) * seconds)
     if engine != "local" and moments.random() < 0.5:
-        kill_a_party(child.pid, moments)  # it is started again by the engine
+        kill_a_party(directory, moments)  # it is started again by the engine
     else:
         child.kill()
     child.wait()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import random
 import statistics
-import subprocess
 import tempfile
 import threading
 import time
@@ -16,6 +14,7 @@ from typing import Any
 from benchmarks.common import peak_mb, reset_peak, say
 from benchmarks.engines import echo
 from benchmarks.engines.rates import echo_run
+from benchmarks.engines.testing import kill_a_party
 from tertulia.federation.engines.grpc.attendance import Attendance
 from tertulia.federation.engines.grpc.calls import enrol
 from tertulia.federation.engines.grpc.gate import Gate
@@ -110,11 +109,10 @@ def _recovery(engine: str) -> float:
         with tempfile.TemporaryDirectory() as folder:
             run = echo_run(Path(folder) / "run", engine, 3, 80, 12)
             with closing(run.transport(engine, 3)) as transport:
-                killed: list[int] = []
 
-                def observe(kind: str, facts: Any, killed: list[int] = killed) -> None:
+                def observe(kind: str, facts: Any, directory: Path = run.directory) -> None:
                     if kind == "round" and facts["round"] == 6:
-                        killed.append(_kill_a_child())
+                        kill_a_party(directory, random.Random(0))
 
                 handle = Handle(run.id, transport, run.journal(), observe=observe)
                 seconds = drive(handle, echo.train, run.config["method"]["config"]).seconds
@@ -123,25 +121,33 @@ def _recovery(engine: str) -> float:
     return round(float(statistics.median(took)), 2)
 
 
-def _kill_a_child() -> int:
-    children = subprocess.run(["pgrep", "-P", str(os.getpid())], capture_output=True, text=True).stdout.split()
-    victims = [int(c) for c in children if b"tertulia" in Path(f"/proc/{c}/cmdline").read_bytes()]
-    os.kill(victims[0], signal.SIGKILL)
-    return victims[0]
-
-
 def soak(minutes: float) -> dict[str, Any]:
     """A link that carries nothing for so long, then one question: how often it broke, and whether the answer came."""
+    return _one_question(idle=minutes, step=0)
+
+
+def long_step(minutes: float) -> dict[str, Any]:
+    """A step that takes so long, while its link carries nothing but pings."""
+    return _one_question(idle=0, step=minutes)
+
+
+def _one_question(idle: float, step: float) -> dict[str, Any]:
+    """One question after minutes of nothing, to one party that works on it for minutes."""
+
+    def answer(frame: bytes) -> bytes:
+        time.sleep(step * 60)
+        return frame[::-1]
+
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         net = Net(Path(folder), ["north"])
         stack.callback(net.gate.stop)
         stop = threading.Event()
         stack.callback(stop.set)
-        attendance = Attendance(net.identities["north"], net.address, lambda frame: frame[::-1])
+        attendance = Attendance(net.identities["north"], net.address, answer)
         threading.Thread(target=attendance.run, args=(stop,), daemon=True).start()
         net.wait_for_all()
-        say(f"a link is idle for {minutes:g} minutes")
-        time.sleep(minutes * 60)
-        answers = net.gate.transport(["north"]).ask({"north": b"abc"}, 30)
+        say(f"a link is idle for {idle:g} minutes, then a step takes {step:g}")
+        time.sleep(idle * 60)
+        answers = net.gate.transport(["north"]).ask({"north": b"abc"}, step * 60 + 30)
         reconnects = sum(kind == "connected" for _, kind, _ in net.events) - 1
-    return {"minutes": minutes, "reconnects": reconnects, "lost": int(answers != {"north": b"cba"})}
+    return {"minutes": idle + step, "reconnects": reconnects, "lost": int(answers != {"north": b"cba"})}

@@ -13,10 +13,22 @@ if (_TESTS := str(_ROOT / "tests")) not in sys.path:
 # Processes that are started find the helpers, too: among them is what aims kills (`sitecustomize`).
 os.environ["PYTHONPATH"] = os.pathsep.join([_TESTS, str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
-from helpers.processes import Nursery, kill_a_party  # type: ignore[import-not-found]  # noqa: E402
-from helpers.runs import outcome, prepared  # type: ignore[import-not-found]  # noqa: E402
+from helpers.poisons import (  # type: ignore[import-not-found]  # noqa: E402
+    Poisoned,
+    copied_topics,
+    mixed_topics,
+    no_less_than_nothing,
+    random_topics,
+    scaled,
+)
+from helpers.processes import Nursery, kill_a_party, party_pids  # type: ignore[import-not-found]  # noqa: E402
+from helpers.ray_nodes import Nodes, parent  # type: ignore[import-not-found]  # noqa: E402
+from helpers.runs import change, outcome, prepared  # type: ignore[import-not-found]  # noqa: E402
 
-__all__ = ["Nursery", "kill_a_party", "outcome", "prepared", "texts"]
+__all__ = [
+    "Nodes", "Nursery", "Poisoned", "change", "copied_topics", "kill_a_party", "mixed_topics", "no_less_than_nothing",
+    "outcome", "parent", "party_pids", "prepared", "random_topics", "scaled", "texts",
+]  # fmt: skip
 
 
 def texts(seed: int, documents: int) -> list[str]:

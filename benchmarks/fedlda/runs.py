@@ -145,7 +145,7 @@ def train(name: str, mechanism: str, rounds: int, seed: int, **changes: Any) -> 
     words = {"mode": "public", "words": parts.train.vocabulary.words}
     if mechanism == "pooled":  # a control: LDA on one machine, on the very words that users train with
         method = LDA(topics=settings["topics"], sweeps=rounds, beta=settings["beta"], vocabulary=words)
-        return _scored_once(method.fit(_cut(parts.train), seed=seed), parts)
+        return _scored_once(method.fit(_cut(parts.train), seed=seed).topics_, parts)
     if mechanism == "random":  # a control: topics that nobody has learned
         drawn = np.random.default_rng(seed).dirichlet(np.full(len(parts.train.vocabulary), 0.1), users.topics)
         return _scored_once(Topics(drawn, parts.train.vocabulary, np.full(users.topics, 5.0 / users.topics)), parts)

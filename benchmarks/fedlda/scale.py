@@ -33,10 +33,11 @@ SHARDS = ("a", "b")
 
 def shards(users: int) -> dict[str, Corpus]:
     """Users of 50 tokens each, in two shards."""
-    return {name: _corpus(users // len(SHARDS), seed) for seed, name in enumerate(SHARDS)}
+    return {name: shard_of(users // len(SHARDS), seed) for seed, name in enumerate(SHARDS)}
 
 
-def _corpus(users: int, seed: int) -> Corpus:
+def shard_of(users: int, seed: int) -> Corpus:
+    """So many users; each seed has others."""
     words = _words(users, seed)
     documents = np.arange(0, users * TOKENS + 1, TOKENS)
     table = pl.DataFrame({"id": np.arange(users) + seed * users}).cast(pl.String)

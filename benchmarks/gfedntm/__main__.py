@@ -77,7 +77,7 @@ def score(name: str, data: Synthetic, setting: Setting, training: dict[str, Any]
         pooled = Corpus.concatenate(list(data.parties.values())).encode(data.validation.vocabulary)
         words = {"mode": "public", "words": pooled.vocabulary.words}
         lda = LDA(topics=setting.topics, alpha=50.0, beta=setting.eta, sweeps=LDA_SWEEPS, vocabulary=words)
-        return scores(data, [lda.fit(pooled, seed=run)])
+        return scores(data, [lda.fit(pooled, seed=run).topics_])
     if name in ("federated", "centralised"):
         return scores(data, [fit(data, training, scenario=name, seed=run)])
     passes = training["epochs"] * (setting.nodes if name == "non_collaborative" else 1)

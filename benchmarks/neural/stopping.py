@@ -87,14 +87,14 @@ def stopping(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[
 def fit_and_score(corpus: Corpus, reference: Corpus, topics: int, seed: int, **settings: Any) -> Scores:
     """One model's scores, the epochs that it was trained for, and CPU seconds."""
     started = time.process_time()
-    model = ProdLDA(topics=topics, **settings).fit(corpus, seed=seed)
+    model = ProdLDA(topics=topics, **settings).fit(corpus, seed=seed).topics_
     spent = round(time.process_time() - started, 1)
     return {**score(model, reference), "epochs": model.provenance["epochs"], "cpu_seconds": spent}
 
 
 def controls(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[str, Scores]:
     """LDA on the same words, and topics whose words are drawn by their frequency."""
-    lda = LDA(topics=topics, vocabulary={"min_documents": 1, "max_share": 1.0}).fit(corpus, seed=seed)
+    lda = LDA(topics=topics, vocabulary={"min_documents": 1, "max_share": 1.0}).fit(corpus, seed=seed).topics_
     order = np.random.default_rng(seed).exponential(size=(topics, len(corpus.vocabulary)))
     mass = np.maximum(np.bincount(corpus.words, minlength=len(corpus.vocabulary)), 1) / order
     random = Topics(mass / mass.sum(axis=1, keepdims=True), corpus.vocabulary)

@@ -49,7 +49,7 @@ def by_topics(bench: Bench, words: tuple[str, ...]) -> dict[str, dict[str, dict[
         found[str(K)] = {
             "pctd": mean([bench.coherence(bench.fit(seed, topics=K)) for seed in bench.seeds]),
             "pctd_noise": mean([bench.coherence(bench.fit(seed, PAPER_SIGMA, topics=K)) for seed in bench.seeds]),
-            "lda": mean([bench.coherence(lda.fit(bench.corpus.train, seed=seed)) for seed in bench.seeds]),
+            "lda": mean([bench.coherence(lda.fit(bench.corpus.train, seed=seed).topics_) for seed in bench.seeds]),
         }
         say(f"K = {K}: {found[str(K)]}")
     return found

@@ -6,5 +6,5 @@
 
 from tertulia._lazy import public_names
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"  # the one place that says it
 __all__, __getattr__, __dir__ = public_names(__name__, __file__)

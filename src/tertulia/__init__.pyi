@@ -11,6 +11,7 @@ from tertulia.api.neural import CombinedTM as CombinedTM
 from tertulia.api.neural import ProdLDA as ProdLDA
 from tertulia.api.neural import ZeroShotTM as ZeroShotTM
 from tertulia.applications.classification import TopicFeatures as TopicFeatures
+from tertulia.applications.topic_numbers import choose_topics as choose_topics
 from tertulia.corpus import Corpus as Corpus
 from tertulia.corpus import TextOptions as TextOptions
 from tertulia.corpus import Vocabulary as Vocabulary

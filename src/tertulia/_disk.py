@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from tertulia.errors import FormatError, JournalError
@@ -22,8 +23,12 @@ def private_directory(directory: Path) -> Path:
 
 
 def private_file(path: Path) -> Path:
-    """Make an empty file that only its owner can read; one that is there already keeps its contents."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
+    """Make an empty file that only its owner can read; one that is there already keeps its contents.
+
+    It is not even opened: when a process closes a file, it loses all its locks on it, those of a ledger in use, too.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE_FILE))
     if path.stat().st_mode & 0o077:
         path.chmod(PRIVATE_FILE)
     return path
@@ -40,8 +45,9 @@ def write(path: Path, data: bytes, *, durable: bool = True, private: bool = Fals
     """Write a file, and unless it need not be durable wait until it is on the disk."""
     if private:
         private_file(path)
-    with path.open("wb") as file:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file:  # space that it has is kept
         file.write(data)
+        file.truncate()
         if durable:
             file.flush()
             os.fsync(file.fileno())
@@ -66,14 +72,17 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def atomic_write(path: Path, data: bytes, *, durable: bool = True) -> None:
+def atomic_write(path: Path, data: bytes, *, durable: bool = True, over: Path | None = None) -> None:
     """Write a whole file or nothing: a crash leaves the old contents, a full disk raises `JournalError`.
 
-    Only its owner can read it.
+    Only its owner can read it. `over` is a file that nobody needs any more: its space is written anew, which takes the
+    disk half as long as to find new space and to free the old.
     """
     temporary = path.with_name(path.name + ".part")
     try:
         temporary.unlink(missing_ok=True)  # what a crash left may be open to others
+        if over is not None:
+            over.replace(temporary)
         write(temporary, data, durable=durable, private=True)
         temporary.replace(path)
         if durable:

@@ -13,6 +13,10 @@ class ConfigError(TertuliaError, ValueError):
     """A setting that is wrong: the text names the key, the value and what to write instead."""
 
 
+class NotFitted(TertuliaError, ValueError, AttributeError):
+    """A trainer that was not trained yet is asked for its topics."""
+
+
 class FormatError(TertuliaError, ValueError):
     """Bytes that are not what they should be: a truncated checkpoint, a model of a newer format."""
 

@@ -11,6 +11,7 @@ from tertulia.privacy.ledger import Ledger
 from tertulia.runs.config import RunSettings, load
 from tertulia.runs.driver import finish
 from tertulia.runs.rehearsal import begin, open_party
+from tertulia.runs.results import AbsentPartyWarning
 
 BUDGET = '[[budget]]\nunit = "token"\nadjacency = "null-replace"\nepsilon = 10.0\ndelta = 1e-6\n'
 SUBSTITUTE = BUDGET.replace("null-replace", "substitute")
@@ -72,7 +73,8 @@ def test_between_owners_a_party_without_room_for_all_rounds_is_never_charged(tmp
     )  # fmt: skip
     corpora = {name: Corpus.from_texts(mixed(i, 12)) for i, name in enumerate(policies)}
     run, heard = begin(settings, corpora), []
-    finish(run, corpora, lambda _, facts: heard.append(str(facts.get("text", ""))))
+    with pytest.warns(AbsentPartyWarning, match=r"2 of 3 parties; north refused \(plan\)"):
+        finish(run, corpora, lambda _, facts: heard.append(str(facts.get("text", ""))))
 
     north, south = open_party(run, "north"), open_party(run, "south")
     assert (north.config.plan, north.ledger.releases()) == (None, [])

@@ -78,7 +78,10 @@ def test_a_party_without_documents_or_words(worded):
 
 
 def test_more_topics_than_words(worded):
-    with pytest.raises(ConfigError, match="topics = 500, but the agreed vocabulary has only"):
+    with (
+        pytest.raises(ConfigError, match="topics = 500, but the agreed vocabulary has only"),
+        pytest.warns(UserWarning, match="500 topics for 40 documents"),
+    ):
         fit({"a": worded(0, 20), "b": worded(1, 20)}, method={"topics": 500})
 
 
@@ -122,15 +125,15 @@ def prepared(tmp_path, worded):
 
 
 def test_a_full_disk_at_commit_loses_nothing(prepared, monkeypatch):
-    really_open = _disk.Path.open
+    really_write = _disk.write
     full = [True]
 
-    def open_on_a_full_disk(path, *arguments, **options):
+    def write_to_a_full_disk(path, *arguments, **options):
         if full[0] and path.name == "commit-00000002.safetensors.part":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return really_open(path, *arguments, **options)
+        return really_write(path, *arguments, **options)
 
-    monkeypatch.setattr(_disk.Path, "open", open_on_a_full_disk)
+    monkeypatch.setattr(_disk, "write", write_to_a_full_disk)
     with pytest.raises(JournalError, match=r"No space left on device.*tertulia resume"):
         finish(prepared)
     assert prepared.journal().rounds() == [1]

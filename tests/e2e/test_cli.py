@@ -45,6 +45,7 @@ def project(tmp_path, worded):
     return make
 
 
+@pytest.mark.filterwarnings("default::tertulia.models.reading.FewDocumentsWarning")
 @pytest.mark.parametrize("engine", ["local", slow("processes")])
 def test_run_then_everything_else(tertulia, project, engine):
     base = project(engine)
@@ -68,7 +69,8 @@ def test_run_then_everything_else(tertulia, project, engine):
     assert theta.height == 30
     assert theta.select(pl.sum_horizontal(pl.exclude("id"))).to_series().to_list() == pytest.approx([1.0] * 30)
 
-    code, out, _ = tertulia("evaluate", run, base / "north.jsonl", "--json")
+    code, out, err = tertulia("evaluate", run, base / "north.jsonl", "--json")
+    assert "says more about these than about the topics: use 1,000 or more" in err
     scores = json.loads(out)
     assert scores["perplexity"] < scores["unigram_perplexity"]
     assert -1 <= scores["npmi"] <= 1
@@ -174,6 +176,7 @@ def test_check_names_the_rule_that_forbids(tertulia, project):
     assert refused == {"south"}
 
 
+@pytest.mark.filterwarnings("default::tertulia.runs.results.AbsentPartyWarning")
 def test_a_party_that_refuses_is_left_out_with_a_warning(tertulia, project):
     base = project(policy="allow_clear = false\n")
     code, _, err = tertulia("run", base / "run.toml")
@@ -197,6 +200,23 @@ def test_a_single_source_can_be_split(tertulia, tmp_path, worded):
         assert code == 0, err
         assert [row["party"] for row in json.loads(out)["read"]] == ["a", "b"]
         assert sum(row["documents"] for row in json.loads(out)["read"]) == 40
+
+
+def test_a_single_source_can_be_cut_into_shards_of_users(tertulia, tmp_path, worded):
+    rows = [{"text": f"{t} {i}", "patient": str(i % 10)} for i, t in enumerate(worded(0, 40))]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = '[data]\npath = "all.jsonl"\nuser = "patient"\nshards = 3\n{}[method]\nname = "consensus"\ntopics = 2\n'
+    (tmp_path / "run.toml").write_text(config.format(""))
+    code, out, err = tertulia("check", tmp_path / "run.toml", "--json")
+    assert code == 0, err
+    documents = {row["party"]: row["documents"] for row in json.loads(out)["read"]}
+    assert list(documents) == ["shard-01", "shard-02", "shard-03"]
+    assert sum(documents.values()) == 40
+    assert all(number % 4 == 0 for number in documents.values())  # each patient has four, and they stay together
+    (tmp_path / "run.toml").write_text(config.format('split = "file"\n'))
+    code, _, err = tertulia("check", tmp_path / "run.toml", "--json")
+    assert code != 0
+    assert "leave out split = 'file'" in err
 
 
 @pytest.mark.parametrize("name", ["alone", "centralised"])

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import tertulia as tt
 from helpers import toys  # noqa: F401 - its messages are in the commits that we read
 from helpers.marks import slow
 from helpers.processes import Nursery, kill_a_party
@@ -41,6 +42,7 @@ METHODS = {
     "consensus": ConsensusSettings(  # half of its questions are sent as differences from those before
         topics=40, rounds=6, start_sweeps=2, sweeps=1, vocabulary={"max_share": 1.0}
     ).model_dump(),
+    "continued": ConsensusSettings(topics=3, start_sweeps=2, sweeps=2, vocabulary={"max_share": 1.0}).model_dump(),
     "pctd": PCTDSettings(topics=2, rounds=4, mode="paper", sigma=0.1, vocabulary=PUBLIC).model_dump(),
     "gfedntm": GFedNTMSettings(  # parties hold back a part of every gradient, and three rounds in four are not on disk
         topics=3, hidden=(8, 6), rounds=7, checkpoint_every=4, paper={"keep": 0.1}, vocabulary={"max_share": 1.0}
@@ -55,6 +57,12 @@ def nursery(tmp_path_factory):
     nursery.close()
 
 
+def earlier_model(base, corpora):
+    """A model of some of the documents, with a topic less."""
+    some = {party: texts[:8] for party, texts in corpora.items()}
+    return tt.Consensus(topics=2, rounds=2, start_sweeps=2, sweeps=2).fit(some, heldout=0).save(base / "last")
+
+
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory, nursery, worded):
     """Copies of prepared runs, and what they end in when nothing goes wrong."""
@@ -64,7 +72,9 @@ def trial(tmp_path_factory, nursery, worded):
         if (engine, name) not in references:
             base = tmp_path_factory.mktemp(f"{engine}-{name}")
             corpora = {p: halves(i) if name == "pctd" else worded(i, 12 + i) for i, p in enumerate("abc")}
-            prepared(base / "template", corpora, METHODS[name], engine=engine)
+            last = {"start_from": str(earlier_model(base, corpora))} if name == "continued" else {}
+            prepared(base / "template", corpora, METHODS[name], engine=engine, **last)
+            shutil.rmtree(base / "last", ignore_errors=True)  # a run has all that it needs
             shutil.copytree(base / "template", base / "reference")
             started = time.monotonic()
             nursery.finish(base / "reference")
@@ -87,7 +97,7 @@ def test_kills_at_random_moments(engine, nursery, trial, tmp_path):
         child = nursery.resume(directory)
         time.sleep(moments.uniform(0.1, 1.0) * seconds)
         if engine == "processes" and number % 2:
-            kill_a_party(child.pid, moments)  # the engine starts the party again by itself
+            kill_a_party(directory, moments)  # the engine starts the party again by itself
         else:
             child.kill()
         killed += child.wait() != 0
@@ -113,7 +123,11 @@ def test_kills_aimed_at_fault_points(engine, aims, nursery, trial, tmp_path):
 @pytest.mark.parametrize("engine", ["local", slow("processes")])
 @pytest.mark.parametrize(
     ("method", "aim"),
-    [*(("ftm", aim) for aim in ("party.after_save:3", "server.after_ask:4")), ("pctd", "server.before_commit:3")],
+    [
+        *(("ftm", aim) for aim in ("party.after_save:3", "server.after_ask:4")),
+        ("pctd", "server.before_commit:3"),
+        *(("continued", aim) for aim in ("party.after_save:4", "server.after_ask:2", "server.before_commit:1")),
+    ],
 )
 def test_methods_resume_bit_for_bit(engine, method, aim, nursery, trial, tmp_path):
     expected, _ = trial(engine, method, tmp_path / "run")

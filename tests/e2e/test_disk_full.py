@@ -17,7 +17,7 @@ from tertulia.runs.driver import finish
 from tertulia.runs.layout import Run
 from tertulia.errors import TertuliaError
 place = Path(sys.argv[1]) / "run"
-run = echo_run(place, sys.argv[2], 2, 3_000_000, 4)
+run = echo_run(place, sys.argv[2], 2, int(sys.argv[3]), 4)
 try:
     finish(run)
 except TertuliaError as error:
@@ -35,12 +35,15 @@ print("rounds:", len(finish(run).seconds))
 
 def in_a_namespace(script, *arguments):
     return subprocess.run(
-        ["unshare", "-rm", "sh", "-c", script, "sh", *map(str, arguments)], capture_output=True, text=True, timeout=120
+        ["unshare", "-rm", "sh", "-c", script, "sh", *map(str, arguments)], capture_output=True, text=True, timeout=300
     )
 
 
-@pytest.mark.parametrize("engine", ["local", "processes", "grpc"])
-def test_a_disk_that_fills_stops_a_run_that_then_goes_on(engine, tmp_path, request):
+@pytest.mark.parametrize(
+    ("engine", "megabytes"),
+    [("local", 3), ("processes", 3), ("grpc", 3), pytest.param("grpc", 200, marks=pytest.mark.slow)],
+)
+def test_a_disk_that_fills_stops_a_run_that_then_goes_on(engine, megabytes, tmp_path, request):
     try:
         trial = in_a_namespace('mount -t tmpfs none "$1"', tmp_path)
     except FileNotFoundError:
@@ -48,8 +51,9 @@ def test_a_disk_that_fills_stops_a_run_that_then_goes_on(engine, tmp_path, reque
     if trial.returncode:
         pytest.skip("no namespace of its own may be made here")
     script = (
-        ROOM.format(size="9m")
-        + f'"$3" -c \'{RUN}\' "$1" {engine} && mount -o remount,size=90m "$1" && "$3" -c \'{AGAIN}\' "$1"'
+        ROOM.format(size=f"{3 * megabytes}m")
+        + f'"$3" -c \'{RUN}\' "$1" {engine} {megabytes}000000 && mount -o remount,size={30 * megabytes}m "$1"'
+        + f' && "$3" -c \'{AGAIN}\' "$1"'
     )
     ended = in_a_namespace(script, tmp_path, request.config.rootpath, sys.executable)
     assert ended.returncode == 0, ended.stderr

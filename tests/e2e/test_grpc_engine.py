@@ -1,16 +1,15 @@
 """Engine `grpc`: the same bits as in one process, also when a party or the server is killed at a chosen point."""
 
-import json
-import shutil
 import sys
 from contextlib import closing
+from functools import partial
 
 import pytest
 
 from helpers import toys
 from helpers.network import eventually
 from helpers.processes import Nursery
-from helpers.runs import outcome, prepared
+from helpers.runs import Trials, outcome
 from tertulia.errors import ConfigError
 from tertulia.federation.codec import decode
 from tertulia.federation.engines.base import EngineSetup, start_engine
@@ -55,24 +54,7 @@ def nursery(tmp_path_factory, scrap):
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory, nursery, worded):
     """Copies of a prepared run, for engine `grpc`, and what it ends in within one process."""
-    references: dict = {}
-
-    def make(method, directory):
-        key = method["name"]
-        if key not in references:
-            base = tmp_path_factory.mktemp(key)
-            prepared(base / "template", {p: worded(i, 9 + i) for i, p in enumerate("ab")}, method)
-            shutil.copytree(base / "template", base / "reference")
-            nursery.finish(base / "reference")
-            references[key] = (base / "template", outcome(Run.open(base / "reference")))
-        template, expected = references[key]
-        shutil.copytree(template, directory)
-        facts = json.loads((directory / "run.json").read_text())
-        facts["config"]["engine"] = "grpc"
-        (directory / "run.json").write_text(json.dumps(facts))
-        return expected
-
-    return make
+    return partial(Trials(nursery, tmp_path_factory.mktemp("trials"), worded).copy, engine="grpc")
 
 
 @pytest.mark.parametrize("method", [TOY, FTM], ids=["noisy", "ftm"])

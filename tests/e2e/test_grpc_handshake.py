@@ -2,6 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import grpc
 import pytest
@@ -173,6 +174,46 @@ def test_a_revoked_member_loses_its_stream_and_stays_outside(changing):
     assert "ask the operator" in str(error)
     eventually(lambda: not changing.gate.connected)
     assert members.REVOKED in refused(changing.identity("north"), changing.address, dial.Refused)
+
+
+def test_who_is_revoked_while_it_fetches_a_model_does_not_get_the_rest(changing, monkeypatch):
+    """The model is longer than what a link holds by itself, so the server still sends when the register changes."""
+    from tertulia.federation.engines.grpc.wire import Assembler
+
+    taken, take = [], Assembler.take
+
+    def revoking(self, chunk, wanted):
+        taken.append(len(chunk))
+        changing.members.revoke("north")
+        return take(self, chunk, wanted)
+
+    monkeypatch.setattr(changing.desk, "model", lambda member, run: bytes(64 << 20))
+    monkeypatch.setattr(Assembler, "take", revoking)
+    with pytest.raises(ConnectionTrouble, match=members.REVOKED):
+        calls.fetch_model(changing.identity("north"), changing.address, "a1")
+    assert 0 < sum(taken) < 64 << 20
+
+
+@pytest.mark.parametrize("ahead", [0.5, -0.5, -3])
+def test_clocks_that_differ_a_little_or_a_server_that_is_behind_do_no_harm(ahead, tmp_path, monkeypatch):
+    monkeypatch.setattr(keys, "now", lambda: datetime.now(UTC) + timedelta(days=ahead))
+    network = Network(tmp_path / "network")
+    try:
+        assert calls.fetch_proposal(network.identity("north"), network.address) == b"a plan"
+        invitation = invited(network, "east")
+        assert calls.enrol(invitation, tmp_path / "east").name == "east"
+    finally:
+        network.close()
+
+
+def test_a_server_days_ahead_is_told_from_a_stranger(tmp_path, monkeypatch):
+    monkeypatch.setattr(keys, "now", lambda: datetime.now(UTC) + timedelta(days=3))
+    network = Network(tmp_path / "network")
+    try:
+        with pytest.raises(ConnectionTrouble, match="is not valid yet: check this machine's clock"):
+            calls.enrol(invited(network, "east"), tmp_path / "east")
+    finally:
+        network.close()
 
 
 def test_a_server_that_the_party_does_not_trust(network, other, tmp_path):

@@ -21,6 +21,7 @@ from tertulia.runs.driver import finish
 
 pytestmark = pytest.mark.filterwarnings("ignore:merging")  # toy tests have toy topics
 PARTIES = {"north": halves(1), "south": halves(2, 40)}
+FOUR = {name: halves(seed, 30) for seed, name in enumerate(("north", "south", "east", "west"))}  # `vouched` needs them
 LDA = {"topics": 2, "rounds": 2, "sweeps": 2}
 FTM, CONSENSUS, FEDLDA = (
     {"name": "ftm", **LDA},
@@ -45,6 +46,8 @@ CASES = {
     "consensus": CONSENSUS,
     "consensus-sound": {**CONSENSUS, **SOUND},
     "consensus-fixed-alpha": {**CONSENSUS, "learn_alpha": False},
+    "consensus-vouched": {**CONSENSUS, "vouched": True},
+    "consensus-sound-vouched": {**CONSENSUS, **SOUND, "vouched": True},
     "consensus-sound-fixed-alpha": {**CONSENSUS, **SOUND, "learn_alpha": False},
     "fedlda": FEDLDA,
     **{f"fedlda-{how}": {**FEDLDA, **PAPER, "mechanism": how} for how in ("rrp", "krr", "tkrr", "hm")},
@@ -105,13 +108,14 @@ def _step(step, verb):
 def test_only_consensus_and_baselines_send_something_for_alpha():
     what = {name: {row[2] for row in announced(settings)} for name, settings in CASES.items()}
     histograms = {name for name, things in what.items() if "document-topic histograms" in things}
-    assert histograms == {"consensus", "consensus-sound"}
+    assert histograms == {"consensus", "consensus-sound", "consensus-vouched", "consensus-sound-vouched"}
     assert {name for name, things in what.items() if "alpha of topics" in things} == {"alone"}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_all_that_leaves_was_planned(name, tmp_path):
-    run = prepared(tmp_path / "run", PARTIES, CASES[name], heldout=0.2)
+    parties = FOUR if "vouched" in CASES[name] else PARTIES
+    run = prepared(tmp_path / "run", parties, CASES[name], heldout=0.2)
     finish(run)
-    for party in PARTIES:
+    for party in parties:
         assert released(run, party) == announced(CASES[name])

@@ -2,76 +2,26 @@
 
 import json
 import shutil
-import socket
-import threading
-import time
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 from helpers.houses import MEMBERS, METHOD, Houses
+from helpers.serving import attending, on_a_free_port, serving, wait
 from tertulia.federation.engines.grpc import calls
-from tertulia.federation.engines.grpc.attendance import Attendance
 from tertulia.models import Topics
-from tertulia.runs.attending import Attendant
 from tertulia.runs.driver import finish
-from tertulia.runs.serving import Server, status_of
-
-PATIENCE = 60.0
+from tertulia.runs.serving import status_of
 
 
 @pytest.fixture
 def houses(tmp_path):
     houses = Houses(tmp_path, method=METHOD.replace("rounds = 3", "rounds = 30"))
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        houses.address = f"localhost:{free.getsockname()[1]}"
-    houses.edit("localhost:7433", houses.address)
+    on_a_free_port(houses)
     houses.edit("quorum = 0.5", "quorum = 1.0")
     houses.edit("absent_after = 30.0", "absent_after = 20.0")
     houses.agree()
     return houses
-
-
-@contextmanager
-def serving(houses):
-    """Serve, for as long as the block lasts."""
-    said = []
-    server = Server(houses.server, said.append)
-    server.said = said
-    thread = threading.Thread(target=server.serve)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
-
-
-@contextmanager
-def attending(houses, *members):
-    stop, threads = threading.Event(), []
-    for member in members:
-        party = houses.parties[member]
-        one = Attendance(party.identity, houses.address, Attendant(party).answer)
-        threads.append(threading.Thread(target=one.run, args=(stop,)))
-        threads[-1].start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join(PATIENCE)
-            assert not thread.is_alive()
-
-
-def wait(ready):
-    until = time.monotonic() + PATIENCE
-    while not ready():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def events(houses):

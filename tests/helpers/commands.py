@@ -5,6 +5,7 @@ import signal
 import sys
 from pathlib import Path
 
+from helpers import faults
 from helpers.forking import Forker, serve, type_command
 
 PATIENCE = 300  # seconds that a command may take, whatever happens
@@ -49,11 +50,12 @@ class Typist(Forker):
         super().__init__("helpers.commands")
         self.directory, self.typed = Path(directory), []
 
-    def type(self, *arguments, cwd, answers="") -> Typed:
-        """Type a command in a folder, with what it will be answered."""
+    def type(self, *arguments, cwd, answers="", fault=None) -> Typed:
+        """Type a command in a folder, with what it will be answered; `fault` kills it at a point (`helpers.faults`)."""
         files = [self.directory / f"{len(self.typed)}.{name}" for name in ("in", "out", "err")]
         files[0].write_text(answers)
         asked = {"arguments": [str(a) for a in arguments], "cwd": str(cwd), "files": [str(file) for file in files]}
+        asked["fault"] = fault
         self.typed.append(Typed(self, self.ask(asked), files))
         return self.typed[-1]
 
@@ -74,6 +76,8 @@ def _child(question) -> int:
         os.dup2(os.open(path, flags, 0o600), target)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - for as long as the process lives
     signal.alarm(PATIENCE)
+    if question["fault"]:
+        faults.arm_from(question["fault"])
     return type_command(question["arguments"])
 
 

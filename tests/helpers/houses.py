@@ -8,7 +8,7 @@ from tertulia.federation.identity.own import Identity
 from tertulia.privacy.policy_lines import write_lines
 from tertulia.runs.approving import Consideration
 from tertulia.runs.attending import Attendant
-from tertulia.runs.desk import Desk
+from tertulia.runs.desk import FINISHED, Desk
 from tertulia.runs.driver import finish
 from tertulia.runs.federations import Federation, create
 from tertulia.runs.layout import Run
@@ -55,7 +55,9 @@ class Houses:
             self.parties[member] = PartyDirectory(place)
 
     def consider(self, member, data=None):
-        return Consideration.of(self.parties[member], data or self.desk.proposal())
+        seen = Consideration.of(self.parties[member], data or self.desk.proposal())
+        start = seen.proposal.start
+        return seen.with_start(self.desk.model(member, start["run"])) if start else seen
 
     def approve(self, *members):
         """What `tertulia approve --yes` does."""
@@ -78,6 +80,13 @@ class Houses:
 
     def finish(self, run: Run, observe=None, transport=None):
         return finish(run, observe=observe, transport=transport or self.carried())
+
+    def run(self):
+        """Start what was approved, and see it through."""
+        run = self.desk.start()
+        model = self.finish(run)
+        self.desk.end(run.id, FINISHED)
+        return model
 
 
 class Carried:

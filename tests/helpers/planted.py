@@ -69,3 +69,12 @@ def completion_perplexity(words, documents, topics, alpha):
 def word_list(V):
     """Made-up words that no tokeniser changes."""
     return [f"word{chr(97 + v // 26)}{chr(97 + v % 26)}" for v in range(V)]
+
+
+def texts_of(topics, active, seed, D=100, length=50):
+    """Texts of some of the topics [K, V], mostly of one or two each."""
+    generator, words, texts = np.random.default_rng(seed), word_list(topics.shape[1]), []
+    for share in generator.dirichlet(np.full(len(active), 0.1), size=D):
+        mixed = share @ topics[active]
+        texts.append(" ".join(words[w] for w in generator.choice(len(mixed), size=length, p=mixed)))
+    return texts

@@ -8,11 +8,12 @@ import json
 import os
 import random
 import signal
-import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from helpers import faults
 from helpers.forking import Forker, serve, type_command
+from tertulia._locks import is_held
 
 PATIENCE = 120  # seconds
 MODULES = [f"tertulia.methods.{name}.method" for name in ("ftm", "gfedntm", "pctd")]
@@ -57,11 +58,18 @@ class Nursery(Forker):
         assert child.wait() == 0, child.errors
 
 
-def kill_a_party(server: int, moments: random.Random) -> None:
-    """Kill one of a server's party processes, if it has started any."""
-    children = subprocess.run(["pgrep", "-P", str(server)], capture_output=True, text=True).stdout.split()
-    if children:
-        os.kill(int(moments.choice(children)), signal.SIGKILL)
+def party_pids(run) -> dict[str, int]:
+    """The processes that work on a run's parties now, by the parties' locks."""
+    homes = [home for home in sorted((Path(run) / "parties").iterdir()) if is_held(home)]
+    notes = {home.name: (home / "lock").read_text() for home in homes}
+    return {name: json.loads(note)["pid"] for name, note in notes.items() if note}
+
+
+def kill_a_party(run, moments: random.Random) -> None:
+    """Kill one of the processes of a run's parties, if any has started."""
+    if pids := party_pids(run):
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(moments.choice(list(pids.values())), signal.SIGKILL)
 
 
 def _child(question) -> int:

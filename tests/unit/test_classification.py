@@ -169,7 +169,7 @@ def test_a_text_without_a_known_word_has_the_prior_mean():
         (np.ones((3, 2)), r"shape \(3, 2\): give a list of n texts"),
         (np.array([TEXTS]).T, r"shape \(3, 1\): give a list of n texts"),
         (sparse.csr_matrix(np.eye(2)), r"shape \(2, 2\)"),
-        ([["rain"], ["sun"]], "text 0 is list, not str"),
+        ([["rain"], "sun"], "document 1 is no list of words"),
         ([1, 2], "text 0 is int, not str"),
         (pd.DataFrame({"body": TEXTS}), r"no column 'text', only \['body'\]"),
         (None, "documents are None: give a list of texts"),

@@ -12,12 +12,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
+from tertulia.api.advice import warn_before_run
+from tertulia.api.progress import of_rounds, showing
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
-from tertulia.corpus.inputs import Documents, as_corpus
+from tertulia.corpus.inputs import Documents, as_corpus, with_column
 from tertulia.corpus.vocabulary import propose
 from tertulia.errors import ConfigError, InputError
 from tertulia.methods import METHODS, CustomSettings
@@ -28,18 +30,45 @@ from tertulia.methods.fedlda.settings import FedLDASettings
 from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.methods.pctd.settings import PCTDSettings
+from tertulia.models import Topics
 from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import Observer
 from tertulia.runs.rehearsal import rehearse
 from tertulia.runs.results import FederatedTopics
 
-RUN = {"seed", "engine", "workers", "heldout", "validation", "federation"}  # settings of a run that are options here
+
+class RunOptions(TypedDict, total=False):
+    """Settings of a run that are options here (docs/reference.md)."""
+
+    seed: int
+    engine: str
+    address: str
+    workers: int
+    heldout: float
+    validation: float
+    federation: Mapping[str, Any]
+    start_from: Topics | str | Path | None
+
+
+class Options(RunOptions, total=False):
+    """What `fit` and `federate` take besides the parties."""
+
+    config: Mapping[str, Any] | None
+    directory: str | Path | None
+    party_settings: Mapping[str, Mapping[str, Any]] | None
+    text: TextOptions | None
+    observe: Observer | None
+    progress: bool | None
+    column: str | None
+
+
+RUN = frozenset(RunOptions.__annotations__)
 
 
 class Federated(Explained, MethodSettings):
     """The settings of a method, and `fit`."""
 
-    def fit(self, parties: Mapping[str, Documents], **options: Any) -> FederatedTopics:
+    def fit(self, parties: Mapping[str, Documents], **options: Unpack[Options]) -> FederatedTopics:
         """Train over all parties' documents; `parties` and the options are those of `tertulia.federate`.
 
         The most used: `seed=1`, `heldout=0.1` (share of documents that is only scored on), `validation=0.1` (share by
@@ -84,46 +113,55 @@ class Centralised(AloneSettings, Federated):
 
 
 def federate(
-    method: MethodSettings | Callable[..., Any],
-    parties: Mapping[str, Documents],
-    *,
-    config: Mapping[str, Any] | None = None,
-    directory: str | Path | None = None,
-    party_settings: Mapping[str, Mapping[str, Any]] | None = None,
-    text: TextOptions | None = None,
-    observe: Observer | None = None,
-    **run: Any,
+    method: MethodSettings | Callable[..., Any], parties: Mapping[str, Documents], **options: Unpack[Options]
 ) -> Any:
     """Run a method over parties.
 
-    `parties` maps a name to a list of texts, to a data frame with a column `text` (and `id`, `label`, `date` if there
-    are), or to a corpus from `tt.read`. With a `directory` the run survives a crash (`tertulia resume`) and its
-    disclosures can be read afterwards; without, it lives in a temporary one. `party_settings` are the parties' own
-    choices, such as `{"south": {"topics": 30, "policy": "south.toml"}}`; `text` says how texts are cut into words.
-    `observe("round", facts)` is called after each round.
+    `parties` maps a name to a list of texts, of lists of tokens or of dicts, to a data frame with a column `text` (or
+    `column`; and `id`, `label`, `date` if there are), or to a corpus from `tt.read`. With a `directory` the run
+    survives a crash (`tertulia resume`) and its disclosures can be read afterwards; without, it lives in a temporary
+    one. `party_settings` are the parties' own choices, such as `{"south": {"topics": 30, "policy": "south.toml"}}`;
+    `text` says how texts are cut into words. `observe("round", facts)` is called after each round; without,
+    `progress` shows a bar (None: if there is a terminal, else lines of `logging`; False: nothing).
 
-    `run` are a run's other settings: `seed=1`; `engine="processes"` or `"grpc"` (else "local"; documents never
-    cross between parties, whatever the engine); `workers=4`; `heldout=0.1`, the share of documents that is only scored
-    on; `validation=0.1`, the share by which each party, which then trains alone, too, finds out which model serves its
-    own documents best: `result.best_for("north")`; `federation={"quorum": 0.8}`. docs/reference.md has them all.
+    The others are a run's settings: `seed=1`; `engine="processes"`, `"grpc"` or `"ray"` (else "local"; documents never
+    cross between parties, whatever the engine); `address="auto"`, a cluster for "ray"; `workers=4`; `heldout=0.1`, the
+    share of documents that is only scored on; `validation=0.1`, the share by which each party, which then trains alone,
+    too, finds out which model serves its own documents best: `result.best_for("north")`; `federation={"quorum": 0.8}`.
+    `start_from=model`, an earlier model or the directory of a finished run: training goes on from its topics and words,
+    in fewer rounds, and topics that are the same keep their ids (docs/continuing.md). docs/reference.md has them all.
 
-    `method` may be the function `train(fed, config, state)` of a method of your own, whose steps live in its module.
+    `method` may be the function `train(fed, config, state)` of a method of your own, whose steps live in its module,
+    and `config` its settings.
     """
     if not parties:
         raise InputError("there are no parties: give a mapping from a name to documents")
-    if strangers := sorted(run.keys() - RUN):
-        raise ConfigError(f"unknown option '{strangers[0]}': the options of a run are {', '.join(sorted(RUN))}")
-    settings = _as_settings(method, config)
-    corpora = {name: as_corpus(name, documents, text, settings.keeps_text) for name, documents in parties.items()}
+    if strangers := sorted(options.keys() - Options.__annotations__.keys()):
+        known = ", ".join(sorted(Options.__annotations__))
+        raise ConfigError(f"unknown option '{strangers[0]}': the options of a run are {known}")
+    run = {name: value for name, value in options.items() if name in RUN}
+    settings = _as_settings(method, options.get("config"))
+    text, column, directory = options.get("text"), options.get("column"), options.get("directory")
+    corpora = {
+        name: as_corpus(name, with_column(documents, column), text, settings.keeps_text)
+        for name, documents in parties.items()
+    }
     with tempfile.TemporaryDirectory(prefix="tertulia-") as temporary:
+        if (last := getattr(options.get("start_from"), "topics_", options.get("start_from"))) is not None:
+            run["start_from"] = str(last.save(Path(temporary) / "last") if isinstance(last, Topics) else last)
         whole = RunSettings(
             directory=str(directory or Path(temporary) / "run"),
             method=settings,
             text=_one_way_of_reading(corpora).to_dict(),
-            parties={party: dict(choices) for party, choices in (party_settings or {}).items()},
+            parties={party: dict(choices) for party, choices in (options.get("party_settings") or {}).items()},
             **run,
         )
-        return rehearse(whole, corpora, durable=directory is not None, observe=observe)
+        warn_before_run(corpora, settings, whole.workers if whole.engine == "local" else len(corpora))
+        rounds = getattr(settings, "rounds", None)
+        total = None if rounds is None else rounds + 1  # first they agree on words
+        with showing(options.get("progress"), settings.name, "round", "score", total) as tick:
+            observe = options.get("observe") or (of_rounds(tick) if tick else None)
+            return rehearse(whole, corpora, durable=directory is not None, observe=observe)
 
 
 def choose_words(corpus: Corpus, terms: VocabularySettings) -> Vocabulary:

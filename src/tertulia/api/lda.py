@@ -8,31 +8,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
 from tertulia._arrays import F64
+from tertulia.api.advice import warn_before_training
+from tertulia.api.estimators import Estimator
 from tertulia.api.federated import choose_words
-from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.api.training import How, Trainer, own_settings
+from tertulia.corpus import Corpus, Vocabulary
+from tertulia.corpus.counts import is_matrix
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import ConfigError, InputError
 from tertulia.methods.common.lda_settings import Sampling
 from tertulia.methods.common.priors import symmetric
-from tertulia.methods.common.settings import Explained, OverWords, Positive, Threads
+from tertulia.methods.common.settings import Positive, Threads
 from tertulia.models import Topics
 
 
-class LDA(Explained, OverWords, Threads, Sampling):
-    """The settings of a trainer, and `fit`.
-
-    Training begins with clusters of documents and goes on with sweeps of a sampler until it has settled; the topics are
-    the mean over the last quarter of the sweeps (see docs/performance.md). The same seed gives the same topics, bit for
-    bit, at any number of threads.
-    """
+class LDATrainer(Trainer, Threads, Sampling):
+    """The settings of LDA on one machine."""
 
     sweeps: Positive | Literal["auto"] = Field(  # type: ignore[assignment]
         "auto",
@@ -43,51 +41,53 @@ class LDA(Explained, OverWords, Threads, Sampling):
         False, description="learn beta from the counts: perplexity falls by some percent, and topics share more words"
     )
 
-    def fit(
-        self,
-        documents: Documents,
-        *,
-        start: Topics | None = None,
-        seed: int = 0,
-        text: TextOptions | None = None,
-        progress: Callable[[int, float], None] | None = None,
-    ) -> Topics:
-        """Train on a list of texts, a data frame with a column `text`, or a corpus.
+    @property
+    def steps(self) -> int | None:
+        """The number of sweeps, unless training finds out itself."""
+        return self.sweeps if isinstance(self.sweeps, int) else None
+
+    def train(self, documents: Documents, how: How) -> Topics:
+        """Train anew, or go on from a model.
 
         A corpus that lies on disk (`Corpus.load`) is read from there, sweep by sweep; only where words must be pruned
-        is a pruned copy made in memory. With `start`, training continues from a saved model: topics, priors and the way
-        of cutting texts are the model's, words that it lacks are added, and the result has learned from the old
-        documents and the new, each in proportion to its tokens. `progress` is called after each sweep with how many
-        there were, and the perplexity of tokens given all others: that is what `sweeps="auto"` watches.
+        is a pruned copy made in memory. With `start` topics, priors and the way of cutting texts are the model's, words
+        that it lacks are added, and the result has learned from the old documents and the new, each in proportion to
+        its tokens. `progress` is called after each sweep with how many there were, and the perplexity of tokens given
+        all others: that is what `sweeps="auto"` watches.
         """
-        if start is not None:
-            return self._go_on(documents, start, seed, text, progress)
-        corpus = as_corpus(None, documents, text)
-        corpus = corpus.encode(choose_words(corpus, self.vocabulary))
-        return self._train(corpus, "clusters", symmetric(self.alpha, self.topics), self.beta, seed, progress)
+        if how.start is not None:
+            return self._go_on(documents, how.start, how)
+        corpus, alpha = self._corpus(documents, how.text), symmetric(self.alpha, self.topics)
+        return self._train(corpus, "clusters", alpha, self.beta, how)
 
-    def _go_on(self, documents: Documents, start: Topics, seed: int, text: TextOptions | None, progress: Any) -> Topics:
+    def _go_on(self, documents: Documents, start: Topics, how: How) -> Topics:
         if "topics" in self.model_fields_set and self.topics != start.n_topics:
             raise ConfigError(f"topics = {self.topics}: the model to continue has {start.n_topics}; leave `topics` out")
-        corpus = as_corpus(None, documents, start.options)
-        if {corpus.options, text or start.options} != {start.options}:
-            raise ConfigError("the texts are cut in another way than the model's were: use the model's `options`")
-        start = extend(start, choose_words(corpus, self.vocabulary))
-        corpus, beta = corpus.encode(start.vocabulary), start.beta or self.beta
-        return join(start, self._train(corpus, start.topic_word, start.alpha, beta, seed, progress))
+        beta = start.beta or self.beta
+        if is_matrix(documents):
+            corpus = start.encode(documents)
+        else:
+            corpus = as_corpus(None, documents, start.options)
+            if {corpus.options, how.text or start.options} != {start.options}:
+                raise ConfigError("the texts are cut in another way than the model's were: use the model's `options`")
+            start = extend(start, choose_words(corpus, self.vocabulary))
+            corpus = corpus.encode(start.vocabulary)
+        return join(start, self._train(corpus, start.topic_word, start.alpha, beta, how))
 
-    def _train(self, corpus: Corpus, start: Any, alpha: F64, beta: float, seed: int, progress: Any) -> Topics:
+    def _train(self, corpus: Corpus, start: Any, alpha: F64, beta: float, how: How) -> Topics:
         from tertulia.kernels import lda
 
         if corpus.n_tokens == 0:
             raise InputError(f"none of {corpus.n_documents} documents holds a word to model: check the column and text")
+        if isinstance(start, str):  # else there are topics already, and few documents may be enough
+            warn_before_training(corpus, len(alpha))
         done = 0
 
         def watch(sweep: int, perplexity: float) -> None:
             nonlocal done
             done = sweep
-            if progress is not None:
-                progress(sweep, perplexity)
+            if how.progress is not None:
+                how.progress(sweep, perplexity)
 
         V, K, sweeps = len(corpus.vocabulary), len(alpha), None if self.sweeps == "auto" else self.sweeps
         options = {"sampler": self.sampler, "threads": self.threads, "start": start, "most_sweeps": self.max_sweeps}
@@ -100,12 +100,12 @@ class LDA(Explained, OverWords, Threads, Sampling):
             alpha,
             beta,
             sweeps,
-            seed,
+            how.seed,
             learning=learning,
             progress=watch,
             **options,
         )
-        provenance = {"method": "lda", "config": self.model_dump(exclude={"vocabulary"}), "tokens": corpus.n_tokens}
+        provenance = {"method": "lda", "config": own_settings(self), "tokens": corpus.n_tokens}
         return Topics(
             lda.topic_word(state),
             corpus.vocabulary,
@@ -146,6 +146,8 @@ def join(old: Topics, new: Topics) -> Topics:
         alpha=old.alpha * (new.alpha / old.alpha) ** new_share,
         topic_word=share * old.topic_word + (1.0 - share) * new.topic_word,
         weights=total,
+        names=old.names,
+        hidden=old.hidden,
         provenance={**new.provenance, "tokens": round(total.sum()), "continues": old.provenance},
     )
 
@@ -155,3 +157,21 @@ def _tokens(model: Topics) -> F64:
     shares = np.zeros(model.n_topics) if model.weights is None else model.weights
     counts: F64 = int(model.provenance.get("tokens", 0)) * shares
     return counts
+
+
+class LDA(Estimator):
+    """LDA on one machine: an estimator in scikit-learn's sense, and after `fit` a model.
+
+    Training begins with clusters of documents and goes on with sweeps of a sampler until it has settled; the topics are
+    the mean over the last quarter of the sweeps (see docs/performance.md). The same seed gives the same topics, bit for
+    bit, at any number of threads.
+    """
+
+    trainer: ClassVar[type[LDATrainer]] = LDATrainer
+
+    def partial_fit(self, documents: Documents, y: object = None, **options: Any) -> Self:
+        """Go on from the topics that there are, if any, with more documents: both count by their tokens."""
+        start = self.__dict__.get("topics_")
+        if start is not None:
+            self._check_columns(documents)
+        return self.fit(documents, y, start=start, **options)

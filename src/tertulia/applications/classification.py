@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from tertulia._arrays import F64, Array
+from tertulia.api.estimators import Estimator
 from tertulia.api.lda import LDA
-from tertulia.api.neural import NeuralTrainer
 from tertulia.corpus import Corpus
 from tertulia.corpus.inputs import Documents
 from tertulia.errors import ConfigError, InputError
@@ -70,9 +70,7 @@ class TopicFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     """
 
-    def __init__(
-        self, model: Topics | LDA | NeuralTrainer | None = None, *, n_jobs: int | None = None, seed: int = 0
-    ) -> None:
+    def __init__(self, model: Topics | Estimator | None = None, *, n_jobs: int | None = None, seed: int = 0) -> None:
         self.model = model
         self.n_jobs = n_jobs
         self.seed = seed
@@ -80,10 +78,8 @@ class TopicFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
     def fit(self, documents: Documents, y: object = None) -> Self:
         """Train the model, unless it is trained already; labels are not looked at."""
         checked = _check_documents(documents)
-        if isinstance(self.model, Topics):
-            self.topics_ = self.model
-        else:
-            self.topics_ = _trainer(self.model).fit(checked, seed=self.seed)
+        trained = self._trained_or_none()
+        self.topics_ = _trainer(self.model).fit(checked, seed=self.seed).topics_ if trained is None else trained
         return self
 
     def transform(self, documents: Documents) -> F64:
@@ -99,25 +95,38 @@ class TopicFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        topics = self.topics_ if hasattr(self, "topics_") else self.model
+        topics = self.topics_ if hasattr(self, "topics_") else self._trained_or_none()
         assert isinstance(topics, Topics)
         return topics
 
+    def _trained_or_none(self) -> Topics | None:
+        """The topics that were handed over, also in an estimator that is fitted."""
+        given = self.model.__dict__.get("topics_") if isinstance(self.model, Estimator) else self.model
+        return given if isinstance(given, Topics) else None
+
+    def __sklearn_clone__(self) -> Self:
+        """A copy that is not fitted; topics that were handed over stay."""
+        from sklearn.base import clone
+
+        model = self.model if self._trained_or_none() is not None else clone(self.model, safe=False)
+        return type(self)(model, n_jobs=self.n_jobs, seed=self.seed)
+
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "topics_") or isinstance(self.model, Topics)
+        return hasattr(self, "topics_") or self._trained_or_none() is not None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.allow_nan = True, False, True
-        tags.requires_fit = not isinstance(self.model, Topics)
+        tags.requires_fit = self._trained_or_none() is None
         return tags
 
 
-def _trainer(model: object) -> LDA | NeuralTrainer:
+def _trainer(model: object) -> Estimator:
+    """A trainer of its own: what was handed over stays as it is."""
     if model is None:
         return LDA()
-    if isinstance(model, LDA | NeuralTrainer):
-        return model
+    if isinstance(model, Estimator):
+        return type(model)(**model.get_params())
     kind = model.__name__ if isinstance(model, type) else type(model).__name__
     raise ConfigError(
         f"model = {kind}: TopicFeatures takes topics that are trained, or a trainer such as tt.LDA(topics=50); "

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +18,7 @@ from tertulia._arrays import F64, Bool
 from tertulia.errors import InputError
 
 if TYPE_CHECKING:
-    from tertulia.applications.compare_figures import Figures
+    from tertulia.view.plots.comparison import Figures
 
 Measure = Literal["jensen-shannon", "hellinger"]
 
@@ -187,10 +188,10 @@ class Comparison:
 
     @property
     def plot(self) -> Figures:
-        """Figures; each method draws one, and returns its axes (matplotlib: the extra `bench`)."""
-        from tertulia.applications.compare_figures import Figures
-
-        return Figures(self)
+        """Figures; each method draws one, and returns its axes (matplotlib: the extra `plot`)."""
+        # What draws stands above applications: it is found by its name, as by `Topics.plot`.
+        figures: Figures = import_module("tertulia.view.plots.comparison").Figures(self)
+        return figures
 
     @property
     def _known(self) -> Bool:

@@ -94,6 +94,9 @@ def serve(directory: FederationDirectory, metrics: Metrics = None) -> None:
 
 def start(
     directory: FederationDirectory,
+    last: Annotated[
+        str | None, typer.Option("--from", metavar="LAST", help="Go on from a finished run: its id, or `last`.")
+    ] = None,
     abandon: Annotated[bool, typer.Option("--abandon", help="Instead: give up the unfinished run.")] = False,
 ) -> None:
     """Begin the run that the members have approved, or go on with one that stopped."""
@@ -104,6 +107,11 @@ def start(
     desk = Desk(Federation(directory))
     if abandon:
         console.line(f"run {desk.abandon()} is given up; federation.toml counts again, and members approve anew")
+        next_steps("tertulia approve NAME      # at each member", f"tertulia start {directory}")
+        return
+    desk.federation.check_engine("grpc")
+    if last is not None and (known := desk.go_on_from(last)) is not None:
+        console.line(f"the next run goes on from run {known}, as federation.toml says now; members approve it first")
         next_steps("tertulia approve NAME      # at each member", f"tertulia start {directory}")
         return
     run = desk.start()
@@ -176,7 +184,8 @@ def _print_status(directory: Path, facts: dict[str, Any]) -> None:
         )
     if not facts["proposal"]["started"]:
         missing = f"; not complete without {', '.join(facts['proposal']['missing'])}"
-        console.line(f"run {facts['proposal']['run']}: proposed{missing * bool(facts['proposal']['missing'])}")
+        last = f", going on from run {facts['proposal']['from']}" * bool(facts["proposal"]["from"])
+        console.line(f"run {facts['proposal']['run']}: proposed{last}{missing * bool(facts['proposal']['missing'])}")
     if facts["edited"]:
         console.line("federation.toml or the roster has changed since: that counts for the next run")
     next_steps(*_next(directory, facts))
@@ -184,6 +193,9 @@ def _print_status(directory: Path, facts: dict[str, Any]) -> None:
 
 def _next(directory: Path, facts: dict[str, Any]) -> list[str]:
     """What is to be done, as things are."""
+    if facts["engine"] != "grpc":
+        again = f"tertulia nvflare export {directory} --to JOB"
+        return [f"tertulia topics {Path(facts['model']).parent}", again] if facts["model"] else [again]
     found = [] if facts["serving"] else [f"tertulia serve {directory}"]
     members = [row for row in facts["members"] if row["state"] in ("invited", "joined")]
     if facts["model"]:
@@ -200,9 +212,10 @@ def _next(directory: Path, facts: dict[str, Any]) -> list[str]:
 
 def _next_at_party(directory: Path, facts: dict[str, Any]) -> list[str]:
     """What is to be done at a party, as things are."""
-    found = [] if facts["attending"] else [f"tertulia attend {directory}"]
+    start = f"{facts['kit']}/startup/start.sh" if "kit" in facts else f"tertulia attend {directory}"
+    found = [] if facts["attending"] else [start]
     runs = [row for row in facts["runs"] if row["state"] == "approved"]
-    if runs and not runs[-1]["model"]:
+    if runs and not runs[-1]["model"] and "kit" not in facts:
         found.append(f"tertulia fetch {directory}      # the shared model, once the run is finished")
     if fetched := [row["run"] for row in runs if row["model"]]:
         found.append(f"tertulia topics {directory / 'runs' / fetched[-1]}")

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tertulia.cli import doctor, federation, ledger, models, party, rehearse, words
+from tertulia import __version__
+from tertulia.cli import doctor, federation, ledger, models, nvflare, party, rehearse, upgrade, words
 from tertulia.errors import TertuliaError
 from tertulia.view import console
 
@@ -22,16 +23,32 @@ app = typer.Typer(
 )
 app.command("words")(words.words)
 for _command in (
-    *(models.topics, models.transform, models.evaluate),
+    *(models.topics, models.drift, models.transform, models.evaluate),
     *(federation.init, federation.invite, federation.serve, federation.start, federation.status, federation.revoke),
     *(party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
-    *(rehearse.rehearse, doctor.doctor),
+    *(rehearse.rehearse, doctor.doctor, upgrade.upgrade),
 ):
     app.command()(_command)
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(nvflare.app, name="nvflare")
 ConfigFile = Annotated[Path, typer.Argument(help="The run's settings, a TOML file.", metavar="CONFIG.toml")]
 RunDirectory = Annotated[Path, typer.Argument(help="A run's directory.", metavar="RUN")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        console.line(f"tertulia {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and end.")
+    ] = False,
+) -> None:
+    """Take what stands before a command."""
 
 
 @app.command()
@@ -49,6 +66,9 @@ def demo(
 def run(
     config: ConfigFile,
     directory: Annotated[Path | None, typer.Option(help="Instead of the config's `directory`.")] = None,
+    last: Annotated[
+        Path | None, typer.Option("--from", metavar="LAST", help="Go on from this finished run, or saved model.")
+    ] = None,
     engine: Annotated[str | None, typer.Option(help="Instead of the config's `engine`.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Instead of the method's `epsilon`.")] = None,
     as_json: AsJson = False,
@@ -60,6 +80,7 @@ def run(
     settings = configuration.load(config)
     method = None if epsilon is None else {**settings.method.model_dump(), "epsilon": epsilon}
     changes = {"directory": str(directory) if directory else None, "engine": engine, "method": method}
+    changes["start_from"] = str(last.resolve()) if last else None
     _finish(begin(settings.replace(**{k: v for k, v in changes.items() if v is not None})), as_json)
 
 
@@ -192,11 +213,14 @@ def _finish(started: Any, as_json: bool) -> None:
         result = finish(started, observe=progress)
     facts: dict[str, Any] = {"directory": str(started.directory)}
     if isinstance(result, FederatedTopics):
-        facts |= {"topics": result.n_topics, **result.history[-1]}
+        took_part = {name: result.provenance.get(name, {}) for name in ("parties", "absent")}
+        facts |= {"topics": result.n_topics, **took_part, **result.history[-1]}
     if as_json or not isinstance(result, FederatedTopics):
         console.print_json(facts)
     else:
         console.show(f"{result!r}\nsaved in {started.directory / 'model'}")
+        if "drift" in result.provenance:
+            models.print_drift(result)
 
 
 def _show(key: str, title: str, rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:

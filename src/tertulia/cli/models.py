@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tertulia.errors import ConfigError
 from tertulia.view import console
 
 ModelDirectory = Annotated[Path, typer.Argument(help="A directory: a model's, a run's, a party's.", metavar="MODEL")]
@@ -29,10 +30,45 @@ def topics(
     tops = loaded.top_words(words)
     if as_json:
         weights = {} if loaded.weights is None else {"weights": loaded.weights.tolist()}
-        console.print_json({"topics": tops, **weights, "provenance": loaded.provenance})
+        given = ({"names": loaded.names} if any(loaded.names) else {}) | (
+            {"hidden": loaded.hidden} if loaded.hidden else {}
+        )
+        console.print_json({"topics": tops, **weights, **given, "provenance": loaded.provenance})
     else:
         title = f"{loaded.n_topics} topics over {len(loaded.vocabulary)} words"
         console.records(title, loaded.topics_table(words).to_dicts())
+
+
+def drift(model: ModelDirectory, as_json: AsJson = False) -> None:
+    """What became of the topics of the model that this one goes on from: kept, new and retired ones, by their ids."""
+    loaded = _model(model)
+    if "drift" not in loaded.provenance:
+        raise ConfigError(f"the model in {model} began anew: only one that goes on from another has drifted")
+    if as_json:
+        console.print_json({"continues": loaded.provenance["continues"], "drift": loaded.provenance["drift"]})
+    else:
+        print_drift(loaded)
+
+
+def print_drift(model: Any) -> None:
+    """Print what became of topics."""
+    rows = [
+        {
+            "topic": row["topic"],
+            "state": row["state"],
+            "distance": row.get("distance", ""),
+            "share before": _percent(row.get("weight_before")),
+            "share": _percent(row.get("weight")),
+            "words that came": " ".join(row.get("came", ())),
+            "words that went": " ".join(row.get("went", ())),
+        }
+        for row in model.provenance["drift"]
+    ]
+    console.records(f"Since run {model.provenance['continues']['run']}", rows)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"
 
 
 def transform(

@@ -83,8 +83,11 @@ def approve(
         raise ConfigError("not approved: nothing was written, and nothing will leave")
     _write(seen, accepted)
     place = seen.lay_out()
-    calls.approve(seen.party.identity, seen.party.file.server, seen.approval())
     console.line(f"approved: its documents are in {place}/corpus, and answers will be beside them")
+    if (kit := seen.party.kit) is not None:  # that it has approved shows when it answers
+        next_steps(f"{kit.directory}/startup/start.sh      # unless it runs already", f"tertulia status {directory}")
+        return
+    calls.approve(seen.party.identity, seen.party.file.server, seen.approval())
     next_steps(
         f"tertulia attend {directory}      # unless it runs already",
         "tertulia start      # by the operator",
@@ -198,4 +201,17 @@ def _consider(directory: Path) -> Consideration:
     from tertulia.runs.membership import PartyDirectory
 
     party = PartyDirectory(directory)
-    return Consideration.of(party, calls.fetch_proposal(party.identity, party.file.server))
+    if party.kit is not None:
+        return Consideration.of(party, party.sent_proposal())
+    server = party.file.server
+    seen = Consideration.of(party, calls.fetch_proposal(party.identity, server))
+    if not seen.proposal.start:
+        return seen
+    seen = seen.with_start(calls.fetch_model(party.identity, server, seen.proposal.start["run"]))
+    assert seen.start is not None
+    console.line(
+        f"goes on from run {seen.proposal.start['run']}: {seen.start.n_topics} topics over "
+        f"{len(seen.start.vocabulary):,} words, model {seen.proposal.start['hash'][:16]}; members have it already, so "
+        "beginning with it lets nothing more out"
+    )
+    return seen

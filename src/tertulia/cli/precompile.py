@@ -19,7 +19,7 @@ from tertulia.corpus.inputs import as_corpus
 from tertulia.kernels import lda
 from tertulia.kernels.lda import fold_in
 from tertulia.kernels.lda.options import Learning, Phi
-from tertulia.metrics import topic_coherence
+from tertulia.metrics import completion, top_words_sparse, topic_coherence
 
 
 def main() -> None:
@@ -30,10 +30,14 @@ def main() -> None:
     texts = {"north": ["rain falls on rivers", "rivers rise"] * 10, "south": ["rain fills lakes", "lakes rise"] * 10}
     model = FTM(topics=2, rounds=2, sweeps=2, vocabulary={"max_share": 1.0}).fit(texts, heldout=0.3)
     for method in _methods({"mode": "public", "words": model.vocabulary.words}):
-        method.fit(texts)
+        method.fit(texts, heldout=0.3)
     corpus = as_corpus("north", texts["north"]).encode(model.vocabulary)
     for measure in ("npmi", "umass", "c_v"):
         topic_coherence(model, corpus, measure, top=2)
+    for dtype in (np.float32, np.float64):  # of topics, as methods give them
+        topics = model.topic_word.astype(dtype)
+        top_words_sparse(topics, 2)
+        completion(topics, 0.1, corpus)
     print(f"kernels ready after {time.monotonic() - started:.1f} s")
 
 

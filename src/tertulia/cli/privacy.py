@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tertulia.errors import ConfigError
 from tertulia.view import console
-
-if TYPE_CHECKING:
-    from tertulia.federation.party.host import PartyHost
 
 
 def print_privacy(directory: Path, delta: float, every: bool, as_json: bool) -> None:
     """Print what left the parties of a run, and what that costs."""
-    from tertulia.view.officer import page_of
+    from tertulia.view.officer import hosts_in, page_of
     from tertulia.view.tables import disclosures_of_hosts, privacy_of_hosts
     from tertulia.view.totals import totals_of_host
 
-    hosts = _hosts(directory)
+    hosts = hosts_in(directory)
     found = [page_of(host, delta) for host in hosts]
     totals = [row for host in hosts for row in totals_of_host(host, delta)]
     if as_json:
@@ -38,21 +33,3 @@ def print_privacy(directory: Path, delta: float, every: bool, as_json: bool) -> 
         console.print_totals(f"Cost of {directory} at delta {delta:g}", totals)
         console.records("Thing by thing (what is derived adds nothing to its source)", privacy_of_hosts(hosts, delta))
         console.records("Every release", disclosures_of_hosts(hosts))
-
-
-def _hosts(directory: Path) -> list[PartyHost]:
-    """The parties of a run, or the one whose directory this is, as of its newest run."""
-    from tertulia.runs.layout import Run
-    from tertulia.runs.membership import FILE, PartyDirectory
-    from tertulia.runs.rehearsal import hosts_of
-
-    if not (directory / FILE).exists():
-        return hosts_of(Run.open(directory))
-    from tertulia.federation.party.host import PartyHost
-
-    runs = PartyDirectory(directory).run_directories()
-    if not runs:
-        raise ConfigError(
-            f"nothing has left {directory}: no run was approved; `tertulia approve {directory}` does that"
-        )
-    return [PartyHost(runs[-1])]

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import BaseModel
 
-from tertulia.api.lda import LDA
+from tertulia.api.lda import LDATrainer
 from tertulia.api.neural import NeuralTrainer
 from tertulia.corpus import TextOptions
 from tertulia.methods import METHODS, SETTINGS
 from tertulia.methods.common.describe import Described, describe
 from tertulia.methods.common.settings import VocabularySettings
-from tertulia.runs.config import DataSettings, FederationSettings, PartySettings, RunSettings, SourceSettings
+from tertulia.runs.config import FederationSettings, PartySettings, RunSettings
+from tertulia.runs.documents import DataSettings, SourceSettings
 from tertulia.runs.federations import FederationFile, NetworkTerms
 from tertulia.runs.membership import PartyFile
 
@@ -50,7 +51,7 @@ def _lines() -> Iterator[str]:
     yield from _section("`federation.toml`", HOUSES, [*_plain(FederationFile), *describe(NetworkTerms, "terms.")])
     yield from _section("`party.toml`", PARTY, [*_plain(PartyFile), *describe(SourceSettings, "documents.")])
     alone = "On one machine: the arguments of `tt.{}`"
-    yield from _section(alone.format("LDA"), "And `vocabulary`, as above.", _plain(LDA))
+    yield from _section(alone.format("LDA"), "And `vocabulary`, as above.", _plain(LDATrainer))
     models = "ProdLDA`, `tt.CombinedTM` and `tt.ZeroShotTM"
     rows = [row for row in describe(NeuralTrainer) if not row.key.startswith("vocabulary.")]
     yield from _section(

@@ -11,6 +11,7 @@ import numpy as np
 
 from tertulia._arrays import F32, Array
 from tertulia.corpus import storage
+from tertulia.corpus.advice import warn_of_language
 from tertulia.corpus.columns import Column, FileColumn, TableColumns
 from tertulia.corpus.corpus import Corpus, embedding_column
 from tertulia.corpus.offsets import narrow
@@ -97,7 +98,9 @@ class Builder:
         report.note("id seen before", count=table.height - table["id"].n_unique())
         if self._draft is not None:
             self._draft.publish(vocabulary, table, self.options, report)
-        return Corpus(**arrays, vocabulary=vocabulary, table=table, options=self.options, report=report)
+        corpus = Corpus(**arrays, vocabulary=vocabulary, table=table, options=self.options, report=report)
+        warn_of_language(corpus)
+        return corpus
 
     def close(self) -> None:
         """Close and remove the files of a corpus that will not be finished."""

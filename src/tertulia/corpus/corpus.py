@@ -106,7 +106,7 @@ class Corpus:
             return self._keep_unknown(vocabulary)
         if vocabulary.words == self.vocabulary.words:
             return replace(self, vocabulary=vocabulary)
-        number = vocabulary.lookup(self.vocabulary.words)  # [V of self]
+        number = self.vocabulary.places_in(vocabulary)  # [V of self]
         words = number[self.words] if len(number) else np.zeros(0, np.int32)
         keep = words >= 0
         before = offsets_of(_sums(keep, self.sentences))  # [S+1] kept tokens before each sentence
@@ -120,7 +120,7 @@ class Corpus:
         )
 
     def _keep_unknown(self, vocabulary: Vocabulary) -> Corpus:
-        number = vocabulary.lookup(self.vocabulary.words)  # [V of self]
+        number = self.vocabulary.places_in(vocabulary)  # [V of self]
         number[number < 0] = len(vocabulary)
         words = number[self.words] if len(number) else np.zeros(0, np.int32)
         return replace(self, words=words, vocabulary=vocabulary.with_unknown)

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tertulia.corpus.advice import warn_of_copies
 from tertulia.corpus.corpus import Corpus
 from tertulia.corpus.readers import Source, read
 from tertulia.corpus.report import ReadReport
-from tertulia.corpus.splits import Assignment, at_random, by_column, by_file, dirichlet
+from tertulia.corpus.splits import Assignment, at_random, by_column, by_file, dirichlet, in_shards
 from tertulia.corpus.tokens import TextOptions
 
 Recipe = Mapping[
@@ -26,7 +27,9 @@ def read_recipe(recipe: Recipe, directory: Path | None = None) -> Corpus:
     options = TextOptions.from_dict(arguments.pop("options"))
     split = arguments.pop("split", None)
     parties = assignment(split) if split else None
-    return read(**arguments, options=options, directory=directory, parties=parties)
+    corpus = read(**arguments, options=options, directory=directory, parties=parties)
+    warn_of_copies(corpus)
+    return corpus
 
 
 def assignment(split: Mapping[str, Any]) -> Assignment:
@@ -36,6 +39,8 @@ def assignment(split: Mapping[str, Any]) -> Assignment:
         return by_column(split["column"])
     if kind == "file":
         return by_file()
+    if kind == "shards":
+        return in_shards(split["shards"], seed)
     if kind == "random":
         return at_random(split["sizes"], seed)
     return dirichlet(split["parties"], split["concentration"], seed)

@@ -81,6 +81,22 @@ def at_random(sizes: Mapping[str, float], seed: int = 0) -> Assignment:
     return Assignment(lambda row: names[_pick(bounds, unit_interval("party", seed, row.id))], parties=names)
 
 
+def in_shards(shards: int, seed: int = 0) -> Assignment:
+    """Make so many parties of about equal size, 'shard-01' and so on; a user's documents stay together.
+
+    >>> in_shards(16).parties[:2]
+    ('shard-01', 'shard-02')
+    """
+    digits = max(2, len(str(shards)))
+    names = tuple(f"shard-{i + 1:0{digits}d}" for i in range(shards))
+
+    def rule(row: Row) -> str:
+        whose = ("id", row.id) if row.user is None else ("user", row.user)
+        return names[int(unit_interval("shard", seed, *whose) * shards)]
+
+    return Assignment(rule, parties=names)
+
+
 def dirichlet(parties: Sequence[str], concentration: float, seed: int = 0) -> Assignment:
     """Make parties that differ in what they hold: each label is spread over them by a Dirichlet draw of its own.
 

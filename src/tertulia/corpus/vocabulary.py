@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -77,8 +77,17 @@ class Vocabulary:
 
     def lookup(self, words: Sequence[str]) -> I32:
         """Find the number of each given word, -1 where it is unknown."""
-        find = self.index.get
-        return np.fromiter((find(word, -1) for word in words), dtype=np.int32, count=len(words))
+        return np.fromiter(map(self.index.get, words, repeat(-1)), dtype=np.int32, count=len(words))
+
+    def places_in(self, other: Vocabulary) -> I32:
+        """The number of each of these words in another vocabulary, -1 where it is unknown: the shorter one is read."""
+        if len(self) <= len(other):
+            return other.lookup(self.words)
+        found = np.full(len(self), -1, np.int32)
+        places = self.lookup(other.words)
+        known = np.flatnonzero(places >= 0)
+        found[places[known]] = known
+        return found
 
 
 @lru_cache(maxsize=8)  # every question of a run has the same words

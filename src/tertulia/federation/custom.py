@@ -14,18 +14,18 @@ from pathlib import Path
 
 from tertulia.errors import ConfigError
 
-_OURS = "tertulia."
+OURS = "tertulia."
 
 
 def pins_of(modules: Iterable[str]) -> dict[str, str]:
     """The hash of the source of each module that is not part of Tertulia."""
-    return {module: _pin(module) for module in modules if not module.startswith(_OURS)}
+    return {module: _pin(module) for module in modules if not module.startswith(OURS)}
 
 
 def check_pins(modules: Iterable[str], pins: Mapping[str, str]) -> None:
     """Raise `ConfigError` unless each module is part of Tertulia, or is pinned and unchanged."""
     for module in modules:
-        if module.startswith(_OURS):
+        if module.startswith(OURS):
             continue
         if module not in pins:
             raise ConfigError(

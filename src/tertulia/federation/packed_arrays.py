@@ -149,10 +149,14 @@ def read(reader: Reader, out: Array, row: int, before: Array | None) -> None:
         bits = np.frombuffer(reader.section(-(-count // 8)), np.uint8)
         places = np.flatnonzero(np.unpackbits(bits, count=count))
         count = len(places)
-    x = np.zeros(count, out.dtype)
+    alone = places is None and not way & (_SIGNS | DIFFERENCES)  # the numbers themselves: no second array is needed
+    x = out if alone else np.empty(count, out.dtype)
+    x[:] = 0
     planes = x.view(np.uint8).reshape(-1, x.itemsize)
     for plane in range(width):
         planes[:, plane] = np.frombuffer(reader.section(count), np.uint8)
+    if alone:
+        return
     if way & _SIGNS:
         x = (x >> 1) ^ (0 - (x & 1))
     if before is not None and way & DIFFERENCES:

@@ -26,6 +26,7 @@ class Plan:
     roster: tuple[str, ...]
     steps: tuple[tuple[str, str], ...]  # what is asked: a step's name and a verb; empty: any step of the method
     keys: dict[str, str] = field(default_factory=dict)  # members' keys by their fingerprints; none in a simulation
+    start: str = ""  # the hash of the model that the run goes on from; empty: it begins anew
 
     @cached_property
     def hash(self) -> str:
@@ -33,6 +34,8 @@ class Plan:
         facts = asdict(self)
         if not self.keys:  # a plan without keys is called what it was called before there were any
             del facts["keys"]
+        if not self.start:
+            del facts["start"]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     @classmethod

@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import polars as pl
 
 from tertulia._arrays import F64, Array
 from tertulia.errors import InputError
-from tertulia.metrics.similarity import Tops, top_words_sparse, weighted_jaccard
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from tertulia.metrics.similarity import Tops
     from tertulia.models.topics import Topics
+
+_SAME = 0.3  # similarity from which on two topics count as one: what FTM asks of topics of unlike parties
+
+
+class Comparable:
+    """A model that can be held against another one."""
+
+    def similar(self, other: Topics, *, top: int = 50) -> pl.DataFrame:
+        """Find each topic's most similar topic in another model, by weighted Jaccard on the top words.
+
+        If the vocabularies differ, topics are compared on the words that both models know.
+        """
+        return best_matches(cast("Topics", self), other, top)
+
+    def compare(self, other: Topics, *, min_similarity: float = _SAME, top: int = 50, words: int = 10) -> pl.DataFrame:
+        """Tabulate what two models have in common: topics that are matched, only here, or only there.
+
+        Topics are matched one to one so that the sum of their similarities (as in `similar`) is largest; pairs below
+        `min_similarity` do not count. A topic without a partner has the similarity of the nearest one. Of the likeliest
+        `words` of a pair, `both` have some, and others are only `here` or only `there`. Hidden topics are left out.
+        """
+        return compared(cast("Topics", self), other, min_similarity, top, words)
 
 
 def best_matches(model: Topics, other: Topics, top: int) -> pl.DataFrame:
     """Tabulate each topic of `model` with its most similar topic of `other`, most similar first."""
-    mine, theirs = _tops(model, other, top)
-    similarity = weighted_jaccard(mine, theirs)  # [K, K of other]
+    import polars as pl
+
+    similarity = similarities(model, other, top)  # [K, K of other]
     best = similarity.argmax(axis=1)
     words, other_words = model.top_words(5), other.top_words(5)
     table = pl.DataFrame(
@@ -33,7 +57,72 @@ def best_matches(model: Topics, other: Topics, top: int) -> pl.DataFrame:
     return table.sort("similarity", descending=True, maintain_order=True)
 
 
+def compared(model: Topics, other: Topics, min_similarity: float, top: int, words: int) -> pl.DataFrame:
+    """See `Topics.compare`."""
+    import polars as pl
+
+    other = getattr(other, "topics_", other)  # a trained estimator's
+    here, there = (np.setdiff1d(np.arange(m.n_topics), m.hidden) for m in (model, other))
+    similarity = similarities(model, other, top)[np.ix_(here, there)]
+    pairs = match_one_to_one(similarity, min_similarity)
+    pairs = sorted(pairs, key=lambda pair: -similarity[pair])
+    tops, other_tops = model.top_words(words), other.top_words(words)
+    rows: list[dict[str, Any]] = []
+    for i, j in pairs:
+        rows.append(_row("matched", int(here[i]), int(there[j]), similarity[i, j], tops, other_tops))
+    for i in (i for i in range(len(here)) if i not in {i for i, _ in pairs}):
+        rows.append(_row("only here", int(here[i]), None, similarity[i].max(initial=0.0), tops, other_tops))
+    for j in (j for j in range(len(there)) if j not in {j for _, j in pairs}):
+        rows.append(_row("only there", None, int(there[j]), similarity[:, j].max(initial=0.0), tops, other_tops))
+    table = pl.DataFrame(rows, schema=_COLUMNS)
+    for at, column, whose in ((2, "topic", model), (4, "other", other)):
+        if any(whose.names):
+            named = [None if k is None else whose.names[k] for k in table[column]]
+            at = min(at, table.columns.index(column) + 1)
+            table = table.insert_column(at, pl.Series("name" if whose is model else "other_name", named, pl.String))
+    return table
+
+
+_COLUMNS: Any = {
+    "state": str, "topic": int, "other": int, "similarity": float, "both": str, "here": str, "there": str,
+}  # fmt: skip
+
+
+def match_one_to_one(similarity: F64, least: float) -> list[tuple[int, int]]:
+    """The pairs of the one-to-one matching with the largest sum of similarities, but for those below `least`."""
+    from scipy.optimize import linear_sum_assignment
+
+    counted = np.where(similarity < least, 0.0, similarity)
+    rows, columns = linear_sum_assignment(counted, maximize=True)
+    return [(int(i), int(j)) for i, j in zip(rows, columns, strict=True) if counted[i, j] > 0]
+
+
+def _row(
+    state: str, topic: int | None, other: int | None, similarity: float, tops: Any, other_tops: Any
+) -> dict[str, Any]:
+    mine = [] if topic is None else tops[topic]
+    its = [] if other is None else other_tops[other]
+    return {
+        "state": state,
+        "topic": topic,
+        "other": other,
+        "similarity": float(similarity),
+        "both": " ".join(word for word in mine if word in its),
+        "here": " ".join(word for word in mine if word not in its),
+        "there": " ".join(word for word in its if word not in mine),
+    }
+
+
+def similarities(model: Topics, other: Topics, top: int) -> F64:
+    """Weighted Jaccard of each topic with each of another model's, [K, K of other], on the words that both know."""
+    from tertulia.metrics.similarity import weighted_jaccard
+
+    return weighted_jaccard(*_tops(model, other, top))
+
+
 def _tops(model: Topics, other: Topics, top: int) -> tuple[Tops, Tops]:
+    from tertulia.metrics.similarity import top_words_sparse
+
     if model.vocabulary.words == other.vocabulary.words:
         return top_words_sparse(model.topic_word, top), top_words_sparse(other.topic_word, top)
     there = other.vocabulary.lookup(model.vocabulary.words)  # [V] number of each word in the other model, or -1

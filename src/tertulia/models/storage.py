@@ -6,8 +6,10 @@ crash between the two renames leaves the old model under `.NAME.before`, where `
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +43,10 @@ class _About:
     provenance: dict[str, Any]
     encoder: dict[str, Any] | None
     vocabulary: list[str]
+    ids: list[int]
+    retired: list[int]
+    names: list[str]
+    hidden: list[int]
 
 
 def save(model: Topics, directory: Path) -> Path:
@@ -93,6 +99,10 @@ def load(directory: Path) -> dict[str, Any]:
             "options": TextOptions.from_dict(about["options"]),
             "provenance": about["provenance"],
             "encoder": _encoder(about.get("encoder"), arrays),
+            "ids": tuple(about.get("ids", ())),
+            "retired": tuple(about.get("retired", ())),
+            "names": about.get("names", []),
+            "hidden": tuple(about.get("hidden", ())),
         }
     except (InputError, ValueError) as error:
         raise FormatError(f"the model in {directory} is damaged ({error}): copy or save it again") from error
@@ -100,13 +110,27 @@ def load(directory: Path) -> dict[str, Any]:
         raise FormatError(f"the model in {directory} lacks {error}: copy or save it again") from error
 
 
+def fingerprint(directory: Path) -> str:
+    """The hash of a saved model: of its two files, to the last bit."""
+    return fingerprint_of({name: _read(directory / name) for name in FILES})
+
+
+def fingerprint_of(files: Mapping[str, bytes]) -> str:
+    """The same of files that are not on disk."""
+    return hashlib.sha256(b"".join(hashlib.sha256(files[name]).digest() for name in FILES)).hexdigest()
+
+
 def _encode(model: Topics) -> str:
+    usual = tuple(range(model.n_topics))
     about = {
         "format": FORMAT,
         "beta": model.beta,
         "options": model.options.to_dict(),
         "provenance": model.provenance,
         **({"encoder": _about(model.encoder)} if model.encoder is not None else {}),
+        **({} if (model.ids, model.retired) == (usual, ()) else {"ids": model.ids, "retired": model.retired}),
+        **({"names": model.names} if any(model.names) else {}),
+        **({"hidden": model.hidden} if model.hidden else {}),
         "vocabulary": model.vocabulary.words,
     }
     return json.dumps(about, ensure_ascii=False, indent=1) + "\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,8 +14,13 @@ import numpy as np
 from tertulia._arrays import F32, F64, Array
 from tertulia._plain import plain
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.corpus.counts import from_counts, is_matrix
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import FormatError, InputError
+from tertulia.models.compare import Comparable
+from tertulia.models.editing import Editable, check_names
+from tertulia.models.groups import Groupable
+from tertulia.models.reading import Readable, who_took_part
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,7 +33,7 @@ class UnknownWordsWarning(UserWarning):
 
 
 @dataclass(eq=False, repr=False)
-class Topics:
+class Topics(Readable, Editable, Comparable, Groupable):
     """A topic model: for each topic a distribution over the words of a vocabulary.
 
     It follows scikit-learn's conventions for fitted transformers, so it can be a step of a `Pipeline`.
@@ -47,6 +53,10 @@ class Topics:
     options: TextOptions = field(default_factory=TextOptions)
     provenance: dict[str, Any] = field(default_factory=dict)  # method, config, parties, ledger digest
     encoder: Encoder | None = None  # of a neural model, which then infers topic shares
+    ids: tuple[int, ...] = ()  # of the topics, for good: who goes on from this model keeps them; none given: 0, 1, ...
+    retired: tuple[int, ...] = ()  # ids that topics of earlier models had: no other topic gets them
+    names: list[str] = field(default_factory=list)  # [K] what people call topics, "" where there is no name
+    hidden: tuple[int, ...] = ()  # topics that tables leave out
 
     def __post_init__(self) -> None:
         self.topic_word = _distributions(self.topic_word, len(self.vocabulary))
@@ -57,6 +67,8 @@ class Topics:
         self.weights = None if self.weights is None else _shares(_per_topic("weights", self.weights, K))
         self.beta = float(self.beta)
         self.provenance = _plain(self.provenance)
+        self.ids, self.retired = _ids(self.ids or range(K), self.retired, K)
+        self.names, self.hidden = check_names(self.names, self.hidden, K)
         if not np.all(self.alpha > 0) or not (np.isfinite(self.beta) and self.beta >= 0):
             raise InputError(f"alpha = {self.alpha}, beta = {self.beta}: alpha must be positive, beta not negative")
 
@@ -81,8 +93,8 @@ class Topics:
         return len(self.vocabulary)
 
     def get_feature_names_out(self, input_features: object = None) -> Array:
-        """Name the columns of `transform`'s result: topic0, topic1 and so on."""
-        return np.array([f"topic{k}" for k in range(self.n_topics)], dtype=object)
+        """Name the columns of `transform`'s result by the topics' ids: topic0, topic1 and so on."""
+        return np.array([f"topic{id_}" for id_ in self.ids], dtype=object)
 
     def fit(self, documents: object = None, y: object = None) -> Self:
         """Return the model as it is: it is trained already, and may stand in a `Pipeline`."""
@@ -139,7 +151,12 @@ class Topics:
         return replace(self, alpha=alpha)
 
     def encode(self, documents: Documents) -> Corpus:
-        """Turn texts, a data frame or a corpus over other words into a corpus over the model's vocabulary."""
+        """Turn texts, a data frame, a corpus over other words or counts into a corpus over the model's vocabulary.
+
+        Of a matrix of counts column v is the model's word v.
+        """
+        if is_matrix(documents):
+            return from_counts(documents, self.vocabulary.words)
         return as_corpus(None, documents, self.options, self.reads_sentences).encode(self.vocabulary)
 
     def top_words(self, n: int = 10) -> list[list[str]]:
@@ -150,23 +167,17 @@ class Topics:
         return [[words[w] for w in topic] for topic in top_words_sparse(self.topic_word, n).indices.tolist()]
 
     def topics_table(self, n: int = 10) -> pl.DataFrame:
-        """Tabulate the topics, heaviest first: number, share of the tokens (where it is known), n top words."""
+        """Tabulate the topics that are not hidden, heaviest first: number, name and weight if known, n top words.
+
+        Where a model goes on from another, its topics' ids, which they keep from model to model, stand beside.
+        """
         import polars as pl
 
-        words = [" ".join(topic) for topic in self.top_words(n)]
-        if self.weights is None:
-            return pl.DataFrame({"topic": range(self.n_topics), "words": words})
-        table = pl.DataFrame({"topic": range(self.n_topics), "weight": self.weights, "words": words})
-        return table.sort("weight", descending=True, maintain_order=True)
-
-    def similar(self, other: Topics, *, top: int = 50) -> pl.DataFrame:
-        """Find each topic's most similar topic in another model, by weighted Jaccard on the top words.
-
-        If the vocabularies differ, topics are compared on the words that both models know.
-        """
-        from tertulia.models.compare import best_matches
-
-        return best_matches(self, other, top)
+        words, numbers = [" ".join(topic) for topic in self.top_words(n)], tuple(range(self.n_topics))
+        weights = {} if self.weights is None else {"weight": self.weights}
+        ids = {} if self.ids == numbers else {"id": self.ids}
+        table = self.with_names(pl.DataFrame({"topic": numbers, **ids, **weights, "words": words}))
+        return table.sort("weight", descending=True, maintain_order=True) if weights else table
 
     def save(self, directory: str | Path) -> Path:
         """Write the model to a directory, in place of the model that may be there; return its path."""
@@ -204,15 +215,15 @@ class Topics:
         return all(_same(getattr(self, part.name), getattr(other, part.name)) for part in fields(Topics))
 
     def __repr__(self) -> str:
-        parties = self.provenance.get("parties", ())
-        origin = [str(self.provenance.get("method", "")), f"{len(parties)} parties" if parties else ""]
+        origin = [str(self.provenance.get("method", "")), who_took_part(self.provenance)]
         known = ", ".join(part for part in origin if part)
         lines = [f"Topics({self.n_topics} topics over {len(self.vocabulary):,} words{f'; {known}' if known else ''})"]
         for row in self.topics_table(8).head(10).iter_rows(named=True):
             share = f" {row['weight']:6.1%}" if "weight" in row else ""
-            lines.append(f"  {row['topic']:>3}{share}  {row['words']}")
-        if self.n_topics > 10:
-            lines.append(f"  ... and {self.n_topics - 10} more: see topics_table()")
+            name = f"{row['name']}: " if row.get("name") else ""
+            lines.append(f"  {row['topic']:>3}{share}  {name}{row['words']}")
+        if (more := self.n_topics - len(self.hidden) - 10) > 0:
+            lines.append(f"  ... and {more} more: see topics_table()")
         return plain("\n".join(lines))
 
 
@@ -248,6 +259,16 @@ def _shares(weights: F64) -> F64:
         return weights  # untouched, so that a loaded model keeps its bits
     shares: F64 = weights / total
     return shares
+
+
+def _ids(ids: Iterable[int], retired: Iterable[int], K: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Topics' ids, and those of earlier topics, if no two are the same."""
+    given, gone = tuple(ids), tuple(retired)
+    if len(given) != K or len({*given, *gone}) < len(given) + len(gone):
+        raise InputError(f"ids = {given}, retired = {gone}: give {K} topics an id each, and no id twice")
+    if any(type(id_) is not int or id_ < 0 for id_ in (*given, *gone)):
+        raise InputError("ids of topics must be whole numbers from 0 on")
+    return given, gone
 
 
 def _plain(provenance: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ what is taken for reported: both in silence.
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from tertulia.errors import FormatError
 from tertulia.privacy import chain
 from tertulia.privacy.ledger import Ledger
 from tertulia.privacy.noise import NoiseKey, bind, create_key, is_bound
+from tertulia.privacy.snapshots import check_alone
 
 LEDGER, KEY = "ledger.sqlite", "noise.key"
 _RESTORE = (
@@ -37,13 +39,33 @@ class Home(NamedTuple):
 def open_home(directory: Path, *, fixed_key: str | None = None, durable: bool = True) -> Home:
     """Open ledger and key together; the first time, make both. `fixed_key` (hex) is for tests and marks the ledger."""
     if fixed_key is not None:
-        key = NoiseKey.fixed(bytes.fromhex(fixed_key))
-        ledger = Ledger(directory / LEDGER, key, durable=durable)
-        ledger.mark_non_private("the noise key is fixed")
-        return Home(ledger, key)
+        return _open_fixed(directory, fixed_key, durable)
     private_directory(directory)
     with taking_turns(directory):  # with others that make or open the two files
         return _open(directory, durable)
+
+
+@contextmanager
+def alone_at(directory: Path) -> Iterator[None]:
+    """Be the only one who opens a home, while nobody has it open; else raise `DirectoryInUse`."""
+    private_directory(directory)
+    with taking_turns(directory):
+        check_alone(directory / LEDGER)
+        yield
+
+
+def carry_over(directory: Path, before: Callable[[], None], *, fixed_key: str | None = None) -> Home:
+    """Open a home that may be of an earlier format, as `open_home` does, once `before` has looked at it undisturbed."""
+    with alone_at(directory):
+        before()
+        return _open(directory, True) if fixed_key is None else _open_fixed(directory, fixed_key, True)
+
+
+def _open_fixed(directory: Path, fixed_key: str, durable: bool) -> Home:
+    key = NoiseKey.fixed(bytes.fromhex(fixed_key))
+    ledger = Ledger(directory / LEDGER, key, durable=durable)
+    ledger.mark_non_private("the noise key is fixed")
+    return Home(ledger, key)
 
 
 def _open(directory: Path, durable: bool) -> Home:

@@ -118,7 +118,7 @@ class Ledger:
         The release stands for the first version of every document; for later ones there are releases of their own.
         """
         with self._transaction():
-            known = self._reported_documents(release.id)
+            known = self.reported(release.id)
             numbered, new = known.number(documents)
             for version in range(1, numbered.versions + 1):
                 self._record(release.version(version), policy)
@@ -126,14 +126,12 @@ class Ledger:
                 self._append(f"{DOCUMENTS}{release.id}#{known.batches}", new.to_json(release.id), policy)
         return numbered
 
-    def _reported_documents(self, charge: str) -> ReportedDocuments:
+    def reported(self, charge: str) -> ReportedDocuments:
+        """The documents whose reports a charge covers."""
         known = self._reported.setdefault(charge, ReportedDocuments())
         first, last = f"{DOCUMENTS}{charge}#", f"{DOCUMENTS}{charge}$"  # '$' comes after '#'
-        rows = self._db.execute(
-            "SELECT body FROM entries WHERE id > ? AND id < ? ORDER BY seq LIMIT -1 OFFSET ?",
-            (first, last, known.batches),
-        )
-        for (body,) in rows.fetchall():
+        rows = "SELECT body FROM entries WHERE id > ? AND id < ? ORDER BY seq LIMIT -1 OFFSET ?"
+        for (body,) in self._db.execute(rows, (first, last, known.batches)).fetchall():
             known.add_batch(body)
         return known
 

@@ -69,8 +69,12 @@ class NoiseKey:
         return _prf(self.key, b"tertulia-content", parts, 16)
 
     def mac_of_array(self, x: Array) -> str:
-        """A name for an array: its numbers, their type and its shape."""
-        return self.mac(f"{x.dtype.str}{x.shape}".encode(), np.ascontiguousarray(x).tobytes()).hex()
+        """A name for an array: its numbers, their type and its shape.
+
+        The numbers enter by their SHA-256, which processors compute twice as fast as BLAKE2b.
+        """
+        numbers = np.ascontiguousarray(x).reshape(-1).view(np.uint8).data
+        return self.mac(f"{x.dtype.str}{x.shape}".encode(), hashlib.sha256(numbers).digest()).hex()
 
     def document_key(self, *parts: bytes) -> bytes:
         """The key of one document's reports: 32 bytes."""

@@ -7,22 +7,29 @@ member's key, is what is approved. Whatever is asked under another hash is refus
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tertulia._disk import private_directory
+from tertulia.corpus import TextOptions
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import ConfigError, PolicyRefusal
 from tertulia.federation.identity.keys import spoken
 from tertulia.federation.party.host import PartyConfig
+from tertulia.models import Topics
 from tertulia.privacy.policy_lines import lines_needed
 from tertulia.runs.budgets import announced, check_budgets, planned_releases
 from tertulia.runs.config import RunSettings
+from tertulia.runs.continuing import START
+from tertulia.runs.fetching import write_files
 from tertulia.runs.membership import PartyDirectory
 from tertulia.runs.party_layout import party_config
 from tertulia.runs.proposals import Proposal
 from tertulia.runs.sources import sources_of
+from tertulia.runs.starting import NOT_SEEN, open_start
 
 _CAPS = {"topics": "max_topics", "rounds": "max_rounds", "sweeps": "max_sweeps", "start_sweeps": "max_sweeps"}
 
@@ -33,6 +40,8 @@ class Consideration:
 
     party: PartyDirectory
     proposal: Proposal
+    start: Topics | None = None  # the model that the run would begin with, once it was looked at
+    start_files: Mapping[str, bytes] = field(default_factory=dict)
 
     @classmethod
     def of(cls, party: PartyDirectory, data: bytes) -> Consideration:
@@ -42,9 +51,9 @@ class Consideration:
             raise ConfigError(f"the server proposes a run of '{proposal.federation[:100]}', not of '{file.federation}'")
         if file.name not in proposal.roster:
             raise ConfigError(f"the next run is without '{file.name}': ask the operator why it is not on the roster")
-        if proposal.keys.get(file.name) != party.identity.fingerprint:
+        if proposal.keys.get(file.name) != party.shown.fingerprint:
             raise ConfigError(
-                "the server names a key for this party that is not the one in its identity folder: unless a run is "
+                "the server names a key for this party that is not the one that it has: unless a run is "
                 "under way that was agreed before this party joined anew, call the operator; nothing was approved"
             )
         settings = proposal.run_settings
@@ -57,6 +66,12 @@ class Consideration:
                 f"{offered}"
             )
         return cls(party, proposal)
+
+    def with_start(self, data: bytes) -> Consideration:
+        """The same with the model that the run would begin with, if what the server sent for it can be that."""
+        options = TextOptions.from_dict(self.proposal.run_settings.text)
+        files, start = open_start(data, self.proposal.start["hash"], self.party, options)
+        return replace(self, start=start, start_files=files)
 
     @property
     def name(self) -> str:
@@ -81,6 +96,8 @@ class Consideration:
 
     def check(self) -> None:
         """Raise an error unless policy and budgets have room for the whole plan; nothing has been charged by then."""
+        if self.proposal.start and self.start is None:
+            raise ConfigError(NOT_SEEN)
         policy, method = self.party.policy, self.proposal.run_settings.method
         epsilon = getattr(self.party.file.choices, "epsilon", None)
         if epsilon is not None and getattr(method, "epsilon", None) is None:
@@ -112,6 +129,8 @@ class Consideration:
         source = sources_of(self.settings)[self.name]
         if not (directory / "corpus" / "corpus.json").exists():
             read_recipe(source, directory / "corpus")
+        if self.start_files:
+            write_files(private_directory(directory / START), self.start_files)
         party_config(self.proposal.run, self.name, self.settings, source, plan).save(directory)
         return directory
 

@@ -85,7 +85,7 @@ def _look(path: Path) -> tuple[int, int, int] | None:
 
 def status_of_party(party: PartyDirectory) -> dict[str, Any]:
     """What a party's directory says of it."""
-    file, identity = party.file, party.identity
+    file, shown = party.file, party.shown
     attending = is_held(party.runs)
     try:
         said = json.loads((party.directory / "status.json").read_bytes())
@@ -96,8 +96,9 @@ def status_of_party(party: PartyDirectory) -> dict[str, Any]:
         "party": file.name,
         "federation": file.federation,
         "server": file.server,
-        "key": identity.fingerprint,
-        "expires": identity.expires.date().isoformat(),
+        "key": shown.fingerprint,
+        "expires": shown.expires.date().isoformat(),
+        **({"kit": file.kit} if file.kit else {}),
         "attending": attending,
         "connected": attending and bool(said.get("connected")),
         "runs": [

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple, cast
 
 import numpy as np
 
+from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import PolicyRefusal
-from tertulia.federation.party.reports import REPORTS
+from tertulia.federation.party.host import parts_of
+from tertulia.federation.party.reports import REPORTS, Foreseen, foresee
 from tertulia.federation.types import Planned
 from tertulia.methods import entry_of
 from tertulia.methods.common.evaluation import plan_score
 from tertulia.methods.common.settings import MethodSettings
 from tertulia.privacy import accounting
+from tertulia.privacy.home import KEY
 from tertulia.privacy.ledger import Ledger, Release
-from tertulia.privacy.policy import Policy
+from tertulia.privacy.mechanisms import Adjacency, Randomiser, Unit
+from tertulia.privacy.noise import NoiseKey
+from tertulia.privacy.policy import Budget, Policy
 from tertulia.runs.config import PartySettings, RunSettings
 
 
@@ -88,6 +95,69 @@ def check_budgets(settings: RunSettings, party: str, policy: Policy | None) -> N
         _check_room([*ledger.releases(), *new], policy, ledger, f"the whole run at party '{party}'")
 
 
+class Forecast(NamedTuple):
+    """A budget across runs: what was spent, and what would be after this one."""
+
+    budget: Budget
+    spent: float
+    after: float
+    remarks: tuple[str, ...]
+
+
+def forecast(settings: RunSettings, party: str, policy: Policy, corpus: Corpus) -> list[Forecast]:
+    """What a run would take from each of a party's budgets; of one without any, from what a token has.
+
+    Reports cost for new documents alone, at no more than their epsilon, and again for those that were edited.
+    """
+    home = settings.parties.get(party, PartySettings()).home
+    with closing(open_ledger(home)) as ledger:
+        known, marks = ledger.releases(), ledger.marks()
+        new, remarks = _added(settings, party, policy, corpus, ledger, home)
+    found = []
+    for budget in policy.budget or (_UNLIMITED,):
+        spent, after = (
+            accounting.no_guarantee(budget.delta, marks).epsilon
+            if marks
+            else accounting.cost(some, budget.unit, budget.adjacency, budget.delta, policy.bounds).epsilon
+            for some in (known, [*known, *new])
+        )
+        found.append(Forecast(budget, spent, after, remarks))
+    return found
+
+
+def _added(
+    settings: RunSettings, party: str, policy: Policy, corpus: Corpus, ledger: Ledger, home: str | None
+) -> tuple[list[Release], tuple[str, ...]]:
+    """The releases that a run would add to a ledger, and how many documents' reports are new."""
+    added, remarks = [], []
+    for one in announced(settings, party, policy):
+        new = [r for r in planned_releases([one], party) if not _is_charged(r, ledger)]
+        seen = _foreseen_or_none(settings, party, one, corpus, ledger, home)
+        if seen is not None:
+            remarks.append(f"{one.mechanism.what}: {seen.new} of {seen.documents} documents are new or edited")
+            known = sum(1 for r in ledger.releases() if _same_reports(r, planned_release(one, party)))
+            new = [planned_release(one, party, number) for number in range(max(0, seen.versions - known))]
+        added += new
+    return added, tuple(remarks)
+
+
+def _foreseen_or_none(
+    settings: RunSettings, party: str, one: Planned, corpus: Corpus, ledger: Ledger, home: str | None
+) -> Foreseen | None:
+    """What is known of the documents whose tokens would be reported, where a list of words is given."""
+    terms, key = getattr(settings.method, "vocabulary", None), Path(home or "") / KEY
+    if home is None or not key.exists() or terms is None or not terms.words or one.verb != REPORTS:
+        return None
+    mechanism = cast(Randomiser, one.mechanism)
+    if not mechanism.by_document:
+        return None
+    train = parts_of(corpus, settings.heldout, settings.validation)["train"]
+    return foresee(party, ledger, NoiseKey.load(key), train.encode(Vocabulary(terms.words), unknown=True), mechanism)
+
+
+_UNLIMITED = Budget(unit=Unit.TOKEN, adjacency=Adjacency.SUBSTITUTE, epsilon=sys.float_info.max)
+
+
 def _check_room(releases: Sequence[Release], policy: Policy, ledger: Ledger, what: str) -> None:
     """Raise `PolicyRefusal` if these releases together are beyond a budget."""
     for budget in policy.budget:
@@ -106,10 +176,11 @@ def _is_charged(release: Release, ledger: Ledger) -> bool:
 
     Documents that have come since are reported when they are asked for: then the ledger decides.
     """
-    return release.verb == REPORTS and any(
-        (known.verb, known.name, known.what, known.params) == (REPORTS, release.name, release.what, release.params)
-        for known in ledger.releases()
-    )
+    return release.verb == REPORTS and any(_same_reports(known, release) for known in ledger.releases())
+
+
+def _same_reports(known: Release, release: Release) -> bool:
+    return (known.verb, known.name, known.what, known.params) == (REPORTS, release.name, release.what, release.params)
 
 
 def left_of(policy: Policy, home: Path) -> dict[tuple[str, str], float]:

@@ -24,6 +24,7 @@ from tertulia.corpus import TextOptions
 from tertulia.errors import InputError
 from tertulia.federation.engines.base import check_engine
 from tertulia.methods import METHODS, SETTINGS, Method
+from tertulia.methods.common.continuing import Continuing
 from tertulia.methods.common.settings import (
     PATH,
     Explained,
@@ -34,39 +35,10 @@ from tertulia.methods.common.settings import (
     own_choices,
 )
 from tertulia.methods.ftm.settings import FTMSettings
+from tertulia.runs.documents import DataSettings, SourceSettings
 from tertulia.runs.files import anchor, read_settings
 
 PartyName = Annotated[str, Field(min_length=1)]
-
-
-class SourceSettings(Settings):
-    """Where documents are, and which columns mean what."""
-
-    path: str | list[str] | None = Field(
-        None,
-        description="a file (`.jsonl`, `.csv`, `.tsv`, `.parquet`, `.txt`, also compressed), a folder of `.txt`, a "
-        "pattern, or a list of these",
-        json_schema_extra=PATH | {"paths": ""},
-    )
-    text: str | list[str] = Field("text", description="the column of texts; several columns are joined")
-    id: str | None = Field(None, description="the column of ids; None: a row is known by a hash of its text")
-    date: str | None = Field(None, description="the column of dates")
-    label: str | None = Field(None, description="the column of labels")
-    user: str | None = Field(
-        None, description="the column of users or patients, which a policy's `max_documents_per_user` counts by"
-    )
-    encoding: str = Field("utf-8", description="of text files")
-    embeddings: str | None = Field(
-        None,
-        description="a file of sentence embeddings for `combinedtm` and `zeroshottm`: `.npy`, or `.npz` or "
-        "`.safetensors` with an array `embeddings`, one row of floats for each row of `path`, empty ones included; "
-        "texts are then not kept",
-        json_schema_extra=PATH,
-    )
-
-    def source(self) -> dict[str, Any]:
-        """The arguments of `corpus.read`."""
-        return {name: getattr(self, name) for name in SourceSettings.model_fields}
 
 
 class PartyBase(SourceSettings):
@@ -118,24 +90,6 @@ if TYPE_CHECKING:
     PartySettings = PartyBase
 else:
     PartySettings = create_model("PartySettings", __base__=PartyBase, __doc__="One party.", **party_choices())
-
-
-class DataSettings(SourceSettings):
-    """One source that is cut into parties, to simulate a federation."""
-
-    split: Literal["column", "file", "random", "dirichlet"] = Field(
-        "column",
-        description="by a column's values, by file, at random, or at random with skewed labels; a row's party is a "
-        "function of the row and the seed, so every party's process finds its own rows",
-    )
-    party: str = Field("party", description="the column of parties' names, for split `column`")
-    sizes: dict[str, float] = Field(
-        {"north": 1.0, "south": 1.0, "west": 1.0}, description="parties and their shares, for split `random`"
-    )
-    parties: list[str] = Field(["north", "south", "west"], description="the parties, for split `dirichlet`")
-    concentration: float = Field(
-        0.5, gt=0, description="of labels over parties, for split `dirichlet`: small is skewed"
-    )
 
 
 class DropoutSettings(Settings):
@@ -192,6 +146,9 @@ class TrainingSettings(Explained):
         description="share of documents by which each party chooses a model for its own (`best_for`), with `ftm` and "
         "`consensus`: neither trained nor scored on. Baselines only leave them out, so that they compare",
     )
+    start_from: str | None = Field(
+        None, description="an earlier run of this federation, by its id, to go on from; `tertulia start --from` sets it"
+    )
     method: Method = Field(FTMSettings(), description="the method and its settings, see `[method]`")
     text: dict[str, Any] = Field({}, description="how texts are cut into words, see `[text]`")
 
@@ -224,6 +181,18 @@ class TrainingSettings(Explained):
             return value.model_copy(update={"seed": info.data.get("seed")})
         return value
 
+    @field_validator("method")
+    @classmethod
+    def _going_on(cls, value: Any, info: ValidationInfo) -> Any:
+        if info.data.get("start_from") is None:
+            return value
+        if not isinstance(value, Continuing):
+            able = ", ".join(f"'{name}'" for name, method in METHODS.items() if issubclass(method.settings, Continuing))
+            raise ValueError(
+                f"'{value.name}' cannot go on from an earlier model, as {able} can: leave `start_from` out"
+            )
+        return value.continued()
+
     @field_validator("text")
     @classmethod
     def _text_options(cls, value: dict[str, Any]) -> dict[str, Any]:
@@ -236,16 +205,43 @@ class TrainingSettings(Explained):
 class RunSettings(TrainingSettings):
     """A whole run."""
 
+    start_from: str | None = Field(
+        None,
+        description="an earlier run that is finished, or a saved model: topics, words and ids go on from there; None: "
+        "the run begins anew",
+        json_schema_extra=PATH,
+    )
     directory: str = Field(
         "runs/run", description="where the run lives; it must not hold one yet", json_schema_extra=PATH
     )
     engine: Annotated[str, AfterValidator(check_engine)] = Field(
-        "local", description="`local`: parties in one process; `processes`: each in its own; `grpc`: over TLS, too"
+        "local",
+        description="`local`: parties in one process; `processes`: each in its own; `grpc`: over TLS, too; `ray`: on a "
+        "cluster",
+    )
+    address: str | None = Field(
+        None,
+        pattern=r"^(local|auto|[^\s/]+:\d{1,5})$",
+        description="of the cluster, with engine `ray`: `local` (also None), a Ray of the run's own on this machine; "
+        "`auto`, the cluster that this machine is a node of; or its `HOST:PORT`",
     )
     workers: Positive = Field(1, description="parties that work at the same time, with engine `local`")
     parties: dict[PartyName, PartySettings] = Field({}, description="the parties, see `[parties.NAME]`")
     data: DataSettings | None = Field(None, description="one source that is cut into parties, see `[data]`")
     federation: FederationSettings = Field(FederationSettings(), description="the terms on which parties meet")
+
+    @model_validator(mode="after")
+    def _one_owner_on_a_cluster(self) -> RunSettings:
+        if self.address is not None and self.engine != "ray":
+            raise ValueError(
+                f"address = '{self.address}' goes with engine 'ray', not with '{self.engine}': leave it out"
+            )
+        if self.engine == "ray" and self.federation.owners == "several":
+            raise ValueError(
+                "engine 'ray' is for one owner, since whoever reaches a Ray cluster runs code on it: parties of "
+                "several owners take engine 'grpc', or a network (`tertulia init`)"
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_source(self) -> RunSettings:
@@ -258,6 +254,12 @@ class RunSettings(TrainingSettings):
 def load(path: str | Path) -> RunSettings:
     """Read a TOML file; paths inside it are relative to it."""
     return read_settings(Path(path), RunSettings, _anchor_all)
+
+
+def settings_from(raw: dict[str, Any], base: Path) -> RunSettings:
+    """The settings that a file at this place would give; `raw` is what TOML makes of it."""
+    _anchor_all(raw, base)
+    return RunSettings(**raw)
 
 
 def _anchor_all(raw: dict[str, Any], base: Path) -> None:

@@ -15,12 +15,15 @@ import numpy as np
 
 from tertulia._disk import atomic_write, private_directory
 from tertulia._locks import taking_turns
+from tertulia._toml import with_value
 from tertulia.errors import ConfigError, FormatError
 from tertulia.federation.codec import encode
 from tertulia.federation.engines.base import MOST_BYTES
 from tertulia.federation.engines.grpc import wire
-from tertulia.models import storage
-from tertulia.runs.federations import Federation
+from tertulia.models import Topics, storage
+from tertulia.runs.config import RunSettings
+from tertulia.runs.continuing import copy_start, go_on
+from tertulia.runs.federations import FILE, Federation
 from tertulia.runs.layout import Run
 from tertulia.runs.proposals import Proposal, propose
 
@@ -78,14 +81,16 @@ class Desk:
         directory, found = self.federation.runs / run, self.state(run).state
         known = None if found else self._known()
         roster = Run.open(directory).parties if found else known.roster if known and known.run == run else ()
-        if member not in roster:
+        if member not in roster and not self._starts_from(member, run):
             raise ConfigError(wire.NOT_YOURS)
         if found != FINISHED:
             raise ConfigError(wire.GIVEN_UP if found == ABANDONED else wire.NOT_FINISHED)
-        paths = [directory / "model" / name for name in storage.FILES]
-        if sum(path.stat().st_size for path in paths) > MOST_BYTES - _MOST_BYTES:
-            raise ConfigError(wire.TOO_LONG)
-        return encode({path.name: np.frombuffer(path.read_bytes(), np.uint8) for path in paths})
+        return model_bytes(directory)
+
+    def _starts_from(self, member: str, run: str) -> bool:
+        """Whether this member is asked to approve of a run that begins with that one's model."""
+        proposal = self._shown()
+        return member in proposal.roster and proposal.start.get("run") == run
 
     # --- the proposal ---------------------------------------------------------------------------------------------
 
@@ -122,9 +127,52 @@ class Desk:
         return Proposal.from_bytes(self._proposal.read_bytes()) if self._proposal.exists() else None
 
     def _fresh(self) -> Proposal:
-        federation, file = self.federation, self.federation.file
-        settings, keys = file.run_settings(), federation.members.keys()
-        return propose(settings, federation.roster, keys, file.name, secrets.token_hex(8))
+        federation, keys = self.federation, self.federation.members.keys()
+        settings, start = self._settings("run")
+        return propose(settings, federation.roster, keys, federation.file.name, secrets.token_hex(8), start)
+
+    def _settings(self, directory: Path | str) -> tuple[RunSettings, dict[str, str]]:
+        """The settings of the next run, and the run that it goes on from, if it does, with the hash of its model."""
+        settings = self.federation.file.run_settings(directory)
+        if settings.start_from is None:
+            return settings, {}
+        if (found := self.state(settings.start_from).state if settings.start_from.isalnum() else "") != FINISHED:
+            why = f"is {found}" if found else "is no run of this federation"
+            raise ConfigError(f"start_from: run {settings.start_from[:100]} {why}, and one goes on from a finished run")
+        model = self.model_of(settings.start_from)
+        start = {"run": settings.start_from, "hash": storage.fingerprint(model)}
+        return go_on(settings, Topics.load(model)), start
+
+    def model_of(self, run: str) -> Path:
+        """Where the model of a finished run is."""
+        return self.federation.runs / run / "model"
+
+    def go_on_from(self, last: str) -> str | None:
+        """Let the next run begin with the model of an earlier one, `last` or an id; None: that is proposed already."""
+        run = self._last_finished() if last == "last" else last
+        path, before = self.federation.directory / FILE, (self.federation.directory / FILE).read_text(encoding="utf-8")
+        if self.federation.file.start_from == run:
+            return None
+        if (known := self._known()) is not None and self.state(known.run).state == UNDER_WAY:
+            raise ConfigError(f"run {known.run} is under way: go on from a run when it is finished")
+        atomic_write(path, with_value(before, "start_from", run).encode())
+        try:
+            self._fresh()
+        except ConfigError:
+            atomic_write(path, before.encode())
+            raise
+        return run
+
+    def _last_finished(self) -> str:
+        """The id of the newest finished run."""
+        found = [
+            (path.stat().st_mtime_ns, path.parent.name)
+            for path in self.federation.runs.glob("*/run.json")
+            if self.state(path.parent.name).state == FINISHED
+        ]
+        if not found:
+            raise ConfigError("no run of this federation is finished: there is nothing to go on from yet")
+        return max(found)[1]
 
     def approved(self, proposal: Proposal) -> list[str]:
         """Who has approved just this."""
@@ -150,11 +198,14 @@ class Desk:
                 f"{self.federation.directory / 'federation.toml'}, its `seed` say, and have the members approve"
             )
         _ = proposal.own_plan  # or it is not complete
-        self._check_approvals(proposal)
+        if self.federation.file.engine == "grpc":  # else approvals stay at the parties: who has given none refuses
+            self._check_approvals(proposal)
         if found.state == STOPPED:
             (directory / "state.json").unlink()
             return Run.open(directory)
-        settings = self.federation.file.run_settings(private_directory(directory))
+        settings, start = self._settings(private_directory(directory))
+        if start:
+            copy_start(self.model_of(start["run"]), directory)
         run = Run(directory, proposal.run, proposal.roster, settings.model_dump(mode="json"), keys=proposal.keys)
         run.save()
         return run
@@ -213,3 +264,11 @@ class Desk:
         if not isinstance(facts, dict):
             raise FormatError(f"{path} is damaged: restore it from a backup")
         return facts
+
+
+def model_bytes(directory: Path) -> bytes:
+    """The files of a run's model, as they travel."""
+    paths = [directory / "model" / name for name in storage.FILES]
+    if sum(path.stat().st_size for path in paths) > MOST_BYTES - _MOST_BYTES:
+        raise ConfigError(wire.TOO_LONG)
+    return encode({path.name: np.frombuffer(path.read_bytes(), np.uint8) for path in paths})

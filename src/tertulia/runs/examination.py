@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.request import getproxies, proxy_bypass
 
+from tertulia._memory import available_bytes
 from tertulia.corpus.readers import Source
 from tertulia.corpus.report import ReadReport
 from tertulia.errors import TertuliaError
@@ -149,12 +150,9 @@ def check_disk(directory: Path) -> Finding:
 
 def check_memory() -> Finding:
     """How much memory there is for a step."""
-    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:  # what the kernel can free at once counts, too
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        available = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        pass
+    available = available_bytes()
+    if available is None:
+        return Finding("memory", BEWARE, "the system does not say how much is available")
     state = GOOD if available >= _MEMORY else BEWARE
     return Finding("memory", state, f"{available / 2**30:.1f} GB are available")
 

@@ -17,9 +17,9 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from tertulia._disk import atomic_write, private_directory
 from tertulia.errors import ConfigError
@@ -32,6 +32,10 @@ from tertulia.runs.config import RunSettings, TermsSettings, TrainingSettings, a
 from tertulia.runs.files import read_settings
 
 FILE = "federation.toml"
+_COMMANDS = {
+    "grpc": "its commands are `tertulia serve` and `tertulia start`",
+    "nvflare": "NVIDIA FLARE has its members and keys, and `tertulia nvflare supervise` its runs",
+}
 PORT = 7433
 _EVERYWHERE = "0.0.0.0"  # noqa: S104  who connects must show a certificate
 
@@ -82,6 +86,9 @@ class FederationFile(TrainingSettings):
         description="`host:port` that the server listens on; None: the same port, on all interfaces unless `address` "
         "is this machine alone",
     )
+    engine: Literal["grpc", "nvflare"] = Field(
+        "grpc", description="what carries the questions: our own server, or NVIDIA FLARE, see docs/nvflare.md"
+    )
     members: tuple[str, ...] = Field(min_length=1, description="the parties, in the order in which results are added")
     terms: NetworkTerms = Field(NetworkTerms(), description="the terms on which houses meet")
 
@@ -106,6 +113,12 @@ class FederationFile(TrainingSettings):
             raise ValueError("a method of your own runs on one machine only so far: take one of the package's")
         return value
 
+    @model_validator(mode="after")
+    def _goes_on_over_our_own_server(self) -> Self:
+        if self.engine == "nvflare" and self.start_from is not None:
+            raise ValueError("a run inside NVIDIA FLARE begins anew: leave `start_from` out, or use engine 'grpc'")
+        return self
+
     @property
     def listens_on(self) -> str:
         """Where the server waits for parties."""
@@ -119,7 +132,7 @@ class FederationFile(TrainingSettings):
         training = {name: getattr(self, name) for name in TrainingSettings.model_fields}
         terms = {name: getattr(self.terms, name) for name in TermsSettings.model_fields}
         federation = {**terms, "owners": "several"}
-        return RunSettings(**training, federation=federation, directory=str(directory), engine="grpc")
+        return RunSettings(**training, federation=federation, directory=str(directory), engine=self.engine)
 
 
 def _is_loopback(host: str) -> bool:
@@ -149,9 +162,15 @@ class Federation:
         """What the operator's file says now."""
         return read_settings(self.directory / FILE, FederationFile, _anchor_all)
 
+    def check_engine(self, needed: str) -> None:
+        """Raise `ConfigError` if a command is for federations that another engine carries."""
+        if self.file.engine != needed:
+            raise ConfigError(f"{self.directory} is not carried by '{needed}': {_COMMANDS[self.file.engine]}")
+
     @cached_property
     def authority(self) -> Authority:
         """Who signs certificates."""
+        self.check_engine("grpc")
         return Authority.open(self.directory / "authority")
 
     @cached_property
@@ -195,7 +214,7 @@ def create(directory: Path, members: Sequence[str], address: str, days: float) -
         member_name(name)
     except ConfigError as error:
         raise ConfigError(str(error).replace("a member", "a federation", 1)) from None
-    text = _TEMPLATE.format(name=name, address=address, members=json.dumps(list(members)))
+    text = template(name, members, _DIALLED.format(address=address))
     FederationFile(name=name, address=address, members=tuple(members))  # says what is wrong before anything is written
     try:
         authority = private_directory(directory) / "authority"
@@ -209,12 +228,19 @@ def create(directory: Path, members: Sequence[str], address: str, days: float) -
     return [federation.invite(member, days) for member in members]
 
 
+def template(name: str, members: Sequence[str], carried: str) -> str:
+    """A commented `federation.toml`; `carried` are the lines that say how parties are reached."""
+    return _TEMPLATE.format(name=name, carried=carried, members=json.dumps(list(members)))
+
+
+_DIALLED = """address = "{address}"      # that parties dial; the server's certificate is for this host
+#listen = "0.0.0.0:7433"   # that the server listens on, if that differs"""
+
 _TEMPLATE = """# The federation "{name}": who trains what, on which terms. Parties see all but paths, and approve it.
 # `tertulia start` pins what they have approved: what is edited here afterwards counts for the next run.
 
 name = "{name}"
-address = "{address}"      # that parties dial; the server's certificate is for this host
-#listen = "0.0.0.0:7433"   # that the server listens on, if that differs
+{carried}
 members = {members}
 
 seed = 0

@@ -6,6 +6,7 @@ What a server sends is data: two files, which become a model only when the loade
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def keep_model(party: PartyDirectory, run: str, data: bytes) -> Path:
             raise ConfigError(f"run {run} was forgotten here: its model is not kept")
         shutil.rmtree(part, ignore_errors=True)  # what a crash left
         try:
-            _write(private_directory(part), _files(data))
+            write_files(private_directory(part), files_of(data))
             _check(Topics.load(part), config)
             shutil.rmtree(model, ignore_errors=True)
             part.rename(model)
@@ -73,8 +74,8 @@ def keep_model(party: PartyDirectory, run: str, data: bytes) -> Path:
     return model
 
 
-def _files(data: bytes) -> dict[str, bytes]:
-    """The two files of a model, and no other."""
+def files_of(data: bytes) -> dict[str, bytes]:
+    """The two files of a model that was sent, and no other."""
     sent: Any = decode(data)
     if not isinstance(sent, dict) or set(sent) != set(storage.FILES):
         raise FormatError(f"a model has the files {' and '.join(storage.FILES)}")
@@ -88,7 +89,8 @@ def _files(data: bytes) -> dict[str, bytes]:
     return found
 
 
-def _write(directory: Path, files: dict[str, bytes]) -> None:
+def write_files(directory: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files of a model; not yet checked, nobody must take them for one."""
     for name, data in files.items():
         write(directory / name, data, private=True)
     sync_directory(directory)

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from tertulia.errors import ConfigError
 from tertulia.methods.common.describe import section_of
 from tertulia.methods.common.settings import Explained, has_mark
+from tertulia.runs.former import is_former
 
 _S = TypeVar("_S", bound=Explained)
 
@@ -28,11 +29,13 @@ def read_settings(path: Path, kind: type[_S], anchor_all: Callable[[dict[str, An
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
+    former = is_former(raw)
     try:
         anchor_all(raw, path.parent)
         return kind(**raw)
     except (ConfigError, RecursionError, TypeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
+        remedy = f". `tertulia upgrade {path}` carries over what an earlier version had" if former else ""
+        raise ConfigError(f"{path}: {error}{remedy}") from None
 
 
 def _name_or_none(field: FieldInfo) -> Any:

@@ -84,7 +84,9 @@ class Run:
         """Where a party lives; whatever its name, it is one directory below `parties`."""
         return self.directory / "parties" / directory_name(party)
 
-    def transport(self, engine: str, workers: int, corpora: Mapping[PartyId, Corpus] | None = None) -> Transport:
+    def transport(
+        self, engine: str, workers: int, corpora: Mapping[PartyId, Corpus] | None = None, address: str = "local"
+    ) -> Transport:
         """Start the engine. Only the local one can use documents that are in this process's memory."""
         if self.keys:
             raise ConfigError(
@@ -92,7 +94,7 @@ class Run:
                 f"{self.directory.parents[1]}` goes on with this run"
             )
         directories = {party: self.party_directory(party) for party in self.parties}
-        return start_engine(engine, EngineSetup(directories, workers, corpora or {}, self.pins))
+        return start_engine(engine, EngineSetup(directories, workers, corpora or {}, self.pins, address))
 
     def journal(self) -> Journal:
         """The server's commits."""

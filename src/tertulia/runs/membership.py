@@ -2,8 +2,9 @@
 
 party.toml            the party's: where the server is, where its documents are, which methods it offers, its choices
 policy.toml           what may leave; the server sees neither of these two
-identity/             the key, which was made here and never travels, and its certificate
+identity/             the key, which was made here and never travels, and its certificate; not where FLARE has them
 ledger.sqlite         with the noise key: what left, in all runs; unless party.toml names another `home`
+proposal.json         what the operator proposes, put here by hand where FLARE carries the federation
 runs/<run>/           a run that was approved: its plan, the documents as arrays, what was answered, the shared model
 status.json           what `tertulia attend` says of itself
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field, create_model, field_validator
 
@@ -27,15 +28,18 @@ from tertulia.federation.party.host import PartyConfig
 from tertulia.methods import METHODS
 from tertulia.methods.common.settings import Explained, Settings
 from tertulia.privacy.policy import Policy, write_example
-from tertulia.runs.config import PartySettings, SourceSettings, party_choices
+from tertulia.runs.config import PartySettings, party_choices
+from tertulia.runs.documents import SourceSettings
 from tertulia.runs.federations import Address
 from tertulia.runs.files import anchor, read_settings
 
-FILE, POLICY = "party.toml", "policy.toml"
+FILE, POLICY, PROPOSAL = "party.toml", "policy.toml", "proposal.json"
 OFFERED = tuple(name for name, method in METHODS.items() if method.settings.federates)
-FORGOTTEN = ("corpus", "answers", "kept", "words", "model", "model.part")  # of a run, when it is forgotten
+FORGOTTEN = ("corpus", "answers", "kept", "words", "model", "model.part", "start")  # of a run, when it is forgotten
 
 if TYPE_CHECKING:
+    from tertulia.federation.engines.nvflare.kits import Kit
+
     Choices = Settings
 else:
     Choices = create_model("Choices", __base__=Settings, __doc__="What a party chooses itself.", **party_choices())
@@ -51,6 +55,11 @@ class PartyFile(Explained):
     home: str | None = Field(
         None,
         description="where its ledger, its noise key and its policy.toml are; None: beside this file",
+        json_schema_extra={"path": ""},
+    )
+    kit: str | None = Field(
+        None,
+        description="the startup kit of this party's site, where NVIDIA FLARE carries the federation",
         json_schema_extra={"path": ""},
     )
     documents: SourceSettings = Field(SourceSettings(), description="where its documents are")
@@ -88,7 +97,33 @@ class PartyDirectory:
     @property
     def identity(self) -> Identity:
         """Key and certificate."""
+        if (kit := self.file.kit) is not None:
+            raise ConfigError(
+                f"NVIDIA FLARE carries what {self.directory} answers, not a server of ours: {kit}/startup/start.sh "
+                "starts its site, and docs/nvflare.md has the rest"
+            )
         return Identity(self.directory / "identity")
+
+    @property
+    def kit(self) -> Kit | None:
+        """The kit of its site, where NVIDIA FLARE carries the federation."""
+        if (kit := self.file.kit) is None:
+            return None
+        from tertulia.federation.engines.nvflare.kits import Kit
+
+        return Kit.open(Path(kit), "client")
+
+    @property
+    def shown(self) -> Identity | Kit:
+        """What shows who this party is, with a key's fingerprint and a date."""
+        return self.kit or self.identity
+
+    def sent_proposal(self) -> bytes:
+        """The proposal that the operator sent, as a file."""
+        path = self.directory / PROPOSAL
+        if not path.exists():
+            raise ConfigError(f"{path} is missing: put there the {PROPOSAL} that the operator sent")
+        return path.read_bytes()
 
     @property
     def home(self) -> Path:
@@ -139,16 +174,28 @@ class PartyDirectory:
         return gone
 
 
-def settle(directory: Path, invitation: Invitation, documents: Path | None, text: str) -> None:
+class Admission(NamedTuple):
+    """A party's place in a federation, whoever gave it."""
+
+    member: str
+    federation: str
+    address: str
+    kit: Path | None = None
+
+
+def settle(directory: Path, admission: Invitation | Admission, documents: Path | None, text: str) -> None:
     """Write a party's files, once it has its certificate; `party.toml` is last, so a directory with it is complete."""
     policy = directory / POLICY
     if not policy.exists():
         write_example(policy, strict=True)
     private_file(policy)
     source = [f"path = {toml_value(str(documents.resolve()))}"] if documents else ['#path = "documents.jsonl"']
+    given = getattr(admission, "kit", None)
+    kit = f"kit = {toml_value(str(given))}\n" if given else ""
     content = _TEMPLATE.format(
-        name=toml_value(invitation.member), federation=toml_value(invitation.federation),
-        server=toml_value(invitation.address), methods=toml_value(OFFERED), path=source[0], text=toml_value(text),
+        name=toml_value(admission.member), federation=toml_value(admission.federation),
+        server=toml_value(admission.address), kit=kit, methods=toml_value(OFFERED), path=source[0],
+        text=toml_value(text),
     )  # fmt: skip
     atomic_write(directory / FILE, content.encode())
 
@@ -169,7 +216,7 @@ _TEMPLATE = """# This party, for itself: the server never sees this file, nor po
 name = {name}
 federation = {federation}
 server = {server}
-methods = {methods}   # whose steps this party runs
+{kit}methods = {methods}   # whose steps this party runs
 #home = "."    # where ledger, noise key and policy.toml are: budgets last as long as this place does
 
 [documents]    # docs/reference.md lists the rest: columns of ids, dates and labels, encodings, embeddings

@@ -20,8 +20,13 @@ def modules_of(settings: TrainingSettings) -> tuple[str, ...]:
     return (entry_of(settings.method).module, *((choosing.__name__,) if settings.chooses else ()))
 
 
-def plan_of(settings: TrainingSettings, parties: Sequence[str], keys: Mapping[str, str] | None = None) -> Plan:
-    """What the parties of a run agree to; between houses with their keys, and without files of the server's own."""
+def plan_of(
+    settings: TrainingSettings, parties: Sequence[str], keys: Mapping[str, str] | None = None, start: str = ""
+) -> Plan:
+    """What the parties of a run agree to; between houses with their keys, and without files of the server's own.
+
+    A run that goes on from an earlier model names that by its hash.
+    """
     entry = entry_of(settings.method)
     custom = isinstance(settings.method, CustomSettings)
     given: dict[str, Any] = dict(entry.config) if custom else settings.method.model_dump(mode="json")
@@ -32,7 +37,7 @@ def plan_of(settings: TrainingSettings, parties: Sequence[str], keys: Mapping[st
     if isinstance(terms, dict) and listed:  # long lists are known by their fingerprint
         given = {**given, "vocabulary": {**terms, "words": []}}
     words = Vocabulary(tuple(listed)).fingerprint if listed else None
-    return Plan(settings.method.name, given, words, tuple(parties), _steps(settings), dict(keys or {}))
+    return Plan(settings.method.name, given, words, tuple(parties), _steps(settings), dict(keys or {}), start)
 
 
 def _steps(settings: TrainingSettings) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -31,8 +31,8 @@ from tertulia.runs.provenance import without_paths
 MOST_BYTES = 1 << 26  # of a proposal: a word list may be long
 _MOST_LETTERS = 100  # of a name, a version, a hash
 _LONGEST = 500  # characters of an error that quotes the server
-_ID = re.compile(r"[0-9a-f]{16}")
-_PRIVATE = ("directory", "engine", "workers", "parties", "data")  # the server's own, or the parties'
+_ID, _HASH = re.compile(r"[0-9a-f]{16}"), re.compile(r"[0-9a-f]{64}")
+_PRIVATE = ("directory", "engine", "address", "workers", "parties", "data")  # the server's own, or the parties'
 _DAMAGED = "the server's proposal cannot be read: both sides need one version of tertulia"
 
 
@@ -47,11 +47,15 @@ class Proposal:
     roster: tuple[str, ...]
     keys: dict[str, str]  # members that have joined, with the fingerprints of their keys
     plan: str  # the hash, as the server has it; empty until all members have joined
+    start: dict[str, str] = field(default_factory=dict)  # the `run` that it goes on from, and the `hash` of its model
 
     @cached_property
     def run(self) -> str:
         """The id of the run that it would be."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+        facts = asdict(self)
+        if not self.start:
+            del facts["start"]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def missing(self) -> list[str]:
@@ -76,7 +80,7 @@ class Proposal:
                 f"not all members have joined: {', '.join(self.missing)} can still do so, and only then is the plan "
                 "complete, with everybody's key; try again later"
             )
-        plan = plan_of(self.run_settings, self.roster, self.keys)
+        plan = plan_of(self.run_settings, self.roster, self.keys, self.start.get("hash", ""))
         if not plan.steps:
             raise ConfigError(f"method '{plan.method}' does not say what it asks for, and only that is answered here")
         if plan.hash != self.plan:
@@ -88,8 +92,8 @@ class Proposal:
 
     def differs(self, other: Proposal) -> bool:
         """Whether another proposal says anything else."""
-        return (self.settings, self.roster, self.keys, self.plan) != (
-            other.settings, other.roster, other.keys, other.plan,
+        return (self.settings, self.roster, self.keys, self.plan, self.start) != (
+            other.settings, other.roster, other.keys, other.plan, other.start,
         )  # fmt: skip
 
     def to_bytes(self) -> bytes:
@@ -114,19 +118,31 @@ class Proposal:
             raise FormatError(_DAMAGED)
         if run != proposal.run or not _ID.fullmatch(str(run)) or set(names) != set(proposal.roster):
             raise FormatError(_DAMAGED)
+        if proposal.start and not _is_start(proposal.start):
+            raise FormatError(_DAMAGED)
         if len(set(proposal.roster)) < len(proposal.roster):
             raise FormatError("the server's proposal names a member twice")
         return proposal
 
 
 def propose(
-    settings: RunSettings, roster: tuple[str, ...], keys: Mapping[str, str], federation: str, mark: str
+    settings: RunSettings,
+    roster: tuple[str, ...],
+    keys: Mapping[str, str],
+    federation: str,
+    mark: str,
+    start: Mapping[str, str],
 ) -> Proposal:
     """A proposal of a run with these settings, without the server's paths."""
     known = {member: keys[member] for member in roster if member in keys}
     public = json.loads(json.dumps(without_paths(settings, leave_out=_PRIVATE)))
-    plan = plan_of(settings, roster, known).hash if len(known) == len(roster) else ""
-    return Proposal(federation, __version__, mark, public, roster, known, plan)
+    plan = plan_of(settings, roster, known, start.get("hash", "")).hash if len(known) == len(roster) else ""
+    return Proposal(federation, __version__, mark, public, roster, known, plan, dict(start))
+
+
+def _is_start(start: Mapping[str, str]) -> bool:
+    """Whether this names a run, and a model by its hash."""
+    return set(start) == {"run", "hash"} and bool(_ID.fullmatch(start["run"]) and _HASH.fullmatch(start["hash"]))
 
 
 def _no_number(name: str) -> None:
@@ -145,10 +161,10 @@ def _check_no_path(settings: Mapping[str, Any]) -> None:
 
 
 def _names_a_file(section: Any, kind: type[BaseModel]) -> bool:
-    for name, field in kind.model_fields.items() if isinstance(section, dict) else ():
-        value, inner = section.get(name), section_of(field)
+    for name, known in kind.model_fields.items() if isinstance(section, dict) else ():
+        value, inner = section.get(name), section_of(known)
         if inner is not None and _names_a_file(value, inner):
             return True
-        if (has_mark(field, "path") or has_mark(field, "paths")) and isinstance(value, str):
+        if (has_mark(known, "path") or has_mark(known, "paths")) and isinstance(value, str):
             return True
     return False

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from tertulia.methods.common.settings import has_mark
 from tertulia.runs.config import RunSettings
 
-_PRIVATE = ("directory", "parties", "data")  # places, homes, policies, and what parties chose for themselves
+_PRIVATE = ("directory", "address", "parties", "data")  # places, homes, policies, and what parties chose for themselves
 
 
 def public_settings(settings: RunSettings) -> dict[str, Any]:

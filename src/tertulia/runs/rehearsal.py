@@ -21,6 +21,7 @@ from tertulia._logs import write_line
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.errors import ConfigError, PolicyRefusal
 from tertulia.federation.custom import pins_of
+from tertulia.federation.engines.base import check_starts_here
 from tertulia.federation.engines.local import LocalTransport
 from tertulia.federation.messages import Inquiry
 from tertulia.federation.party import failures
@@ -29,10 +30,11 @@ from tertulia.federation.party.host import PartyHost
 from tertulia.federation.plan import Plan
 from tertulia.federation.server.inquiries import inquire
 from tertulia.methods.common import choosing
-from tertulia.models import Topics
+from tertulia.models import Topics, storage
 from tertulia.privacy.policy import Policy
 from tertulia.runs.budgets import check_budgets
 from tertulia.runs.config import PartySettings, RunSettings
+from tertulia.runs.continuing import copy_start, find_model, go_on
 from tertulia.runs.driver import Observer, finish
 from tertulia.runs.layout import Run
 from tertulia.runs.party_layout import choice_in, party_config
@@ -55,6 +57,10 @@ def rehearse(
 
 def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *, durable: bool = True) -> Run:
     """Lay out a run's directory: each party gets one of its own with its documents, or with where to read them."""
+    check_starts_here(settings.engine)
+    last = None if settings.start_from is None else find_model(Path(settings.start_from))
+    if last is not None:
+        settings = go_on(settings, Topics.load(last))
     if settings.method.pools:
         corpora = {POOLED: pool_documents(settings, corpora)}
     sources = sources_of(settings) if corpora is None else {}
@@ -66,7 +72,7 @@ def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *,
         policy = policy_or_none(settings, party)
         if settings.federation.owners == "one":  # else a party's budget is its own affair: `_plan_within_budgets`
             check_budgets(settings, party, policy)
-    plan = plan_of(settings, parties)
+    plan = plan_of(settings, parties, start="" if last is None else storage.fingerprint(last))
     if settings.federation.owners == "several" and not plan.steps:
         raise ConfigError(
             f"method '{plan.method}' has no `plan(config)`: between several owners parties answer only what is planned"
@@ -74,6 +80,8 @@ def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *,
     with holding(Path(settings.directory)):
         run = Run.new(Path(settings.directory), parties, settings.model_dump(mode="json"), durable)
         run = replace(run, pins=pins_of(modules_of(settings)))
+        if last is not None:
+            copy_start(last, run.directory)
         for party in parties:
             _lay_out(run, party, settings, sources.get(party), plan)
             if corpora is not None and (durable or settings.engine != "local" or party == POOLED):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +15,13 @@ from tertulia.methods.common.choosing import Choice
 from tertulia.methods.common.result import Trained
 from tertulia.metrics.communication import Communication
 from tertulia.models import Topics
+from tertulia.models.reading import who_took_part
+
+_RULE = re.compile(r"refused by rule '([\w-]{1,40})'")
+
+
+class AbsentPartyWarning(UserWarning):
+    """A party never took part in a run."""
 
 
 @dataclass(eq=False, repr=False)
@@ -38,13 +47,14 @@ class FederatedTopics(Topics):
     ) -> FederatedTopics:
         """Add to a method's result where it comes from."""
         shared, options = trained.topics, TextOptions.from_dict(text)
+        own = shared.provenance  # of a run that went on from another, how topics have drifted
         local = {
             party: replace(topics, options=options, provenance=provenance | {"party": party})
             for party, topics in trained.local.items()
         }
         return cls(
-            shared.topic_word, shared.vocabulary, shared.alpha, shared.beta, shared.weights, options, provenance,
-            shared.encoder, local, history, directory,
+            shared.topic_word, shared.vocabulary, shared.alpha, shared.beta, shared.weights, options, provenance | own,
+            shared.encoder, shared.ids, shared.retired, shared.names, shared.hidden, local, history, directory,
         )  # fmt: skip
 
     def best_for(self, party: str) -> Topics:
@@ -62,3 +72,16 @@ class FederatedTopics(Topics):
     def communication(self) -> Communication:
         """Rounds and bytes."""
         return Communication.of(self.history)
+
+
+def reason_of(why: str) -> str:
+    """Why a party never took part, as may stand in a model: by which rule, and nothing else that it wrote."""
+    found = _RULE.search(why)
+    return f"refused ({found[1]})" if found else "never answered"
+
+
+def warn_of_absent(provenance: Mapping[str, Any]) -> None:
+    """Say whose documents the model has not seen."""
+    if provenance.get("absent"):
+        text = f"{who_took_part(provenance)}: the model knows nothing of the others. See their policies and logs"
+        warnings.warn(text, AbsentPartyWarning, stacklevel=3)

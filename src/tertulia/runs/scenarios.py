@@ -41,6 +41,8 @@ def compare(settings: RunSettings, notify: Callable[[str], None]) -> list[Row]:
         raise ConfigError(
             f"method.name = '{settings.method.name}': give the federated method to compare with its baselines"
         )
+    if settings.start_from is not None:
+        raise ConfigError("scenarios compare runs that begin anew: leave `start_from` out")
     corpora = {party: read_recipe(source) for party, source in sources_of(settings).items()}
     halves = [corpus.split(settings.heldout) for corpus in corpora.values()]
     train, heldout = (Corpus.concatenate(list(half)) for half in zip(*halves, strict=True))

@@ -8,7 +8,8 @@ from typing import Any
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import parties_in, read_recipe
 from tertulia.errors import ConfigError
-from tertulia.runs.config import DataSettings, RunSettings, SourceSettings
+from tertulia.runs.config import RunSettings
+from tertulia.runs.documents import DataSettings, SourceSettings
 
 POOLED = "pooled"  # the one party of the centralised scenario
 
@@ -36,6 +37,8 @@ def split_of(data: DataSettings, seed: int) -> dict[str, Any]:
     """How a shared source is cut into parties, as plain data."""
     if data.path is None:
         raise ConfigError("[data] has no `path`: say where the documents are")
+    if data.shards is not None:
+        return {"kind": "shards", "shards": data.shards, "seed": seed}
     if data.split == "column":
         return {"kind": "column", "column": data.party}
     if data.split == "file":

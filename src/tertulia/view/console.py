@@ -118,6 +118,8 @@ def describe(facts: Mapping[str, Any]) -> str:
         parts.append(f"{facts['topics']} topics")
     if "perplexity" in facts:
         parts.append(f"perplexity {facts['perplexity']:.0f}")
+    if facts.get("left_out"):
+        parts.append(f"nobody vouched for {' and '.join(facts['left_out'])}")
     return ", ".join([*parts, f"{size(down + up)}"])
 
 
@@ -134,4 +136,5 @@ def print_dry_run(report: Mapping[str, Any]) -> None:
     records("Would be read", report["read"])
     table("Would be trained", ["setting", "value"], report["train"].items())
     print_totals("Would cost", report["totals"])
+    records("Budgets, in all runs from the same home", report["budgets"])
     records("Would be disclosed", report["disclosed"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from tertulia.privacy.adjacency import common_level
 from tertulia.privacy.ledger import charging_or_all
 from tertulia.privacy.mechanisms import Derived
 from tertulia.privacy.policy import Policy, example
-from tertulia.runs.budgets import announced, open_ledger, planned_releases, verdicts
+from tertulia.runs.budgets import announced, forecast, open_ledger, planned_releases, verdicts
 from tertulia.runs.config import RunSettings
 from tertulia.runs.rehearsal import policy_or_none
 from tertulia.runs.sources import POOLED, sources_of
@@ -34,6 +35,7 @@ def dry_run(settings: RunSettings) -> dict[str, Any]:
         "read": [_read_row(settings, party, corpus) for party, corpus in corpora.items()],
         "train": {"directory": settings.directory, "engine": settings.engine, **method.model_dump(mode="json")},
         "totals": [] if settings.method.pools else _planned_totals(settings, corpora),
+        "budgets": [] if settings.method.pools else _budget_rows(settings, corpora),
         "disclosed": [row for party in parties for row in _planned_rows(settings, party)],
     }
 
@@ -74,6 +76,26 @@ def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus]) -> Row
         releases = planned_releases(announced(settings, party, policy), party)
         lengths = Lengths.of(corpus, settings.heldout + settings.validation)
         rows += [{"party": party, **row} for row in totals_of_plan(releases, lengths, policy, _DELTA)]
+    return rows
+
+
+def _budget_rows(settings: RunSettings, corpora: Mapping[str, Corpus]) -> Rows:
+    """What was spent in all runs so far, what this one would cost, and what would be left."""
+    rows = []
+    for party, corpus in corpora.items():
+        policy = policy_or_none(settings, party) or Policy()
+        for budget, spent, after, remarks in forecast(settings, party, policy, corpus):
+            free = math.isinf(spent) or after == spent
+            rows.append({
+                "party": party,
+                "of": f"{budget.unit.value}, {budget.adjacency.value}",
+                "spent so far": epsilon(spent),
+                "this run": "nothing more" if free else epsilon(after - spent),
+                "after it": epsilon(after),
+                "budget": f"{budget.epsilon:g}" if policy.budget else "none",
+                "left": epsilon(max(0.0, budget.epsilon - after)) if policy.budget else "",
+                "reports": "; ".join(remarks),
+            })  # fmt: skip
     return rows
 
 

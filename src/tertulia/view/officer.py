@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tertulia.corpus.vocabulary import propose
+from tertulia.errors import ConfigError
 from tertulia.federation.party.host import PartyHost
 from tertulia.federation.party.reports import REPORTS
 from tertulia.methods.common.vocabulary import WORDS
 from tertulia.privacy.policy import RARE
 from tertulia.runs.layout import Run
+from tertulia.runs.membership import FILE, PartyDirectory
 from tertulia.runs.rehearsal import hosts_of
 from tertulia.view.console import size
 from tertulia.view.tables import thing_rows
@@ -52,6 +55,18 @@ def pages(run: Run, delta: float) -> list[Page]:
     return [page_of(host, delta) for host in hosts_of(run)]
 
 
+def hosts_in(directory: Path) -> list[PartyHost]:
+    """The parties of a run, or the one whose directory this is, as of its newest run."""
+    if not (directory / FILE).exists():
+        return hosts_of(Run.open(directory))
+    runs = PartyDirectory(directory).run_directories()
+    if not runs:
+        raise ConfigError(
+            f"nothing has left {directory}: no run was approved; `tertulia approve {directory}` does that"
+        )
+    return [PartyHost(runs[-1])]
+
+
 def page_of(host: PartyHost, delta: float) -> Page:
     """The page of one party."""
     totals = [{**row, "delta": delta} for row in totals_of_host(host, delta)]
@@ -69,9 +84,9 @@ def verdict(totals: Rows, vacuous: str | None = None) -> str:
     >>> verdict([{"unit": "token", "real epsilon": "infinite (non-private)", "words": 1}])
     'NOT PROTECTED. A reader of what left can learn words of single documents.'
     """
-    word = _number(next(row["real epsilon"] for row in totals if row["unit"] == "token"))
+    word = number_of(next(row["real epsilon"] for row in totals if row["unit"] == "token"))
     documents = [row for row in totals if row["unit"] == "document"]
-    document = max((_number(row["real epsilon"]) for row in documents), default=math.inf)
+    document = max((number_of(row["real epsilon"]) for row in documents), default=math.inf)
     longest = f" of {documents[-1]['words']} words" if documents else ""
     if word == math.inf:
         return "NOT PROTECTED. A reader of what left can learn words of single documents."
@@ -87,7 +102,8 @@ def verdict(totals: Rows, vacuous: str | None = None) -> str:
     return f"HARDLY PROTECTED. Not even a single word can be denied well (epsilon {word:.4g})."
 
 
-def _number(epsilon: str) -> float:
+def number_of(epsilon: str) -> float:
+    """An epsilon of a table as a number."""
     return math.inf if epsilon.startswith("infinite") else float(epsilon)
 
 

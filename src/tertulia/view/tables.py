@@ -13,6 +13,7 @@ from tertulia.errors import InputError
 from tertulia.federation.messages import DISCLOSURES
 from tertulia.federation.party.host import PartyHost
 from tertulia.models import Topics
+from tertulia.models.reading import warn_of_few
 from tertulia.privacy.accounting import vacuity_or_none
 from tertulia.privacy.mechanisms import Claim, Unit
 from tertulia.runs.layout import Run
@@ -133,6 +134,7 @@ def claimed_epsilon(claim: Claim | None) -> str:
 def evaluation(model: Topics, documents: Corpus) -> dict[str, float]:
     """All scores of a model on documents."""
     corpus = model.encode(documents)
+    warn_of_few(corpus.n_documents, "a score, and coherence with these as its reference,")
     found = metrics.completion(model.topic_word, model.alpha, corpus)
     return {
         "perplexity": found.perplexity,

@@ -19,7 +19,7 @@ def test_the_public_names_are_these_and_no_others():
     assert tt.__all__ == [
         "Centralised", "CombinedTM", "Consensus", "Corpus", "FTM", "FedLDA", "FederatedTopics", "GFedNTM", "LDA",
         "NonCollaborative", "PCTD", "ProdLDA", "TertuliaError", "TextOptions", "TopicFeatures", "Topics", "Vocabulary",
-        "ZeroShotTM", "best_for", "federate", "read",
+        "ZeroShotTM", "best_for", "choose_topics", "federate", "read",
     ]  # fmt: skip
     assert dir(tt) == tt.__all__
     assert all(getattr(tt, name) is not None for name in tt.__all__)
@@ -36,7 +36,7 @@ def test_importing_the_package_loads_nothing_heavy():
 def test_data_frames_are_documents(frame):
     corpus = as_corpus("north", frame({"text": ["rivers rise", "bridges hold"], "id": [7, 8], "label": ["x", "y"]}))
     assert corpus.table.to_dict(as_series=False) == {"id": ["7", "8"], "label": ["x", "y"]}
-    with pytest.raises(InputError, match=r"party 'north' has no column 'text', only \['body'\]"):
+    with pytest.raises(InputError, match=r"party 'north' has no column 'text', only \['body'\]: write column='body'"):
         as_corpus("north", frame({"body": ["x"]}))
 
 

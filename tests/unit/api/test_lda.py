@@ -121,7 +121,7 @@ def test_continuing_learns_new_words_and_keeps_the_old(model):
     assert continued.vocabulary.words[: len(model.vocabulary)] == model.vocabulary.words
     assert len(continued.vocabulary) > len(model.vocabulary)
     unseen = texts(50, 8, first=30)
-    assert perplexity(continued, unseen) < 0.5 * perplexity(extend(model, continued.vocabulary), unseen)
+    assert perplexity(continued, unseen) < 0.5 * perplexity(extend(model.topics_, continued.vocabulary), unseen)
     assert perplexity(continued, texts(50, 9)) < 2.0 * perplexity(model, texts(50, 9))
 
 
@@ -155,7 +155,7 @@ def test_joined_models_weigh_as_much_as_they_have_seen():
 
 def test_wrong_settings_are_explained(model):
     with pytest.raises(ConfigError, match=r"sampler = 'fast'"):
-        LDA(sampler="fast")
+        LDA(sampler="fast").fit(texts(5, 1))
     with pytest.raises(ConfigError, match="leave `topics` out"):
         LDA(topics=7).fit(texts(5, 1), start=model)
     with pytest.raises(ConfigError, match="cut in another way"):
@@ -168,4 +168,4 @@ def test_wrong_settings_are_explained(model):
 def test_a_bad_number_of_sweeps_is_named_once(sweeps):
     """It may be a number or a word: one message says both."""
     with pytest.raises(ConfigError, match=r"^sweeps = .*: input should be [^;]*, or 'auto'$"):
-        LDA(sweeps=sweeps)
+        LDA(sweeps=sweeps).fit(texts(5, 1))

@@ -118,9 +118,10 @@ def test_epochs_end_by_themselves_when_the_loss_stalls(monkeypatch):
 
 
 def test_a_model_of_words_has_two_thousand_unless_told():
-    assert tt.ProdLDA().vocabulary.max_words == tt.GFedNTM(vocabulary={"min_documents": 3}).vocabulary.max_words == 2000
-    assert tt.ProdLDA(vocabulary={"max_words": None}).vocabulary.max_words is None
-    assert tt.LDA().vocabulary.max_words is None
+    assert tt.ProdLDA.trainer().vocabulary.max_words == 2000
+    assert tt.GFedNTM(vocabulary={"min_documents": 3}).vocabulary.max_words == 2000
+    assert tt.ProdLDA.trainer(vocabulary={"max_words": None}).vocabulary.max_words is None
+    assert tt.LDA.trainer().vocabulary.max_words is None
     words = [f"w{''.join(chr(97 + int(d)) for d in str(v))}" for v in range(2100)]
     texts = [" ".join(words[i::3]) for i in range(3)] * 4
     model = tt.ProdLDA(topics=2, hidden=(4,), epochs=1).fit(texts)
@@ -200,7 +201,7 @@ def test_threads_hold_in_the_thread_that_computes():
 )
 def test_wrong_settings_name_the_key(settings, says):
     with pytest.raises(tt.TertuliaError, match=says):
-        tt.ProdLDA(**settings)
+        tt.ProdLDA(**settings).fit(short_texts())
 
 
 def test_too_few_documents_are_named():

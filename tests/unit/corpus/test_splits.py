@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tertulia.corpus.splits import Row, at_random, by_column, by_file, dirichlet, dirichlet_shares, unit_interval
+from tertulia.corpus.splits import (
+    Row,
+    at_random,
+    by_column,
+    by_file,
+    dirichlet,
+    dirichlet_shares,
+    in_shards,
+    unit_interval,
+)
 from tertulia.errors import InputError
 
 
@@ -28,6 +37,17 @@ def test_random_parties_have_their_sizes():
     counts = Counter(map(assign, rows(6000)))
     assert stats.chisquare([counts[p] for p in "abc"], [1000, 2000, 3000]).pvalue > 1e-3
     assert Counter(map(at_random({"a": 1, "b": 2, "c": 3}, seed=6), rows(6000))) != counts
+
+
+def test_shards_are_equal_and_keep_a_users_documents_together():
+    assign = in_shards(12, seed=5)
+    assert assign.parties[::11] == ("shard-01", "shard-12")
+    counts = Counter(map(assign, rows(6000)))
+    assert stats.chisquare([counts[p] for p in assign.parties], [500] * 12).pvalue > 1e-3
+    assert Counter(map(in_shards(12, seed=6), rows(6000))) != counts
+    users = [(f"u{i % 50}", assign(Row(f"id{i}", "text", user=f"u{i % 50}"))) for i in range(500)]
+    assert len(set(users)) == 50
+    assert len({shard for _, shard in users}) > 6
 
 
 @given(st.lists(st.text(max_size=4), unique=True, max_size=30), st.integers(0, 5), st.randoms())

@@ -219,7 +219,8 @@ def test_provenance_may_hold_numpy_numbers():
 
 def test_a_model_holds_no_documents():
     assert {part.name for part in module.fields(Topics)} == {
-        "topic_word", "vocabulary", "alpha", "beta", "weights", "options", "provenance", "encoder",
+        "topic_word", "vocabulary", "alpha", "beta", "weights", "options", "provenance", "encoder", "ids", "retired",
+        "names", "hidden",
     }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
+from tertulia._memory import keep_blocks
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError
 from tertulia.federation import packing
@@ -23,7 +24,9 @@ ENGINES = {
     "local": "tertulia.federation.engines.local",
     "processes": "tertulia.federation.engines.processes",
     "grpc": "tertulia.federation.engines.grpc.loopback",
+    "ray": "tertulia.federation.engines.ray.transport",
 }
+APART = ("nvflare",)  # carries runs between organisations only: nothing of it can be started on one machine
 MOST_BYTES = packing.MOST_BYTES  # of a frame
 
 
@@ -53,6 +56,7 @@ class EngineSetup:
     workers: int = 1  # how many parties of one process may work at the same time
     corpora: Mapping[PartyId, Corpus] = field(default_factory=dict)  # documents in memory; only `local` can use them
     pins: Mapping[str, str] = field(default_factory=dict)  # modules of users' own methods, and their hashes
+    address: str = "local"  # of the cluster, for `ray`
 
 
 def environment(pins: Mapping[str, str]) -> dict[str, str]:
@@ -63,12 +67,23 @@ def environment(pins: Mapping[str, str]) -> dict[str, str]:
 
 def check_engine(name: str) -> str:
     """Return the name of an engine that exists; raise `ConfigError` for any other."""
-    if name not in ENGINES:
+    if name not in (*ENGINES, *APART):
         raise ConfigError(f"there is no engine '{name}': use one of {', '.join(map(repr, ENGINES))}")
     return name
 
 
+def check_starts_here(name: str) -> None:
+    """Raise `ConfigError` for an engine that carries runs between organisations only."""
+    if name in APART:
+        raise ConfigError(
+            f"engine '{name}' carries runs between organisations, see docs/{name}.md: on one machine use one of "
+            f"{', '.join(map(repr, ENGINES))}"
+        )
+
+
 def start_engine(name: str, setup: EngineSetup) -> Transport:
     """Start the engine of this name."""
+    check_starts_here(name)
+    keep_blocks()
     transport: Transport = import_module(ENGINES[check_engine(name)]).start(setup)
     return transport

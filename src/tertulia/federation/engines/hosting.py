@@ -12,6 +12,7 @@ from pathlib import Path
 from tertulia._disk import private_directory
 from tertulia._locks import holding
 from tertulia._logs import write_line
+from tertulia._memory import keep_blocks
 from tertulia.errors import TertuliaError
 from tertulia.federation.codec import encode
 from tertulia.federation.party import failures
@@ -21,6 +22,7 @@ from tertulia.federation.party.host import PartyConfig, PartyHost
 @contextmanager
 def hosted(directory: Path, pins: Mapping[str, str]) -> Iterator[Callable[[bytes], bytes]]:
     """Be a party: what answers frames, in a process that prints nothing on standard output and works here alone."""
+    keep_blocks()
     os.umask(0o077)  # whatever is written here is the party's own
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
     try:

@@ -140,6 +140,10 @@ class Members:
 
         self._change(name, enrolled)
 
+    def certified(self, name: str, fingerprint: str) -> None:
+        """Note a member whose key another authority has certified: it needs no invitation. Who was revoked stays so."""
+        self._change(name, lambda known: known if known.state == "revoked" else Member("joined", fingerprint))
+
     def renew(self, name: str, certificate: bytes | x509.Certificate) -> None:
         """Note the key of a renewed certificate; it takes over when it is first used."""
         shown = keys.fingerprint(_read(certificate))

@@ -4,7 +4,8 @@ An answer and the state after it are stored together, so that after `kill -9` th
 repeated question gets the stored bytes: noise is never drawn twice. Answers that need not survive a crash (free of
 charge, in methods with thousands of tiny steps) stay in memory until the next durable commit: the last one, and the one
 before it, to which the party returns when the last came too late and did not count. Answers are kept as they travel,
-packed (`federation.packing`), which spares the disk most of them.
+packed (`federation.packing`), which spares the disk most of them. Files of old answers are written over by new ones,
+though not before the disk has forgotten their old names: a power failure must not show new contents under an old name.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import BEFORE_ALL, Place
 
 _DIGIT = "[0-9]"
+_SPARE = ".spare"
+_MOST_SPARE = 2
 
 
 class _Stored:
@@ -57,6 +60,10 @@ class AnswerLog:
             round_, ordinal = path.stem.split("-")
             place = (int(round_), int(ordinal))
             self._stored[place] = self._read(place)[0].state_at
+        for path in directory.glob(f"*{_SPARE}"):  # of an earlier process
+            path.unlink()
+        self._retired: list[Path] = []  # files that are no longer needed, by names that may not be on the disk yet
+        self._spare: list[Path] = []  # the same, on the disk by no other name: to be written over
         self._latest: Entry | None = None
         self._state: Any = None
         self._before: tuple[Entry, Any] | None = None  # the answer before the last, and the state after it
@@ -100,9 +107,11 @@ class AnswerLog:
             "state": self._state if entry.state_at == entry.place else None,
         }
         faults.point("party.before_save")
-        atomic_write(self._path(entry.place), with_checksum(encode(stored)), durable=self.durable)
+        over = self._spare.pop() if self._spare else None
+        atomic_write(self._path(entry.place), with_checksum(encode(stored)), durable=self.durable, over=over)
         faults.point("party.after_save")
         self._stored[entry.place] = entry.state_at
+        self._spare, self._retired = self._spare + self._retired, []  # the directory is on the disk
 
     def forget_after(self, place: Place) -> None:
         """Void what was answered after `place`: the server never got it, or asks something else now."""
@@ -125,7 +134,11 @@ class AnswerLog:
 
     def _drop(self, places: list[Place]) -> None:
         for place in reversed(places):  # newest first: a crash in between leaves no gap
-            self._path(place).unlink()
+            path = self._path(place)
+            if self.durable and len(self._spare) + len(self._retired) < _MOST_SPARE:
+                self._retired.append(path.replace(path.with_suffix(_SPARE)))
+            else:
+                path.unlink()
             del self._stored[place]
 
     def _recall(self) -> None:

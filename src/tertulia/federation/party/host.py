@@ -96,7 +96,7 @@ class PartyConfig:
         if config.home is not None and not Path(config.home).is_absolute():
             raise ConfigError(
                 f"{path}: home = '{config.home}' depends on the working directory, and so would the budget: write it "
-                "from the root on"
+                "from the root on, as `tertulia upgrade` does for a run of an earlier version"
             )
         return config
 

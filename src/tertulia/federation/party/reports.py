@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 REPORTS = "reports"  # the verb under which a ledger has what is charged, but does not itself leave
 _NOTHING = np.zeros(0, np.int32)  # a charge for reports says nothing of how many there are
+_NAMELESS = "/documents without ids"
 _HASHED = re.compile("[0-9a-f]{16}")  # the id of a document that has none
 
 
@@ -44,14 +45,13 @@ def randomise(host: PartyHost, ledger: Ledger, corpus: Corpus, mechanism: Random
     known = host.fingerprints.get(corpus)
     if known is None:
         known = host.fingerprints[corpus] = Known(fingerprints_of(corpus, host.noise_key), has_ids(corpus), {})
-    params = json.dumps(mechanism.params(), sort_keys=True)
-    family = f"{REPORTS}/{host.config.id}/{corpus.vocabulary.fingerprint}/{mechanism.name}/{params}"
+    family = family_of(host.config.id, corpus, mechanism)
     if not mechanism.by_document:
         contents = host.noise_key.mac(*known.documents.contents).hex()
         release = _release(host, mechanism, f"{family}/{contents}")
         ledger.record(release, host.policy)
         return Randomness((release.id,), host.noise_key.document_key(release.id.encode()), np.zeros((0, 8), np.uint32))
-    family += "" if known.named else "/documents without ids"
+    family += "" if known.named else _NAMELESS
     if family not in known.made:
         own = mechanism.assumptions + (() if known.named else (NO_IDS,))
         release = replace(_release(host, mechanism, family), assumptions=own)
@@ -60,6 +60,27 @@ def randomise(host: PartyHost, ledger: Ledger, corpus: Corpus, mechanism: Random
         keys = _keys(host.noise_key, family, known.documents, numbered)
         known.made[family] = Randomness(charges, b"", keys)
     return known.made[family]
+
+
+def family_of(party: str, corpus: Corpus, mechanism: Randomiser) -> str:
+    """What all reports have in common that a party makes of documents over these words, under this mechanism."""
+    params = json.dumps(mechanism.params(), sort_keys=True)
+    return f"{REPORTS}/{party}/{corpus.vocabulary.fingerprint}/{mechanism.name}/{params}"
+
+
+class Foreseen(NamedTuple):
+    """How many of a corpus's documents were not reported so far, and how many versions of one there would be."""
+
+    documents: int
+    new: int
+    versions: int  # of the most often edited one
+
+
+def foresee(party: str, ledger: Ledger, key: NoiseKey, corpus: Corpus, mechanism: Randomiser) -> Foreseen:
+    """What reports of these documents would add to a ledger; nothing is charged."""
+    charge = family_of(party, corpus, mechanism) + ("" if has_ids(corpus) else _NAMELESS)
+    numbered, new = ledger.reported(charge).number(fingerprints_of(corpus, key))
+    return Foreseen(corpus.n_documents, len(new), numbered.versions)
 
 
 def _release(host: PartyHost, mechanism: Randomiser, id_: str) -> Release:

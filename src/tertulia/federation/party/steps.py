@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 
 from tertulia.errors import ConfigError
-from tertulia.federation.custom import check_pins
+from tertulia.federation.custom import OURS, check_pins
 from tertulia.federation.types import Step, step_name
+
+_MOVED = "if an earlier version began the run, `tertulia upgrade RUN` names the module as it is called now"
 
 
 def steps_of(methods: Iterable[str], pins: Mapping[str, str] | None = None) -> Mapping[str, Step]:
@@ -20,8 +22,12 @@ def steps_of(methods: Iterable[str], pins: Mapping[str, str] | None = None) -> M
         check_pins(methods, pins)
     found: dict[str, Step] = {}
     for name in methods:
-        module = import_module(name)
+        try:
+            module = import_module(name)
+        except ModuleNotFoundError as error:
+            raise ConfigError(f"there is no module '{name}': {_MOVED}") from error
         if not hasattr(module, "STEPS"):
-            raise ConfigError(f"module '{name}' lists no steps: add `STEPS = (...)` with every step that it asks for")
+            remedy = _MOVED if name.startswith(OURS) else "add `STEPS = (...)` with every step that it asks for"
+            raise ConfigError(f"module '{name}' lists no steps: {remedy}")
         found |= {step_name(step): step for step in module.STEPS}
     return found

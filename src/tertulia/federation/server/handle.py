@@ -72,6 +72,7 @@ class Handle:
         self._packing = Packing()
         self._has_words: dict[PartyId, set[str]] = {}  # the fingerprints of lists that parties were sent
         self._behind: Counter[PartyId] = Counter()  # how often a party had lost what it answered
+        self._silent: dict[PartyId, list[str]] = {}  # why parties did not answer
         self._begin(_NEW_RUN)
 
     # --- the four verbs -------------------------------------------------------------------------------------------
@@ -86,6 +87,12 @@ class Handle:
     def answered(self) -> list[PartyId]:
         """Whose replies the last question got."""
         return self._heard
+
+    @property
+    def absent(self) -> dict[PartyId, str]:
+        """Parties that have never answered anything, and why not, as far as they said."""
+        never = (p for p in self._transport.parties if p not in self._answered)
+        return {p: self._silent.get(p, [""])[0] for p in never}
 
     def sum(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
         """The total of the replies, in 64-bit arithmetic and party order."""
@@ -242,12 +249,17 @@ class Handle:
             elif answer.kind == "failed" and self.terms.on_failure == "stop":
                 raise PartyFailure(f"party '{party}': {answer.text}")
             else:
-                why = answer.text or "it says that it has lost what it answered"
-                self.observe("warning", {"text": f"party '{party}' did not answer: {why}"})
+                self._note_silence(party, answer.text or "it says that it has lost what it answered")
         if not replies:
             reasons = "; ".join(f"{p}: {a.text}" for p, a in answers.items()) or "nobody was there"
             raise QuorumError(f"no party answered in round {self.round} ({reasons})")
         return replies
+
+    def _note_silence(self, party: PartyId, why: str) -> None:
+        """Say why a party does not answer, each reason once."""
+        if why not in self._silent.setdefault(party, []):
+            self._silent[party].append(why)
+            self.observe("warning", {"text": f"party '{party}' did not answer: {why}"})
 
     def _send(self, step: str, bodies: Mapping[PartyId, Body]) -> dict[PartyId, Answer]:
         place = (self.round, self._ordinal)

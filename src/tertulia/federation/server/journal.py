@@ -7,8 +7,13 @@ then, so that nothing is lost and no noise is drawn twice.
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tertulia._disk import atomic_write, read_checked, with_checksum
 from tertulia._kinds import fits
@@ -28,7 +33,7 @@ class Commit:
     round: int
     state: Any  # the method's own
     answered: dict[str, Any]  # party -> place of the last question it answered
-    history: tuple[Any, ...]  # one dict per round: metrics, bytes by party and direction, seconds
+    history: tuple[Any, ...]  # one dict per round: metrics, bytes by party and direction, seconds; on disk as JSON
 
 
 class Journal:
@@ -38,14 +43,23 @@ class Journal:
         self.directory = directory
         self.durable = durable
         directory.mkdir(parents=True, exist_ok=True)
+        self._lines: list[tuple[Any, str]] = []  # rounds of the history, as they are and as they are stored
 
     def write(self, commit: Commit) -> None:
         """Store a commit and forget those older than the one before it."""
         faults.point("server.before_commit")
-        atomic_write(self._path(commit.round), with_checksum(encode(commit)), durable=self.durable)
+        stored = encode(replace(commit, history=self._as_lines(commit.history)))
+        atomic_write(self._path(commit.round), with_checksum(stored), durable=self.durable)
         faults.point("server.after_commit")
         for round_ in self.rounds()[:-_KEPT]:
             self._path(round_).unlink()
+
+    def _as_lines(self, history: tuple[Any, ...]) -> tuple[str, ...]:
+        """Each round as JSON, which is made once: a commit must not take longer the more rounds there were."""
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1][0], zip(history, self._lines, strict=False)))
+        new = [(facts, json.dumps(facts, default=_plain_number)) for facts in history[same:]]
+        self._lines = self._lines[:same] + new
+        return tuple(line for _, line in self._lines)
 
     def last(self) -> tuple[Commit | None, list[str]]:
         """The newest sound commit, and a warning for each damaged one that was passed over."""
@@ -75,10 +89,17 @@ def _commit(data: bytes, path: Path) -> Commit:
         commit = decode(data)
         if not isinstance(commit, Commit) or not (0 <= commit.round < _MOST_ROUNDS):
             raise FormatError("it is no commit")
-        if not fits(commit.answered, dict[str, tuple[int, int]]) or not fits(
-            commit.history, tuple[dict[str, Any], ...]
-        ):
+        history = tuple(json.loads(facts) if isinstance(facts, str) else facts for facts in commit.history)
+        if not fits(commit.answered, dict[str, tuple[int, int]]) or not fits(history, tuple[dict[str, Any], ...]):
             raise FormatError("who answered what is not in it")
-    except FormatError as error:
-        raise FormatError(f"{path} does not hold a commit ({error}): restore it from a backup") from error
-    return commit
+    except (FormatError, ValueError, RecursionError) as error:
+        raise FormatError(
+            f"{path} does not hold a commit ({error}): restore it from a backup; if an earlier version began the run, "
+            f"`tertulia upgrade {path.parents[1]}` says what remains of it"
+        ) from error
+    return replace(commit, history=history)
+
+
+def _plain_number(value: Any) -> Any:
+    """What numpy calls a number, as JSON does."""
+    return np.asarray(value).tolist()

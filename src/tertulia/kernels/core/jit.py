@@ -4,6 +4,9 @@ numba renews a cached kernel when its own file changes, but not when a file chan
 the name of a cache file also carries a digest of all sources that hold kernels, in every folder below `kernels` and in
 `metrics`: stale code is never loaded. While kernels compile for the first time, one line on stderr says what users wait
 for.
+
+numba takes a cache only where it can write. An installation that is read-only (an image, a folder of root's) was
+compiled beforehand, so its kernels are loaded from beside the sources all the same.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -15,12 +18,14 @@ import hashlib
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from numba.core import event
+from numba.core import caching, event
 from numpy.typing import DTypeLike
 
 from tertulia._arrays import Array
@@ -54,12 +59,45 @@ def _compile(function: _F, **options: Any) -> _F:
     name = function.__qualname__
     function.__qualname__ = f"{name}-{_DIGEST}"  # numba takes the cache file's name from here
     try:
-        compiled: _F = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no writable place beside the source nor in the user's cache: compile once per process
-        compiled = numba.njit(**options)(function)
+        compiled: _F = numba.njit(**options)(function)
+        with suppress(RuntimeError):  # nowhere to read from or to write to: compile once per process
+            compiled._cache = _Cache(function)  # type: ignore[attr-defined]
     finally:
         function.__qualname__ = name
     return compiled
+
+
+class _Installed(caching.InTreeCacheLocator):
+    """Finds kernels beside the sources, where they were put when the package was installed, to read them only."""
+
+    def ensure_cache_path(self) -> None:
+        """Raise `OSError` unless there are some."""
+        if not _holds_kernels(Path(self.get_cache_path())):
+            raise OSError
+
+
+@cache
+def _holds_kernels(folder: Path) -> bool:
+    return any(folder.glob(f"*{_DIGEST}*.nbi"))
+
+
+class _Places(caching.CompileResultCacheImpl):
+    """Where kernels are looked for: where numba looks, and before the user's own cache in a read-only installation."""
+
+    _usual = caching.CompileResultCacheImpl._locator_classes
+    _after = _usual.index(caching.InTreeCacheLocator) + 1
+    _locator_classes = [*_usual[:_after], _Installed, *_usual[_after:]]  # noqa: RUF012  numba's own is a list
+
+
+class _Cache(caching.FunctionCache):
+    """numba's cache of one kernel."""
+
+    _impl_class = _Places
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel, if there is room; else it serves this process alone."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
 
 
 class Notice(event.Listener):

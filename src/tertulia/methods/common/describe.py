@@ -7,7 +7,7 @@ import types
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 _BOUNDS = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
@@ -90,3 +90,37 @@ def document(kind: type[BaseModel], text: str) -> str:
                 head, 100, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False
             )
     return "\n".join(lines) + "\n"
+
+
+def explain(error: ValidationError) -> str:
+    """Say which key is wrong, what it holds, and what it should."""
+    lines: list[str] = []
+    for problem in error.errors():
+        path = tuple(part for part in problem["loc"] if not _is_kind(part))
+        path = path[:1] + path[2:] if path[:1] == ("method",) else path  # its second part is the kind of method, no key
+        key = ".".join(str(part) for part in path) or "settings"
+        if problem["type"] == "misplaced":
+            name, before = problem["ctx"]["key"], "".join(f"{part}." for part in path)
+            section = f"{before}{problem['ctx']['section']}"
+            lines.append(f"unknown key '{before}{name}': it belongs to '{section}', so write '{section}.{name}'")
+        elif problem["type"] == "extra_forbidden":
+            lines.append(f"unknown key '{key}': remove it, or check its spelling")
+        elif problem["type"] == "missing":
+            lines.append(f"'{key}' is missing: add it")
+        else:
+            reason = problem["msg"].removeprefix("Value error, ")
+            start, reason = f"{key} = {problem['input']!r}: ", f"{reason[0].lower()}{reason[1:]}"
+            if lines and lines[-1].startswith(start):  # of several kinds that it may have, the next
+                lines[-1] += f", or {reason.removeprefix('input should be ')}"
+            else:
+                lines.append(start + reason)
+    return "; ".join(lines)
+
+
+def _is_kind(part: str | int) -> bool:
+    """Whether a part of a path is no key, but one of several kinds of value that are allowed: `literal['auto']`.
+
+    >>> [_is_kind(part) for part in ("sweeps", "literal['auto']", "constrained-int", 3)]
+    [False, True, True, False]
+    """
+    return isinstance(part, str) and (part.startswith("constrained-") or "[" in part)

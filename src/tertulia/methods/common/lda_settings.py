@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from tertulia.federation.types import message
+from tertulia.methods.common.continuing import Continuing
 from tertulia.methods.common.settings import (
     PARTY,
     AlphaLearning,
@@ -90,7 +91,7 @@ class LDASettings(OverWords, UnitModel, Sampling, MethodSettings):
     takes_validation = True
 
 
-class PrivateSettings(Evaluated, PrivateSampling, LDASettings):
+class PrivateSettings(Evaluated, PrivateSampling, LDASettings, Continuing):
     """Settings of methods that can keep tokens private."""
 
     @model_validator(mode="after")

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from tertulia.errors import ConfigError
-from tertulia.methods.common.describe import document
+from tertulia.methods.common.describe import document, explain
 
 Share = Annotated[float, Field(ge=0, le=1)]
 PriorMass = Annotated[float, Field(ge=1e-9, le=1e9)]  # kernels compute in 32 bits here and there
@@ -92,40 +92,6 @@ class Explained(Settings):
             raise ConfigError(explain(error)) from None
         except UnicodeEncodeError:
             raise ConfigError("settings hold half a character (a lone surrogate), which is no text") from None
-
-
-def explain(error: ValidationError) -> str:
-    """Say which key is wrong, what it holds, and what it should."""
-    lines: list[str] = []
-    for problem in error.errors():
-        path = tuple(part for part in problem["loc"] if not _is_kind(part))
-        path = path[:1] + path[2:] if path[:1] == ("method",) else path  # its second part is the kind of method, no key
-        key = ".".join(str(part) for part in path) or "settings"
-        if problem["type"] == "misplaced":
-            name, before = problem["ctx"]["key"], "".join(f"{part}." for part in path)
-            section = f"{before}{problem['ctx']['section']}"
-            lines.append(f"unknown key '{before}{name}': it belongs to '{section}', so write '{section}.{name}'")
-        elif problem["type"] == "extra_forbidden":
-            lines.append(f"unknown key '{key}': remove it, or check its spelling")
-        elif problem["type"] == "missing":
-            lines.append(f"'{key}' is missing: add it")
-        else:
-            reason = problem["msg"].removeprefix("Value error, ")
-            start, reason = f"{key} = {problem['input']!r}: ", f"{reason[0].lower()}{reason[1:]}"
-            if lines and lines[-1].startswith(start):  # of several kinds that it may have, the next
-                lines[-1] += f", or {reason.removeprefix('input should be ')}"
-            else:
-                lines.append(start + reason)
-    return "; ".join(lines)
-
-
-def _is_kind(part: str | int) -> bool:
-    """Whether a part of a path is no key, but one of several kinds of value that are allowed: `literal['auto']`.
-
-    >>> [_is_kind(part) for part in ("sweeps", "literal['auto']", "constrained-int", 3)]
-    [False, True, True, False]
-    """
-    return isinstance(part, str) and (part.startswith("constrained-") or "[" in part)
 
 
 class SweepsAlone(NamedTuple):
@@ -287,6 +253,9 @@ class Privacy(Settings):
 class Evaluated(Rounds, Privacy, TopicPriors):
     """Whatever trains topics in rounds, and can score them in each."""
 
+    more_rounds: Positive = Field(
+        3, description="rounds of a run that goes on from an earlier model (`start_from`), in place of `rounds`"
+    )
     evaluate: bool | None = Field(
         None,
         description="score the model on held-out documents in each round; None: unless the mode is `sound`, for scores "

@@ -7,6 +7,8 @@ used and nothing about the data is sent. A differentially private union will be 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,12 +35,16 @@ class ProposedWords:
     counts: Array  # [n]
     documents: Array  # scalar
 
+    @cached_property
+    def unpacked(self) -> list[str]:
+        """The words themselves."""
+        return unpack_words(self.text, self.offsets)
+
     def check_reply(self, ask: Nothing) -> None:
         """Raise unless these are words, each with its number of documents."""
-        words = unpack_words(self.text, self.offsets)
         check_array("documents", self.documents, ())
-        check_array("counts", self.counts, (len(words),), least=0)
-        if len(words) and self.counts.max() > self.documents:
+        check_array("counts", self.counts, (len(self.unpacked),), least=0)
+        if len(self.unpacked) and self.counts.max() > self.documents:
             raise FormatError("a word is in more documents than there are")
 
 
@@ -46,9 +52,10 @@ class ProposedWords:
 def propose_words(party: Party, state: Any, ask: Nothing) -> tuple[Any, ProposedWords]:
     """Propose the words of this party's training documents, but for those that its policy withholds as rare."""
     documents = party.documents()
-    proposal = propose(documents, party.min_documents_per_word)
-    if withheld := len(propose(documents).words) - len(proposal.words):
-        party.notice(f"{withheld} words that fewer than {party.min_documents_per_word} of its documents have stay here")
+    least = party.min_documents_per_word
+    proposal = propose(documents, least)
+    if withheld := len(propose(documents).words) - len(proposal.words) if least > 1 else 0:
+        party.notice(f"{withheld} words that fewer than {least} of its documents have stay here")
     if alone := int((np.asarray(proposal.counts) == 1).sum()):
         party.notice(
             f"{alone} of the {len(proposal.words)} words that leave now are in only one of its documents; "
@@ -68,16 +75,26 @@ def words_of_one_document(corpus: Corpus) -> int:
     return int((corpus.document_frequency() == 1).sum())
 
 
-def agree(fed: Federation, terms: VocabularySettings) -> Vocabulary:
-    """Let all parties arrive at one vocabulary."""
+def agree(fed: Federation, terms: VocabularySettings, known: tuple[str, ...] = ()) -> Vocabulary:
+    """Let all parties arrive at one vocabulary; known words, of an earlier model, keep their places in it."""
     if terms.mode == "public":
         return Vocabulary(terms.words)
     proposals = {
-        party: (unpack_words(reply.text, reply.offsets), reply.counts, int(reply.documents))
+        party: (reply.unpacked, reply.counts, int(reply.documents))
         for party, reply in fed.each(propose_words, Nothing()).items()
     }
     _warn_of_strangers(proposals, terms.mode)
-    return merge(proposals, terms.mode, terms.min_parties, terms.min_documents, terms.max_share, terms.max_words)
+    found = merge(proposals, terms.mode, terms.min_parties, terms.min_documents, terms.max_share, terms.max_words)
+    return Vocabulary(extend_words(known, found.words, terms.max_words))
+
+
+def extend_words(known: Sequence[str], found: Sequence[str], most: int | None) -> tuple[str, ...]:
+    """Known words, all of them and in their places, then new ones, as far as there may be more.
+
+    >>> extend_words(("sun", "rain"), ("rain", "wind", "hail"), 3)
+    ('sun', 'rain', 'wind')
+    """
+    return tuple(dict.fromkeys((*known, *found)))[: None if most is None else max(most, len(known))]
 
 
 def plan_vocabulary(terms: VocabularySettings) -> list[Planned]:

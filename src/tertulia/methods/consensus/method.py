@@ -12,45 +12,48 @@ Alpha is learned on the way. All that its likelihood needs of the documents is h
 (`kernels.lda.priors`), and parties' histograms of that add up to those of the pooled documents. So each round also sums
 the histograms, the server fits alpha to the total, and the next round samples with it.
 
+With `vouched`, counts are asked for singly, and those are not added that make others' harder to predict (`vouching`).
+
 In mode `sound` parties see their documents only through reports, charged once; counts are of the words that the
 noise-aware sampler takes tokens for, so that every round after the first is free. Histograms are of the same tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import fields as fields_of
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tertulia._arrays import F64, I32, I64, Array
 from tertulia._kinds import check_array
-from tertulia.corpus import Corpus, Vocabulary
+from tertulia.corpus import Vocabulary
 from tertulia.errors import InputError
 from tertulia.federation import fields
-from tertulia.federation.types import Federation, Party, Planned, message, step
-from tertulia.kernels import lda, noise_aware
-from tertulia.kernels.core.checks import check_alpha, check_assignment, check_counts
+from tertulia.federation.types import Federation, Party, PartyId, Planned, message, step
+from tertulia.kernels.core.checks import check_assignment, check_counts
 from tertulia.kernels.core.jit import freeze
-from tertulia.kernels.core.rng import derive
-from tertulia.kernels.lda import blocked, priors
+from tertulia.kernels.lda import priors
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
 from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
+from tertulia.methods.common.start import give_way, new_topics, pseudo_counts, smooth
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.consensus.settings import ConsensusSettings
-from tertulia.methods.ftm.local import plan_reports, report_tokens
-from tertulia.methods.ftm.merging import cluster
+from tertulia.methods.consensus.start import StartTopics
+from tertulia.methods.consensus.sweeping import COUNTS, sweep_reports, sweep_words
+from tertulia.methods.consensus.vouching import add_vouched
+from tertulia.methods.ftm.local import plan_reports
 from tertulia.methods.ftm.method import LocalTask, train_local
 from tertulia.models import Topics
-from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
+from tertulia.privacy.mechanisms import Clear, Derived
 
-COUNTS = "topic-word counts"
 HISTOGRAMS = "document-topic histograms"  # how many documents have so many tokens of each topic, and in all
+_TRIAL = -1  # the round in which merged topics are only tried out
 
 
 @message
@@ -61,13 +64,18 @@ class Shared:
     training: Training
     counts: fields.Counts  # [K, V]; in the first round pseudo-counts of the merged topics
     alpha: fields.Prior  # [K]
-    round: int  # in which these counts were summed
+    round: int  # in which these counts were summed; 0 or less: they are merged topics
     adds_up: bool  # whether the counts after each sweep are wanted, too
 
 
 @message
+class SharedByOthers(Shared):
+    """The same, for a party whose own last counts were not added."""
+
+
+@message
 class Counts:
-    """One party's counts; the server only learns their sum."""
+    """One party's counts; unless they are to be vouched for, the server only learns their sum."""
 
     counts: Array  # [K, V] after the last sweep
     added: Array  # [K, V] after each sweep, added up; [0, V] if not wanted
@@ -110,6 +118,7 @@ class ConsensusState:
     counts: Array  # [K, V]
     kept: Array  # [K, V] counts after all sweeps of the last rounds so far, added up
     alpha: Array  # [K]
+    left_out: tuple[str, ...] = ()  # who sent counts in the last round that were not added
 
 
 @step
@@ -117,14 +126,16 @@ def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Cou
     """Sweep beside everybody else's counts, and give one's own."""
     corpus = party.documents(Vocabulary.of(ask.words), unknown=ask.training.mode == "sound")
     others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)  # [V, K]
-    before = state if isinstance(state, Counting) else None  # None: new here, or still with topics of its own
-    if before is not None and before.round == ask.round:  # the sum holds this party's own counts: take them out
+    going_on = isinstance(state, Counting) and ask.round > 0  # else new here, or still with topics of its own
+    before = state if going_on else None
+    added_up = before is not None and before.round == ask.round and not isinstance(ask, SharedByOthers)
+    if before is not None and added_up:  # the sum holds this party's own counts: take them out
         check_assignment(before.z, corpus.n_tokens, len(ask.counts), least=-1)
         check_assignment(before.taken_for, corpus.n_tokens, len(ask.words), least=-1)
         counted = before.z >= 0
         np.subtract.at(others, (before.taken_for[counted], before.z[counted]), 1)
         check_counts(others)
-    sweeps = _from_reports if ask.training.mode == "sound" else _from_words
+    sweeps = sweep_reports if ask.training.mode == "sound" else sweep_words
     added = np.zeros_like(others) if ask.adds_up else others[:, :0]
     for end in sweeps(party, corpus, before, others, ask):
         if ask.adds_up:
@@ -144,49 +155,6 @@ def histograms(documents: I64, z: I32, K: int) -> priors.Histograms:
     return priors.histograms(freeze(ends, np.int64), z[known], K)
 
 
-class _Sweep(NamedTuple):
-    """Where a sweep ends."""
-
-    z: I32
-    taken_for: I32
-    own: I32  # [V, K] counts
-    mechanism: Mechanism  # by which counts leave
-
-
-def _from_words(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Iterator[_Sweep]:
-    alpha, beta = check_alpha(ask.alpha, len(ask.counts)), ask.training.beta
-    threads = party.setting("threads", 1)
-    if before is None:
-        topics = _smooth(ask.counts, beta)
-        z = lda.init_from_topics(corpus.words, corpus.documents, topics, alpha, beta, party.seed).z
-    else:
-        z = before.z
-    for s in range(ask.training.sweeps):
-        key = int(derive(party.seed ^ 1, s))
-        z, own = blocked.run_beside(corpus.words, corpus.documents, z, others, alpha, beta, key, threads)
-        yield _Sweep(z, corpus.words, own, Clear(COUNTS))
-
-
-def _from_reports(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Iterator[_Sweep]:
-    tokens = report_tokens(party, corpus, ask.training)
-    reports = tokens.listed(corpus.n_tokens)
-    source, documents = reports.source, reports.offsets(corpus.documents)
-    alpha, beta = check_alpha(ask.alpha, len(ask.counts)), ask.training.beta
-    threads = party.setting("threads", 1)
-    if before is None:
-        topics = _smooth(ask.counts, beta)
-        state = noise_aware.init_from_topics(source, documents, topics, alpha, beta, party.seed)
-    else:
-        empty = np.zeros_like(others)  # `run` counts for itself
-        z, taken_for = reports.take(before.z), reports.take(before.taken_for)
-        state = noise_aware.AwareState(z, taken_for, empty, empty.sum(axis=0, dtype=np.int64), alpha, beta)
-    for s in range(ask.training.sweeps):
-        key = int(derive(party.seed ^ 1, s))
-        state, _ = noise_aware.run(source, documents, state, 1, key, phi="mean", others=others, threads=threads)
-        z, taken_for = reports.put_back(state.z), reports.put_back(state.word)
-        yield _Sweep(z, taken_for, state.cwk, Derived(COUNTS, parents=tokens.parents))
-
-
 STEPS = (propose_words, train_local, count_together, score)
 
 
@@ -197,16 +165,52 @@ def train(fed: Federation, config: ConsensusSettings, state: ConsensusState | No
 
     def count(state: ConsensusState) -> tuple[ConsensusState, Metrics]:
         adds_up = state.round >= config.rounds // 2
-        ask = Shared(state.words, config.part(Training), _narrow(state.counts), state.alpha, state.round, adds_up)
-        total = fed.sum(count_together, ask)
+        total, alpha, left_out = _count(fed, config, _question(config, state, adds_up), state)
         kept = state.kept + total.added if adds_up else state.kept
-        alpha = state.alpha
-        if config.learn_alpha:
-            alpha = priors.fit_alpha(priors.Histograms(total.topics, total.lengths), alpha)
-        return ConsensusState(state.round + 1, state.words, total.counts, kept, alpha), {}
+        found: Metrics = {"left_out": list(left_out)} if config.vouched else {}
+        return ConsensusState(state.round + 1, state.words, total.counts, kept, alpha, left_out), found
 
     evaluation = Evaluation[ConsensusState](config, partial(_topic_word, config), lambda state: state.alpha)
     return _result(config, run_rounds(fed, config, state, count, [evaluation]))
+
+
+def _question(config: ConsensusSettings, state: ConsensusState, adds_up: bool) -> Shared:
+    return Shared(state.words, config.part(Training), _narrow(state.counts), state.alpha, state.round, adds_up)
+
+
+def _count(
+    fed: Federation, config: ConsensusSettings, ask: Shared, state: ConsensusState
+) -> tuple[Any, F64, tuple[PartyId, ...]]:
+    """A round's counts, the alpha that fits them, and whose counts are not in them."""
+    if config.vouched:
+        for_others = SharedByOthers(**{field.name: getattr(ask, field.name) for field in fields_of(ask)})
+        replies = fed.each(count_together, {p: for_others if p in state.left_out else ask for p in fed.parties})
+        total, left_out = add_vouched(replies, ask.training.beta, adds_up=ask.adds_up)
+    else:
+        total, left_out = fed.sum(count_together, ask), ()
+    if not config.learn_alpha:
+        return total, state.alpha, left_out
+    return total, priors.fit_alpha(priors.Histograms(total.topics, total.lengths), state.alpha), left_out
+
+
+def continue_from(fed: Federation, config: ConsensusSettings, last: Topics) -> ConsensusState:
+    """Begin with an earlier model instead: the first round finds the places of all tokens in its topics.
+
+    Topics that gave way, and those that are asked for beyond, begin anew with what the others do not explain. That is
+    added to what parties have counted, which stays, for parties take their own out of the sum.
+    """
+    words, more = agree(fed, config.vocabulary, last.vocabulary.words).words, config.topics - last.n_topics
+    before = pseudo_counts(last, words)
+    alpha = last.alpha if config.learn_alpha else symmetric(config.alpha, last.n_topics)
+    first = ConsensusState(0, words, before, before, alpha)
+    total, alpha, left_out = _count(fed, config, _question(config, first, adds_up=False), first)
+    topics = smooth(before, config.beta)
+    room = np.append(give_way(topics, total.counts, last.weights, more), np.ones(more, bool))
+    counts = np.pad(total.counts, ((0, more), (0, 0)))
+    counts[room] += new_topics(topics, total.counts, int(room.sum())).astype(counts.dtype)
+    alpha = np.pad(alpha, (0, more))
+    alpha[room] = config.alpha / config.topics if room.all() else alpha[~room].mean()
+    return ConsensusState(1, words, counts, np.zeros_like(counts), alpha, left_out)
 
 
 def _narrow(counts: Array) -> Array:
@@ -225,26 +229,25 @@ def _start(fed: Federation, config: ConsensusSettings) -> ConsensusState:
     words = agree(fed, config.vocabulary).words
     training = config.part(Training, sweeps=config.start_sweeps)
     task = LocalTask(words, training, None, with_sizes=False)  # they will come with the counts
-    models = fed.each(train_local, task).values()
+    models = fed.each(train_local, task)
     if not models:
         raise InputError("no party trained a model to start from")
-    weights = np.concatenate([np.full(len(m.topic_word), float(m.documents)) for m in models])
-    merged, weight = cluster(np.concatenate([m.topic_word for m in models]), weights, config.topics)
-    counts = np.rint(merged * weight[:, None] * _TOKENS).astype(np.int64)
+    topics = StartTopics.of(models, 1.0 if config.vouched else np.inf)
+    start = _begin(config, words, topics)
+    if not config.vouched:
+        return start
+    ask = replace(_question(config, start, adds_up=False), round=_TRIAL)
+    total, _, left_out = _count(fed, config, ask, start)
+    return _begin(config, words, topics.without(left_out, total.counts.sum(axis=1)))
+
+
+def _begin(config: ConsensusSettings, words: tuple[str, ...], topics: StartTopics) -> ConsensusState:
+    counts = topics.merge(config.topics)
     return ConsensusState(0, words, counts, np.zeros_like(counts), symmetric(config.alpha, len(counts)))
 
 
-_TOKENS = 100  # pseudo-tokens per document and topic: so many that the merged topics hardly move in the first round
-
-
 def _topic_word(config: ConsensusSettings, state: ConsensusState) -> F64:
-    return _smooth(_mean(config, state), config.beta)
-
-
-def _smooth(counts: Array, beta: float) -> F64:
-    """Topics [K, V] from their counts."""
-    phi: F64 = (counts + beta) / (counts + beta).sum(axis=1, keepdims=True)
-    return phi
+    return smooth(_mean(config, state), config.beta)
 
 
 def plan(config: ConsensusSettings) -> list[Planned]:
@@ -254,7 +257,8 @@ def plan(config: ConsensusSettings) -> list[Planned]:
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
     models = [Planned(train_local, "each", mechanism, 1) for mechanism in (pushed, DOCUMENTS)]
     sums = [counts, *([replace(counts, what=HISTOGRAMS)] if config.learn_alpha else [])]
-    together = [Planned(count_together, "sum", sum_, config.rounds) for sum_ in sums]
+    verb = "each" if config.vouched else "sum"
+    together = [Planned(count_together, verb, sum_, config.rounds + config.vouched) for sum_ in sums]
     return [*plan_vocabulary(config.vocabulary), *reports, *models, *together, *plan_evaluation(config)]
 
 

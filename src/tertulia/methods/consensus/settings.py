@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
 from tertulia.methods.common.lda_settings import PrivateSettings
 from tertulia.methods.common.settings import Positive, SweepsAlone
+
+MOST_SWEEPS = 4  # of a round of a run that goes on: what fits into a third of the time of training anew
 
 
 class ConsensusSettings(PrivateSettings):
@@ -21,9 +23,24 @@ class ConsensusSettings(PrivateSettings):
         description="learn each topic's alpha from the sum of the parties' document-topic histograms, which leave them "
         "for it; false: it stays `alpha` / `topics` for all, and they are not sent",
     )
+    vouched: bool = Field(
+        False,
+        description="against a party that sends wrong counts: add up only counts that do not make those of half of the "
+        "others harder to predict. Needs four parties; the server then uses each party's counts singly, and parties "
+        "count once more",
+    )
     rounds: Positive = Field(8, description="rounds of counting together")
+    more_rounds: Annotated[int, Field(ge=2)] = Field(
+        3,
+        description="rounds of a run that goes on from an earlier model (`start_from`), in place of `rounds`, of at "
+        f"most {MOST_SWEEPS} sweeps each",
+    )
     start_sweeps: Positive = Field(20, description="passes that each party makes alone, before topics are merged")
     sweeps: Positive = Field(5)
+
+    def continued(self) -> Self:
+        """Fewer rounds, and shorter ones: topics are there already, and only tokens must find their places."""
+        return self.replace(rounds=self.more_rounds, sweeps=min(self.sweeps, MOST_SWEEPS))
 
     @property
     def sweeps_alone(self) -> SweepsAlone:

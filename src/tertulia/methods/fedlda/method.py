@@ -38,6 +38,7 @@ from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, scor
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
+from tertulia.methods.common.start import pseudo_counts
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
 from tertulia.methods.fedlda.reporting import TUPLES, Answers, charge_of, report_perturbed, report_truth, users_after
 from tertulia.methods.fedlda.settings import FedLDASettings, UserSettings
@@ -210,11 +211,20 @@ def train(fed: Federation, config: FedLDASettings, state: FedLDAState | None = N
     return _result(config, run_rounds(fed, config, state, integrate, [evaluation]))
 
 
+def continue_from(fed: Federation, config: FedLDASettings, last: Topics) -> FedLDAState:
+    """Begin with an earlier model's phi instead of a uniform one; topics beyond its own begin uniform."""
+    words = agree(fed, config.vocabulary, last.vocabulary.words).words
+    counts = np.zeros((config.topics, len(words)))
+    counts[: last.n_topics] = pseudo_counts(last, words)
+    return FedLDAState(0, words, counts)
+
+
 def _from_tuples(fed: Federation, ask: Broadcast) -> tuple[F64, Metrics]:
-    """Lines 3-7: the server's counts after the moves of this round."""
+    """Lines 3-7: the server's counts after the moves of this round. With the first what it began with is forgotten."""
     reply = fed.sum(local_sampling, ask)
     grid = HYBRID_GRID if ask.settings.perturbation().kind == "hm" else 1.0
-    return ask.counts + reply.moved * grid, {"users": int(reply.users)}
+    before = ask.counts if ask.round else np.zeros_like(ask.counts)
+    return before + reply.moved * grid, {"users": int(reply.users)}
 
 
 def _from_reports(fed: Federation, ask: Broadcast) -> tuple[F64, Metrics]:

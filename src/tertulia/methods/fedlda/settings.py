@@ -8,6 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from tertulia.federation.types import message
+from tertulia.methods.common.continuing import Continuing
 from tertulia.methods.common.settings import (
     AlphaLearning,
     Evaluated,
@@ -84,7 +85,7 @@ class UserSettings(Privacy, Sweeps, TopicPriors):
         return self.paper.bookkeeping == "converging" and self.perturbation().kind in ("rrp", "krr", "tkrr")
 
 
-class FedLDASettings(OverWords, UserSettings, AlphaLearning, Evaluated, Rounds, MethodSettings):
+class FedLDASettings(Continuing, OverWords, UserSettings, AlphaLearning, Evaluated, Rounds, MethodSettings):
     """FedLDA: topic models from users who trust nobody."""
 
     name: Literal["fedlda"] = "fedlda"
@@ -92,6 +93,7 @@ class FedLDASettings(OverWords, UserSettings, AlphaLearning, Evaluated, Rounds, 
         False, description="stays false: users' topics would have to leave without noise, so alpha is fixed"
     )
     rounds: Positive = Field(50, description="rounds of sampling at the users and adding up at the server")
+    more_rounds: Positive = Field(15)
 
     @field_validator("learn_alpha")
     @classmethod

@@ -36,6 +36,7 @@ from tertulia.kernels.reports.unknown import ListedReports, listed_reports
 from tertulia.methods.common.lda_settings import LDASettings, PrivateSettings, Training
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.settings import own_choices
+from tertulia.methods.common.start import faded, new_topics, smooth
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 from tertulia.privacy.mechanisms.token_reports import TokenReports, ftm_claim
 
@@ -75,8 +76,8 @@ def plan_reports(config: PrivateSettings) -> tuple[Mechanism | None, Mechanism]:
 class Start(NamedTuple):
     """Where a party goes on from."""
 
-    topic_word: Array  # [K_p, V] composed topics
-    alpha: F64  # [K_p] what the party learned for those that they replace
+    topic_word: Array  # [K_p, V] composed topics; or all those [T, V] of an earlier run
+    alpha: F64 | None  # [K_p] what the party learned for those that they replace; None: they are an earlier run's
 
 
 class LocalResult(NamedTuple):
@@ -114,9 +115,12 @@ def own_training(party: Party, training: Training) -> Training:
 def train_exactly(party: Party, corpus: Corpus, start: Start | None, training: Training) -> LocalResult:
     """Train as these settings say, whatever the party would choose."""
     topics, alpha = start or (None, None)
+    earlier = topics is not None and alpha is None
     if alpha is None or not training.learn_alpha:
         alpha = symmetric(training.alpha, training.topics)
     chain = _Chain(corpus, topics, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
+    if earlier and training.mode != "sound":
+        chain = chain._replace(start=_own_part(chain, None))
     if training.mode == "clear":
         state = _plain_lda(chain) if training.model == "lda" else _sentences(chain, None)
         return LocalResult(state.z, lda.topic_word(state), lda.topic_sizes(state), state.alpha, Clear(WHAT))
@@ -125,8 +129,30 @@ def train_exactly(party: Party, corpus: Corpus, start: Start | None, training: T
         state = _literal_lda(chain, tokens.source) if training.model == "lda" else _sentences(chain, tokens.source)
         claimed = Clear(WHAT, claimed=ftm_claim(tokens.channel))
         return LocalResult(state.z, lda.topic_word(state), state.ck, state.alpha, claimed)
-    aware = _noise_aware(chain, tokens.listed(corpus.n_tokens))
+    reports = tokens.listed(corpus.n_tokens)
+    aware = _noise_aware(chain._replace(start=_own_part(chain, reports)) if earlier else chain, reports)
     return LocalResult(*aware, _derived(training.model, tokens.parents))
+
+
+def _own_part(chain: _Chain, reports: ListedReports | None) -> Array:
+    """Of an earlier run's topics the K_p that this party's tokens are about; in place of those that faded, new ones."""
+    corpus, topics, own, training, keys, threads = chain
+    assert topics is not None
+    prior, K = symmetric(training.alpha, len(topics)), len(own)
+    if reports is None:
+        V = len(corpus.vocabulary)
+        counts = lda.train(
+            corpus.words, corpus.documents, V, len(topics), prior, training.beta, 0, keys[0], start=topics,
+            threads=threads,
+        ).cwk.T  # fmt: skip
+    else:
+        documents = reports.offsets(corpus.documents)
+        counts = noise_aware.init_from_topics(reports.source, documents, topics, prior, training.beta, keys[0]).cwk.T
+    chosen = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:K])
+    topics, counts = topics[chosen], counts[chosen]
+    stays = ~faded(counts)
+    fresh = smooth(new_topics(topics, counts, K - int(stays.sum())), training.beta)
+    return np.concatenate([topics[stays], fresh])
 
 
 def report_tokens(party: Party, corpus: Corpus, training: Training) -> ReportedTokens:

@@ -28,6 +28,14 @@ class Merged(NamedTuple):
     part_of: Array  # [sum of all K_p] the global topic that each local one went into, party after party
 
 
+def keep_supported(merged: Merged, sizes: Sequence[int], least: int) -> Array:
+    """Which global topics hold topics of at least so many parties; `sizes` are the parties' numbers of topics."""
+    party_of = np.repeat(np.arange(len(sizes)), sizes)
+    behind = np.zeros((merged.topic_word.shape[0], len(sizes)), dtype=bool)
+    behind[merged.part_of, party_of] = True
+    return np.asarray(behind.sum(axis=1) >= least)
+
+
 def integrate(models: Sequence[tuple[Rows, int]], xi: float, top: int) -> Merged:
     """Algorithm 3: merge local models (topic-word rows, number of documents), one after the other.
 
@@ -126,11 +134,18 @@ def cluster(M: Array, weights: F64, K: int) -> tuple[Array, F64]:
     """
     if len(M) <= K:
         return M, weights
+    number = cluster_of(M, K)
+    kept = np.arange(number.max() + 1)
+    return merge_sets(M, weights, number, kept), _totals(number, weights, kept)
+
+
+def cluster_of(M: Array, K: int) -> Array:
+    """The cluster of each topic; clusters are numbered in the order of their first topics."""
+    if len(M) <= K:
+        return np.arange(len(M))
     roots = np.sqrt(M, dtype=np.float32)
     squared = np.maximum(2.0 - 2.0 * (roots @ roots.T).astype(np.float64), 0.0)  # |a - b|^2 of unit vectors
     distances = np.sqrt(squared[np.triu_indices(len(M), 1)])
     sets = fcluster(linkage(distances, "ward"), K, "maxclust")
     _, first, number = np.unique(sets, return_index=True, return_inverse=True)
-    leader = first[number]
-    kept = np.sort(first)
-    return merge_sets(M, weights, leader, kept), _totals(leader, weights, kept)
+    return np.argsort(np.argsort(first))[number]

@@ -24,11 +24,13 @@ from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.priors import by_size, check_topics, symmetric
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
+from tertulia.methods.common.start import pseudo_counts, smooth
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
+from tertulia.methods.common.weights import bound_weights
 from tertulia.methods.ftm.alignment import XI, align, warn_of_merge
 from tertulia.methods.ftm.local import SIZES, Start, own_training, plan_reports, report_tokens
 from tertulia.methods.ftm.local import train as train_party
-from tertulia.methods.ftm.merging import Merged, accept, compose, integrate
+from tertulia.methods.ftm.merging import Merged, accept, compose, integrate, keep_supported
 from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.models import Topics
 
@@ -41,7 +43,7 @@ class LocalTask:
 
     words: tuple[str, ...]
     training: Training
-    model: fields.OwnTopics | None  # [K_p, V] the composed local model; None in a party's first round
+    model: fields.OwnTopics | None  # [K_p, V] the composed local model; in the first round None, or an earlier run's
     with_sizes: bool  # whether topic sizes are wanted, too
 
 
@@ -111,10 +113,10 @@ def train_local(party: Party, state: Chain | None, ask: LocalTask) -> tuple[Chai
         raise InputError(
             f"no word of party '{party.id}' is in the agreed vocabulary: check its language, or use 'union'"
         )
-    # A party without state is new, whatever the round.
+    # A party without state is new, whatever the round: it begins alone, or with the topics of an earlier run.
     start = None
-    if state is not None and ask.model is not None:
-        start = Start(_take_over(party, state, ask.model), state.alpha)
+    if ask.model is not None:
+        start = Start(ask.model, None) if state is None else Start(_take_over(party, state, ask.model), state.alpha)
     local = train_party(party, corpus, start, ask.training)
     pushed = local.topic_word.astype(np.float32)  # line 24 and topic-wise normalisation
     model = LocalModel(party.release(pushed, local.mechanism), party.release(np.array(corpus.n_documents), DOCUMENTS))
@@ -154,18 +156,29 @@ def train(fed: Federation, config: FTMSettings, state: FTMState | None = None) -
     def iterate(state: FTMState) -> tuple[FTMState, Metrics]:
         pushed = fed.each(train_local, {party: _task(config, state, party) for party in fed.parties})
         models = {**state.models, **pushed}  # an absent party's last model takes part
-        merged = _merge(config, models)
-        composed, sizes = _compose(config, merged, models), _sizes(models, merged.part_of)
-        return FTMState(state.round + 1, state.words, models, composed, merged.topic_word, sizes), {}
+        weighed = _bound(config, models)
+        merged = _merge(config, weighed)
+        composed, sizes = _compose(config, merged, models), _sizes(weighed, merged.part_of)
+        kept = _supported(config, merged, models)
+        sizes = None if sizes is None else sizes[kept]
+        return FTMState(state.round + 1, state.words, models, composed, merged.topic_word[kept], sizes), {}
 
     def prior(state: FTMState) -> F64:
         return _prior(config, len(state.topic_word), state.sizes)
 
     evaluation = Evaluation[FTMState](config, lambda state: state.topic_word, prior)
     state = run_rounds(fed, config, state, iterate, [evaluation])
-    warn_of_merge(len(state.topic_word), [len(model.topic_word) for model in state.models.values()])
+    if config.min_support == 1:
+        warn_of_merge(len(state.topic_word), [len(model.topic_word) for model in state.models.values()])
     fed.each(keep_composed, {p: ComposedModel(state.composed[p]) for p in fed.parties if p in state.composed})
     return _result(config, state)
+
+
+def continue_from(fed: Federation, config: FTMSettings, last: Topics) -> FTMState:
+    """Begin with an earlier global model instead: of its topics each party takes those that its documents are about."""
+    words = agree(fed, config.vocabulary, last.vocabulary.words).words
+    topics = smooth(pseudo_counts(last, words), config.beta).astype(np.float32)
+    return FTMState(0, words, {}, dict.fromkeys(fed.parties, topics), topics[:0], None)
 
 
 def _chains(config: FTMSettings) -> bool:
@@ -180,6 +193,31 @@ def _merge(config: FTMSettings, models: dict[PartyId, LocalModel]) -> Merged:
         return integrate(local, config.min_similarity or XI, config.top_words)
     sizes = [model.sizes for model in models.values() if isinstance(model, SizedModel)]
     return align(local, config.min_similarity, config.top_words, sizes if config.learn_alpha and sizes else None)
+
+
+def _bound(config: FTMSettings, models: dict[PartyId, LocalModel]) -> dict[PartyId, LocalModel]:
+    """The same models, with no more documents and tokens behind each than the settings let it have."""
+    if config.max_weight is None:
+        return models
+    documents = bound_weights(np.array([float(model.documents) for model in models.values()]), config.max_weight)
+    bounded = {
+        p: replace(model, documents=np.array(int(d))) for (p, model), d in zip(models.items(), documents, strict=True)
+    }
+    sized = {p: model for p, model in bounded.items() if isinstance(model, SizedModel)}
+    tokens = np.array([float(model.sizes.sum()) for model in sized.values()])
+    shares = bound_weights(tokens, config.max_weight) / np.maximum(tokens, 1.0) if sized else tokens
+    return bounded | {p: replace(m, sizes=m.sizes * share) for (p, m), share in zip(sized.items(), shares, strict=True)}
+
+
+def _supported(config: FTMSettings, merged: Merged, models: dict[PartyId, LocalModel]) -> Array:
+    """Which global topics enough parties have."""
+    kept = keep_supported(merged, [len(model.topic_word) for model in models.values()], config.min_support)
+    if not kept.any():
+        raise InputError(
+            f"no topic is shared by {config.min_support} parties: lower `min_support`, which suits parties of the same "
+            "subjects, or lower `min_similarity`"
+        )
+    return kept
 
 
 def _compose(config: FTMSettings, merged: Merged, models: dict[PartyId, LocalModel]) -> dict[PartyId, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -24,6 +24,7 @@ class FTMPaper(Settings):
 class FTMSettings(PrivateSettings):
     """Federated Topic Modelling."""
 
+    topics_for_all: ClassVar[bool] = False  # each party has its own number
     name: Literal["ftm"] = "ftm"
     learn_alpha: bool = Field(
         True,
@@ -31,6 +32,7 @@ class FTMSettings(PrivateSettings):
         "for all, as always in mode `paper`, and in mode `sound` unless you set it",
     )
     rounds: Positive = Field(5, description="rounds of training at the parties, merging and composing")
+    more_rounds: Positive = Field(1)
     merge: Literal["one-to-one", "union-find"] | None = Field(
         None,
         description="how topics merge: each with at most one of every other party, or, as in the papers, by chains of "
@@ -46,6 +48,17 @@ class FTMSettings(PrivateSettings):
     )
     top_words: Positive = Field(
         50, description="words of a topic that count for its similarity (L)", json_schema_extra=PARTY
+    )
+    min_support: Positive = Field(
+        1,
+        description="parties that a topic of the shared model needs: what fewer have stays with those who have it. For "
+        "parties of the same subjects only; of different ones hardly any topics merge",
+    )
+    max_weight: float | None = Field(
+        None,
+        ge=1,
+        description="the most that a party's documents and tokens may weigh, in multiples of the median party's, "
+        "whatever it says; None: what it says",
     )
     paper: FTMPaper = Field(FTMPaper(), description="details of the papers that only a reproduction needs")
 

@@ -13,6 +13,9 @@ from tertulia.federation.types import Federation, Party, message, step
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree
 from tertulia.methods.gfedntm.messages import Agreement, NeuralState, agreement_of, network_for
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
+from tertulia.models import Topics
+from tertulia.models.neural.encoder import Encoder
+from tertulia.models.neural.network import Network
 from tertulia.models.neural.optimiser import Moments
 
 _WIDEST = 1 << 20  # numbers of an embedding
@@ -45,9 +48,9 @@ def count_documents(party: Party, state: Any, ask: Agreement) -> tuple[Any, Docu
     )
 
 
-def begin(fed: Federation, config: GFedNTMSettings) -> NeuralState:
-    """Agree on words, count documents, and make the first weights."""
-    words = agree(fed, config.vocabulary).words
+def begin(fed: Federation, config: GFedNTMSettings, last: Topics | None = None) -> NeuralState:
+    """Agree on words, count documents, and make the first weights, or take them from an earlier model."""
+    words = agree(fed, config.vocabulary, last.vocabulary.words if last else ()).words
     if not words:
         raise InputError("the agreed vocabulary is empty: lower `min_documents` or raise `max_share`")
     counted = fed.sum(count_documents, agreement_of(config, words))
@@ -60,6 +63,27 @@ def begin(fed: Federation, config: GFedNTMSettings) -> NeuralState:
         raise InputError("parties embed sentences with models of different width: use the same for all")
     width = total // parties
     network = network_for(config, len(words), width)
-    weights = network.initial_weights(config.seed or 0)
+    weights, statistics = network.initial_weights(config.seed or 0), network.initial_statistics()
+    if last is not None and last.encoder is not None:
+        weights, statistics = extend_network(network, weights, statistics, last.encoder)
     moments = Moments.initial(weights).values
-    return NeuralState(0, words, documents, width, weights, network.initial_statistics(), moments)
+    return NeuralState(0, words, documents, width, weights, statistics, moments)
+
+
+def extend_network(network: Network, weights: Array, statistics: Array, before: Encoder) -> tuple[Array, Array]:
+    """First weights and statistics with those of an earlier network in their places; new words, the last, keep theirs.
+
+    An axis of words begins with the earlier ones, and all others are the same, so an earlier array is a corner of the
+    new one.
+    """
+    known = before.network
+    if known.sizes._replace(words=0) != network.sizes._replace(words=0):
+        raise InputError(
+            "the network of the earlier model is another one, of other sizes or embeddings: leave `start_from` out, or "
+            "use the same settings"
+        )
+    named, statistics = network.named(weights.copy()), statistics.copy()
+    for name, part in known.named(before.weights).items():
+        named[name][tuple(slice(n) for n in part.shape)] = part
+    statistics[:, : before.statistics.shape[1]] = before.statistics
+    return np.concatenate([part.reshape(-1) for part in named.values()]), statistics

@@ -46,6 +46,7 @@ from tertulia.methods.gfedntm.results import own_models, shared_model
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.methods.gfedntm.stopping import plan_validation, sum_validation, validate, validate_epoch
 from tertulia.methods.gfedntm.topic_sizes import measure_topics, sum_sizes
+from tertulia.models import Topics
 from tertulia.models.neural.convergence import MOST_EPOCHS
 from tertulia.models.neural.optimiser import Moments
 from tertulia.models.neural.synchronised import statistics_of
@@ -68,6 +69,11 @@ def train(fed: Federation, config: GFedNTMSettings, state: NeuralState | None = 
     finished, one_round = partial(is_finished, config), partial(take_round, fed, config)
     state = run_until(fed, finished, state, one_round, callbacks, durable=config.checkpoint_every)  # stage 2
     return shared_model(config, state)
+
+
+def continue_from(fed: Federation, config: GFedNTMSettings, last: Topics) -> NeuralState:
+    """Begin with an earlier model's weights instead; those of new words are as ever."""
+    return begin(fed, config, last)
 
 
 def synchronous_round(fed: Federation, config: GFedNTMSettings, state: NeuralState) -> tuple[NeuralState, Metrics]:

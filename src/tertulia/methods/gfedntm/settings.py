@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
 from tertulia.federation.types import message
+from tertulia.methods.common.continuing import Continuing
 from tertulia.methods.common.settings import (
     MethodSettings,
     OverWords,
@@ -18,6 +19,9 @@ from tertulia.methods.common.settings import (
     VocabularySettings,
 )
 from tertulia.models.neural.sizes import Kind, Normalisation, Precision, Sizes
+
+if TYPE_CHECKING:
+    from tertulia.models import Topics
 
 
 class NeuralVocabulary(VocabularySettings):
@@ -117,7 +121,7 @@ class PartyTraining(NeuralTraining):
         return self.model != "prodlda"
 
 
-class GFedNTMSettings(Seeded, PartyTraining, NeuralSettings, MethodSettings):
+class GFedNTMSettings(Continuing, Seeded, PartyTraining, NeuralSettings, MethodSettings):
     """Federated neural topic models."""
 
     name: Literal["gfedntm"] = "gfedntm"
@@ -152,6 +156,19 @@ class GFedNTMSettings(Seeded, PartyTraining, NeuralSettings, MethodSettings):
         if self.normalisation == "sync" and self.averaging != "syncopt":
             raise ValueError("normalisation 'sync' sums statistics in every step: with local steps take 'layer'")
         return self
+
+    def why_not(self, last: Topics) -> str | None:
+        """Only a network of the same architecture can be trained on; words may be more."""
+        if last.encoder is None:
+            return "it is no neural model, and gfedntm goes on from weights"
+        known = last.encoder.architecture
+        wanted = {**self.sizes(0, 0, self.norm)._asdict(), "kind": self.model, "normalisation": self.norm}
+        found = {**known["sizes"], "kind": known["kind"], "normalisation": known["normalisation"]}
+        found["hidden"] = tuple(found["hidden"])
+        for name in ("kind", "topics", "hidden", "normalisation", "learn_prior", "literal_adapter"):
+            if found[name] != wanted[name]:
+                return f"its network has {name} = {found[name]}, and the settings say {wanted[name]}"
+        return None
 
     @property
     def pools(self) -> bool:

@@ -29,6 +29,7 @@ from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, scor
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.result import Trained
 from tertulia.methods.common.rounds import Metrics, run_rounds
+from tertulia.methods.common.start import pseudo_counts, smooth
 from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
 from tertulia.methods.pctd.consistency import known_relations, make_consistent
 from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, UnitSettings
@@ -196,6 +197,14 @@ def train(fed: Federation, config: PCTDSettings, state: PCTDState | None = None)
     alpha = symmetric(config.alpha, config.topics)
     topics = Topics(state.topic_word, Vocabulary(state.words), alpha, config.beta, state.weights)
     return Trained(topics, {})
+
+
+def continue_from(fed: Federation, config: PCTDSettings, last: Topics) -> PCTDState:
+    """Begin with an earlier model's topics instead; those beyond are drawn as ever."""
+    words = agree(fed, config.vocabulary, last.vocabulary.words).words
+    phi = _start(config.topics, len(words), config.seed or 0)
+    phi[: last.n_topics] = smooth(pseudo_counts(last, words), config.beta)
+    return PCTDState(0, words, phi, np.ones(config.topics))
 
 
 def maximise(M: F64, beta: float) -> tuple[F64, F64]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from tertulia.federation.types import message
+from tertulia.methods.common.continuing import Continuing
 from tertulia.methods.common.settings import (
     PATH,
     Evaluated,
@@ -87,10 +88,11 @@ class UnitNoise(Rounds, Privacy):
         return self
 
 
-class PCTDSettings(OverWords, Seeded, UnitNoise, Evaluated, UnitSettings, MethodSettings):
+class PCTDSettings(Continuing, OverWords, Seeded, UnitNoise, Evaluated, UnitSettings, MethodSettings):
     """Private and consistent topic discovery."""
 
     name: Literal["pctd"] = "pctd"
+    more_rounds: Positive = Field(10)
     vectors: str | None = Field(
         None,
         description="a file of word vectors, by which words are related: GloVe or word2vec text, `.bin` (word2vec), "

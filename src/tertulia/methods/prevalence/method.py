@@ -21,10 +21,10 @@ import numpy as np
 from tertulia._arrays import F64, I64, Array, Bool
 from tertulia._kinds import check_array
 from tertulia.corpus import Corpus, Vocabulary
+from tertulia.corpus.periods import Periods
 from tertulia.errors import ConfigError, InputError, PolicyRefusal
 from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, PartyId, Planned, message, step
-from tertulia.methods.prevalence.periods import Periods
 from tertulia.methods.prevalence.settings import PrevalenceSettings, TableSettings
 from tertulia.models import Topics
 from tertulia.models.neural.encoder import Encoder, check_network, network_of

@@ -8,9 +8,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from tertulia.corpus.periods import By, Periods
 from tertulia.federation.types import message
 from tertulia.methods.common.settings import PATH, Explained, Positive, Settings
-from tertulia.methods.prevalence.periods import By, Periods
 
 _MARGIN = 1 + 1e-5  # accountants round up: asked for epsilon 1, a ledger must not say 1.000000001
 

@@ -8,7 +8,7 @@ that costs less than to say what they are about. Noise that the norm amplifies l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ class Pace(NamedTuple):
     learning_rate: float
     betas: tuple[float, float] = (0.99, 0.99)
     stop_after: int = 20  # epochs whose loss is compared with that of as many before
+    watch: Callable[[int, float], None] | None = None  # called after each epoch, with the loss that counts
 
 
 def validation_loss(network: Network, flat: Array, bags: Bags, seed: int) -> float:
@@ -84,6 +85,8 @@ def train_until(
             loss = validation_loss(network, progress.weights, validation, schedule.seed)
             best = best if losses and min(losses) <= loss else progress
         losses.append(loss)
+        if pace.watch is not None:
+            pace.watch(epoch + 1, loss)
         if (validation is not None or pace.epochs is None) and has_stalled(losses, pace.stop_after):
             break
     return progress if validation is None else best

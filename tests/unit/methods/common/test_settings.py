@@ -18,10 +18,12 @@ from tertulia.runs.config import PartySettings, RunSettings
 
 PACKAGE = Path(tt.__file__).parent
 MEANINGS = {  # names that stand for more than one thing, and for which
+    "address": "of a cluster (a run); that parties dial (federation.toml)",
     "alpha": "sum of theta's prior (LDA); of each topic (neural)",
     "channel": "of reports of tokens (FTM, Consensus; with Laplace); of users' reports (FedLDA)",
     "delta": "of a guarantee (PC-TD, prevalence); a topic's deserted tail (FedLDA, the paper's symbol)",
     "documents": "where a party's are (party.toml); how many, in messages",
+    "engine": "of a simulation, or of a run that has begun; what carries a federation (federation.toml)",
     "epsilon": "of a token (methods); of a document (prevalence)",
     "federation": "the terms on which parties meet (a run); a federation's name (party.toml)",
     "home": "of a party in one file for all; in its own file",
@@ -89,7 +91,7 @@ def test_each_setting_is_declared_once():
 
 
 @pytest.mark.parametrize(
-    "kind", [*SETTINGS, RunSettings, PartySettings, tt.LDA, tt.ProdLDA], ids=lambda kind: kind.__name__
+    "kind", [*SETTINGS, RunSettings, PartySettings, tt.LDA.trainer, tt.ProdLDA.trainer], ids=lambda kind: kind.__name__
 )
 def test_every_setting_says_what_it_means(kind):
     assert [key for key, _, _, meaning in describe(kind) if not meaning] == []
@@ -175,7 +177,7 @@ def test_half_a_character_is_no_text():
 
 def test_help_shows_every_setting():
     for trainer in (tt.FTM, tt.Consensus, tt.PCTD, tt.FedLDA, tt.GFedNTM, tt.LDA, tt.ProdLDA):
-        for key, kind, default, _ in describe(trainer):
+        for key, kind, default, _ in describe(getattr(trainer, "trainer", trainer)):
             assert kind == default or f"    {key} ({kind.split()[0]}" in trainer.__doc__
     assert "    topics (int >= 1; default 20): number of topics (K)\n" in tt.LDA.__doc__
 

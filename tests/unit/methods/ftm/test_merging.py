@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from helpers.marks import slow
-from tertulia.methods.ftm.merging import accept, compose, integrate, merge_sets, union_find
+from tertulia.methods.ftm.merging import (
+    Merged,
+    accept,
+    cluster,
+    cluster_of,
+    compose,
+    integrate,
+    keep_supported,
+    merge_sets,
+    union_find,
+)
 
 
 def literal_rho(a, b, top):
@@ -163,3 +173,26 @@ def test_a_stricter_party_keeps_what_is_not_similar_enough():
 def test_no_models_is_an_error():
     with pytest.raises(ValueError, match="at least one"):
         integrate([], 0.3, 10)
+
+
+def test_support_counts_parties_and_not_topics():
+    # Three parties with two, three and one topic: the first global topic has one party, the second one party twice.
+    merged = Merged(np.eye(3), np.ones(3), np.array([0, 2, 1, 1, 2, 2]))
+    sizes = [2, 3, 1]
+    assert keep_supported(merged, sizes, 1).tolist() == [True, True, True]
+    assert keep_supported(merged, sizes, 2).tolist() == [False, False, True]
+    assert keep_supported(merged._replace(part_of=np.array([0, 2, 0, 1, 2, 2])), sizes, 2).tolist() == [
+        True,
+        False,
+        True,
+    ]
+    assert keep_supported(merged, sizes, 3).tolist() == [False, False, True]
+
+
+def test_clusters_are_numbered_as_they_are_merged():
+    M = np.array([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9], [0.8, 0.2, 0.0], [0.0, 0.2, 0.8], [0.1, 0.9, 0.0]])
+    assert cluster_of(M, 3).tolist() == [0, 1, 0, 1, 2]
+    merged, weights = cluster(M, np.array([1.0, 1.0, 3.0, 1.0, 5.0]), 3)
+    assert np.allclose(merged, [[0.825, 0.175, 0.0], [0.0, 0.15, 0.85], [0.1, 0.9, 0.0]])
+    assert weights.tolist() == [4.0, 2.0, 5.0]
+    assert cluster_of(M, 9).tolist() == [0, 1, 2, 3, 4]

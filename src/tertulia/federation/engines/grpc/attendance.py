@@ -14,6 +14,7 @@ from typing import Any
 
 import grpc
 
+from tertulia._memory import keep_blocks
 from tertulia.errors import ConnectionTrouble, FormatError, TertuliaError
 from tertulia.federation import faults
 from tertulia.federation.engines.grpc import calls, dial, wire
@@ -47,6 +48,7 @@ class Attendance:
 
     def run(self, stop: threading.Event) -> None:
         """Attend until `stop` is set; the question in work is still answered. Raise `Refused` if there is no use."""
+        keep_blocks()
         worker = threading.Thread(target=self._work.run, name="party-work")
         worker.start()
         attempts = -1

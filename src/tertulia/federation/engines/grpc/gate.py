@@ -16,6 +16,7 @@ from typing import Any, NoReturn, Protocol
 import grpc
 from cryptography import x509
 
+from tertulia._memory import keep_blocks
 from tertulia.errors import ConfigError, FormatError, Stranger, TertuliaError
 from tertulia.federation import faults
 from tertulia.federation.engines.grpc import wire
@@ -76,6 +77,7 @@ class Gate:
 
     def start(self) -> int:
         """Listen; return the port."""
+        keep_blocks()
         check_free(self._address)
         threads = 4 * len(self._members.names) + _SPARE  # a stream has one, and may outlive its link for a while
         self._server = grpc.server(
@@ -213,12 +215,17 @@ class Gate:
         return keys.now().isoformat().encode()
 
     def _model(self, request: bytes, context: Any) -> Iterator[bytes]:
-        """A run's model, in chunks: it may be longer than a message."""
+        """A run's model, in chunks: it may be longer than a message. Who is revoked meanwhile gets no more of it."""
 
         def found(request: bytes, context: Any, certificate: x509.Certificate) -> bytes:
             return self._desk.model(self._members.admits(certificate), request[:_LONGEST].decode())
 
-        return wire.chunks(wire.MODEL, 0, self._guarded(found)(request, context))
+        def still(request: bytes, context: Any, certificate: x509.Certificate) -> bytes:
+            return self._members.admits(certificate).encode()
+
+        for chunk in wire.chunks(wire.MODEL, 0, self._guarded(found)(request, context)):
+            yield chunk
+            self._guarded(still)(request, context)
 
     # --- the stream -----------------------------------------------------------------------------------------------
 

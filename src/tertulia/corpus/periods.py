@@ -14,6 +14,7 @@ from tertulia.errors import ConfigError
 By = Literal["month", "quarter", "year"]
 _DATE = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-\d{2}.*)?")
 _PER_YEAR = {"month": 12, "quarter": 4, "year": 1}
+_READABLE = dict.fromkeys(("month", "quarter"), r"^(\d{4}-(?:0[1-9]|1[0-2]))") | {"year": r"^(\d{4})"}
 _MOST = 1200
 
 
@@ -34,6 +35,14 @@ class Periods:
         """The periods of two dates, and all between them."""
         first, last = (_number(by, key, date) for key, date in (("since", since), ("until", until)))
         return cls(by, first, last - first + 1)
+
+    @classmethod
+    def covering(cls, by: By, dates: pl.Series) -> Periods | None:
+        """The periods from the first to the last date that can be read, if any can."""
+        if by not in _PER_YEAR:
+            raise ConfigError(f"by = '{by}': write {', '.join(_PER_YEAR)}")
+        readable = dates.cast(pl.String).str.extract(_READABLE[by]).drop_nulls().sort()
+        return cls.between(by, readable[0], readable[-1]) if len(readable) else None
 
     def __post_init__(self) -> None:
         if self.by not in _PER_YEAR or not 1 <= self.count <= _MOST:

@@ -1,12 +1,13 @@
 """Figures of a comparison: each draws what it says, and returns axes."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from tertulia.applications import compare
 from tertulia.errors import InputError
 
-plt = pytest.importorskip("matplotlib.pyplot")
 NAMES = ("a", "b", "c", "empty")
 
 
@@ -17,12 +18,12 @@ def _closed():
     plt.close("all")
 
 
-def found(periods=("2024", "2025", "2026"), sigma=0.0):
+def found(periods=("2024", "2025", "2026"), sigma=0.0, names=NAMES):
     rng = np.random.default_rng(0)
-    released = rng.gamma(1.0, 5.0, size=(len(NAMES), len(periods), 5))
+    released = rng.gamma(1.0, 5.0, size=(len(names), len(periods), 5))
     released[3] = 0  # a party that released nothing
     words = [[f"word{k}{i}" for i in range(5)] for k in range(5)]
-    return compare.Comparison(NAMES, {name: (name,) for name in NAMES}, periods, released, words, sigma=sigma)
+    return compare.Comparison(names, {name: (name,) for name in names}, periods, released, words, sigma=sigma)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 3.0])
@@ -74,9 +75,16 @@ def test_figures_can_be_drawn_into_axes_of_ones_own():
         assert ax.figure is figure
 
 
+def test_names_of_others_are_only_letters():
+    plot = found(names=("$\\frac{$", "a\x1b[31mred", "$x$", "b" * 1000)).plot
+    for axes in (plot.prevalence(), plot.similarity(), plot.sharing(), plot.over_time(party="$\\frac{$")):
+        axes.figure.canvas.draw()  # a formula that is none would be an error
+        assert not any("\x1b" in text.get_text() or len(text.get_text()) > 90 for text in axes.findobj(Text))
+
+
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
-    with pytest.raises(InputError, match=r"pip install 'tertulia\[bench\]'"):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    with pytest.raises(InputError, match=r"pip install 'tertulia\[plot\]'"):
         found().plot.sharing()
 
 

@@ -1,0 +1,103 @@
+"""The same runs inside NVIDIA FLARE: provisioned on loopback, submitted as jobs, killed and submitted again.
+
+FLARE carries runs between organisations, not simulations: each run is compared with its own copy, driven in this
+process without FLARE, from the same documents, plans and keys.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import say
+from benchmarks.engines.identical import METHODS
+from benchmarks.engines.testing import texts  # first: it says where the tests' helpers are
+from tertulia._toml import toml_value
+
+# isort: split
+from helpers.flare import Flare  # type: ignore[import-not-found]
+
+POINTS = [
+    "party.before_save", "party.after_save", "party.before_reply", "server.after_ask", "server.before_commit",
+    "server.after_commit", "party.before_step", "server.before_ask",
+]  # fmt: skip
+_SITES, _SERVER = ("north", "south", "east"), "localhost"
+_ROUNDS = 40
+_PATIENCE = 400.0  # seconds for a run
+
+
+def identical(quick: bool) -> dict[str, bool]:
+    """Whether each method ends in FLARE as it does without."""
+    found = {}
+    with _flare(20 if quick else 60) as flare:
+        flare.up()
+        for number, (method, settings) in enumerate(METHODS.items()):
+            found[method] = _run(flare, settings, number)
+            say(f"{method} in FLARE: {found[method]}")
+    return found
+
+
+def crash(quick: bool) -> list[int]:
+    """Right ends, and trials: every other kill is aimed at a point, the rest hit a site or the server at random."""
+    trials, right = 3 if quick else 20, 0
+    method = {**METHODS["consensus"], "rounds": _ROUNDS}
+    with _flare(20) as flare:
+        moments = random.Random("nvflare")
+        for number in range(trials):
+            marker = flare.base / f"{number}.killed"
+            aim = None if number % 2 else f"{POINTS[number // 2 % len(POINTS)]}:{moments.randint(2, 20)}:{marker}"
+            flare.up(fault=aim)
+            right += _run(flare, method, 100 + number, None if aim else moments) and (aim is None or marker.exists())
+            flare.down()
+            say(f"nvflare: {right} of {number + 1} right ({aim or 'at random'})")
+    return [right, trials]
+
+
+@contextmanager
+def _flare(documents: int) -> Iterator[Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        flare = Flare(Path(folder), {site: texts(i, documents) for i, site in enumerate(_SITES)})
+        try:
+            yield flare
+        finally:
+            flare.down()
+
+
+def _run(flare: Any, method: dict[str, Any], seed: int, moments: random.Random | None = None) -> bool:
+    """Whether a run ends as its copy does, also with a kill at a random moment."""
+    lines = [f"{key} = {_toml(value)}\n" for key, value in method.items()]
+    flare.write("".join(lines), seed)
+    run = flare.agree()
+    expected, supervisor = flare.alone(run), flare.supervise()
+    if moments is not None:
+        _kill(flare, run, moments)
+    try:
+        _, errors = supervisor.communicate(timeout=_PATIENCE)
+    finally:
+        supervisor.kill()
+    if supervisor.returncode:
+        say(errors)
+        return False
+    return bool(flare.outcome(run) == expected)
+
+
+def _kill(flare: Any, run: str, moments: random.Random) -> None:
+    """Kill a job's process, or a whole kit, which is started again: at the server or at a site."""
+    flare.wait_for_round(run, moments.randint(1, _ROUNDS // 2))
+    time.sleep(moments.uniform(0, 0.2))
+    name, job = moments.choice([_SERVER, *_SITES]), moments.random() < 0.5
+    flare.kill(name, job=job)
+    if not job:
+        flare.up(name)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(inner)}" for key, inner in value.items()) + " }"
+    return json.dumps(value) if isinstance(value, list) else toml_value(value)

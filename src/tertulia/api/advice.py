@@ -1,0 +1,65 @@
+"""Warnings ahead of training: more topics than documents, and more memory than there is."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from tertulia._memory import available_bytes
+from tertulia.corpus import Corpus
+from tertulia.corpus.advice import warn_of_copies
+
+_LDA = 33  # bytes for each topic and word while LDA is trained, as measured
+_MODEL = 8  # in a model
+_MUCH = 0.5  # of the memory that is available
+
+
+class ManyTopicsWarning(UserWarning):
+    """There are more topics than documents."""
+
+
+class MemoryWarning(UserWarning):
+    """Training will need much of the memory that there is."""
+
+
+def warn_before_training(corpus: Corpus, topics: int) -> None:
+    """Look at documents over the words to model, and at how many topics are asked for."""
+    warn_of_copies(corpus)
+    warn_of_many_topics(topics, corpus.n_documents)
+    warn_of_memory(_LDA * topics * len(corpus.vocabulary), topics, len(corpus.vocabulary))
+
+
+def warn_before_run(corpora: Mapping[str, Corpus], settings: Any, workers: int) -> None:
+    """The same of a federation on one machine: of all parties' documents together, and of the words of one party."""
+    for corpus in corpora.values():
+        warn_of_copies(corpus)
+    topics = getattr(settings, "topics", None)
+    if not isinstance(topics, int):
+        return
+    warn_of_many_topics(topics, sum(corpus.n_documents for corpus in corpora.values()))
+    limit = settings.vocabulary.max_words if hasattr(settings, "vocabulary") else None
+    words = max(len(corpus.vocabulary) for corpus in corpora.values())
+    words = words if limit is None else min(words, limit)
+    per_cell = _LDA * min(workers, len(corpora)) + _MODEL * len(corpora)
+    warn_of_memory(per_cell * topics * words, topics, words)
+
+
+def warn_of_many_topics(topics: int, documents: int) -> None:
+    """A topic that not even one document has to itself is noise."""
+    if topics > documents:
+        text = f"{topics:,} topics for {documents:,} documents: most will be noise. Ask for fewer, by far: `topics`"
+        warnings.warn(text, ManyTopicsWarning, stacklevel=2)
+
+
+def warn_of_memory(needed: int, topics: int, words: int) -> None:
+    """Before it is taken."""
+    available = available_bytes()
+    if available is not None and needed > _MUCH * available:
+        warnings.warn(
+            f"{topics:,} topics over {words:,} words need about {needed / 2**30:.1f} GB, where "
+            f"{available / 2**30:.1f} GB are available: ask for fewer `topics`, or prune words (`vocabulary`: "
+            "max_words, min_documents)",
+            MemoryWarning,
+            stacklevel=2,
+        )

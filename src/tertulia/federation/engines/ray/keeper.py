@@ -1,0 +1,50 @@
+"""A Ray of a run's own, kept by a process of its own: when the run ends, even by `kill -9`, nothing of it stays.
+
+It listens on loopback alone and lets in only who has the token.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import ray
+
+_LOOPBACK = "127.0.0.1"
+_STORE = 1 << 30  # bytes for frames on their way; what is more goes to disk
+
+
+def keep(folder: Path) -> None:
+    """Start Ray, say where it is, and end it when standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then lets go of us
+    context = ray.init(
+        "local", include_dashboard=False, object_store_memory=_STORE, log_to_driver=False, logging_level="error",
+        _node_ip_address=_LOOPBACK, _temp_dir=str(folder), _system_config={"prestart_worker_first_driver": False},
+    )  # fmt: skip
+    try:
+        if (host := context.address_info["node_ip_address"]) != _LOOPBACK:
+            raise SystemExit(f"it listens at {host}, not on loopback alone")
+        print(context.address_info["address"], flush=True)
+        sys.stdin.buffer.read()
+    finally:
+        ray.shutdown()
+        _end_session()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_session() -> None:
+    """End what Ray has left: its helpers look only now and then whether they are still needed."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        pid = int(entry.name)
+        try:
+            if pid != os.getpid() and os.getsid(pid) == os.getsid(0):
+                os.kill(pid, signal.SIGKILL)
+        except OSError:  # it has just ended
+            continue
+
+
+if __name__ == "__main__":
+    keep(Path(sys.argv[1]))

@@ -1,0 +1,102 @@
+"""How large topics are in groups of documents: over time, and by label.
+
+The tables are for whoever owns the documents: no group is left out as it is small, and each row says how many
+documents it rests on. Between parties, `tertulia.applications.compare` counts under policies, with noise if wanted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from tertulia._arrays import F64, I64
+from tertulia.corpus.inputs import Documents, with_column
+from tertulia.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tertulia.corpus import Corpus
+    from tertulia.corpus.periods import By
+    from tertulia.models.topics import Topics
+
+_BLOCK = 1 << 14  # documents whose shares are held at once
+
+
+class Groupable:
+    """A model that tells how its topics spread over groups of documents."""
+
+    def over_time(
+        self, documents: Documents, by: By = "month", *, column: str | None = None, n_jobs: int = 1
+    ) -> pl.DataFrame:
+        """Tabulate the topics' shares by month, quarter or year: a row for each period and topic.
+
+        Documents have their dates (2026-05-31, 2026-05, or 2026 by year) in a column `date`; those without a readable
+        one stand under the period null. `share` is the mean over the `documents` that hold a word of the model; where
+        there are none, null. Hidden topics are left out.
+        """
+        from tertulia.corpus.periods import Periods
+
+        model = cast("Topics", self)
+        corpus, dates = _grouped(model, with_column(documents, column), "date")
+        periods = Periods.covering(by, dates)
+        if periods is None:
+            raise InputError("no date can be read: write dates as 2026-05-31, 2026-05 or, by year, 2026")
+        return _table(model, corpus, "period", [*periods.labels], periods.places(dates.fill_null("")), n_jobs)
+
+    def by_label(self, documents: Documents, *, column: str | None = None, n_jobs: int = 1) -> pl.DataFrame:
+        """Tabulate the topics' shares by label: a row for each label and topic; `column` holds the texts.
+
+        Documents have labels in a column `label`; those without one stand under the label null. `share` is the mean
+        over the `documents` that hold a word of the model. Hidden topics are left out.
+        """
+        model = cast("Topics", self)
+        corpus, labels = _grouped(model, with_column(documents, column), "label")
+        known = labels.drop_nulls().unique().sort().to_list()
+        number = {label: place for place, label in enumerate(known)}
+        places = np.array([number.get(label, -1) for label in labels], np.int64)
+        return _table(model, corpus, "label", known, places, n_jobs)
+
+
+def _grouped(model: Topics, documents: Documents, column: str) -> tuple[Corpus, pl.Series]:
+    """Documents over the model's words, and the column that they are grouped by."""
+    import polars as pl
+
+    corpus = model.encode(documents)
+    if column not in corpus.table.columns:
+        raise InputError(
+            f"the documents have no {column}s: give a table, or dicts, with a column '{column}' beside the texts"
+        )
+    return corpus, corpus.table[column].cast(pl.String)
+
+
+def _table(model: Topics, corpus: Corpus, key: str, groups: list[str], places: I64, n_jobs: int) -> pl.DataFrame:
+    """Mean shares of topics; place -1 is the group null, which stands last, if anything is in it."""
+    import polars as pl
+
+    sums, documents = _sums(model, corpus, np.where(places < 0, len(groups), places), len(groups) + 1, n_jobs)
+    shown = [k for k in range(model.n_topics) if k not in model.hidden]
+    rows = len(groups) + bool((places < 0).any())
+    labels: list[str | None] = [*groups, None]
+    shares = sums / np.maximum(documents, 1)[:, None]
+    columns = {
+        key: pl.Series([label for label in labels[:rows] for _ in shown], dtype=pl.String),
+        "documents": np.repeat(documents[:rows], len(shown)),
+        "topic": shown * rows,
+        **({"name": [model.names[k] for k in shown] * rows} if any(model.names) else {}),
+        "share": shares[:rows, shown].ravel(),
+    }
+    seen = pl.when(pl.col("documents") > 0).then(pl.col("share"))
+    return pl.DataFrame(columns).with_columns(seen.alias("share"))
+
+
+def _sums(model: Topics, corpus: Corpus, places: I64, rows: int, n_jobs: int) -> tuple[F64, I64]:
+    """The sum of shares [rows, K] and the number of documents [rows] of each group; wordless ones count nowhere."""
+    silent = corpus.lengths == 0 if model.encoder is None else model.encoder.silent(corpus)
+    counted = np.flatnonzero(~silent)
+    sums = np.zeros((rows, model.n_topics))
+    for start in range(0, len(counted), _BLOCK):
+        chosen = counted[start : start + _BLOCK]
+        np.add.at(sums, places[chosen], model.transform(corpus.select(chosen), n_jobs=n_jobs))
+    return sums, np.bincount(places[counted], minlength=rows)

@@ -1,0 +1,166 @@
+"""How a model is read: topic by topic, in a notebook, and by what it is worth."""
+
+from __future__ import annotations
+
+import html
+import warnings
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from tertulia._plain import plain
+from tertulia.corpus.inputs import Documents
+from tertulia.errors import InputError
+
+if TYPE_CHECKING:
+    from tertulia.models.topics import Topics
+    from tertulia.view.plots import Plots
+
+_FEW = 1_000  # documents; below, measures say more about these than about the topics
+_SHOWN = 10  # words of a topic
+_LONGEST = 60  # letters of a word in a table
+_MOST_ROWS = 100  # of a table in a notebook
+
+
+class FewDocumentsWarning(UserWarning):
+    """A measure is taken on so few documents that it says little."""
+
+
+class Topic(NamedTuple):
+    """One topic: its number, its share of the tokens where that is known, its words, likeliest first, and its name."""
+
+    number: int
+    weight: float | None
+    words: tuple[tuple[str, float], ...]
+    name: str = ""
+
+    def __repr__(self) -> str:
+        name = f' "{self.name}"' if self.name else ""
+        share = "" if self.weight is None else f" {self.weight:.1%}"
+        return plain(f"Topic({self.number}{name}{share}: {' '.join(word for word, _ in self.words)})")
+
+
+class Readable:
+    """A model as a sequence of topics, with its measures."""
+
+    def __len__(self) -> int:
+        return _topics(self).n_topics
+
+    def __getitem__(self, number: int) -> Topic:
+        """One topic with its ten likeliest words; -1 is the last.
+
+        >>> from tertulia import Topics, Vocabulary
+        >>> Topics([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]], Vocabulary(("rain", "sun", "money")))[1].words[0]
+        ('money', 0.8)
+        """
+        model = _topics(self)
+        k = range(model.n_topics)[number]  # raises IndexError, which ends iteration, too
+        order = (-model.topic_word[k]).argsort(kind="stable")[:_SHOWN]
+        words = tuple((model.vocabulary.words[v], float(model.topic_word[k, v])) for v in order)
+        return Topic(k, None if model.weights is None else float(model.weights[k]), words, model.names[k])
+
+    def __iter__(self) -> Iterator[Topic]:
+        return (self[number] for number in range(len(self)))
+
+    def coherence(self, documents: Documents, measure: str = "npmi", *, top: int = 10) -> float:
+        """How well the top words of topics go together in documents: npmi, umass, umass_gensim or c_v, their mean."""
+        from tertulia.metrics.coherence import topic_coherence
+
+        corpus = _topics(self).encode(documents)
+        warn_of_few(corpus.n_documents, measure)
+        return float(topic_coherence(self.top_words(top), corpus, measure, top=top).mean)
+
+    def perplexity(self, documents: Documents, *, n_jobs: int = 1) -> float:
+        """How surprised the model is by the second half of documents whose first half it has read: less is better."""
+        from tertulia.kernels.core.parallel import threads_for
+        from tertulia.metrics.perplexity import completion
+
+        model = _topics(self)
+        corpus = model.encode(documents)
+        if model.encoder is not None:
+            raise InputError("a neural model's topics mix in another way than this measure knows: use its `coherence`")
+        warn_of_few(corpus.n_documents, "perplexity")
+        return completion(model.topic_word, model.alpha, corpus, threads=threads_for(n_jobs)).perplexity
+
+    def diversity(self, *, top: int = 25) -> float:
+        """The share of different words among the top words of all topics: 1 if no two topics share any."""
+        from tertulia.metrics.diversity import topic_diversity
+
+        return topic_diversity(self.top_words(top), top=top)
+
+    @property
+    def plot(self) -> Plots:
+        """Plots, such as `model.plot.words()`; each draws into axes, and returns them (the extra `plot`)."""
+        # What draws stands above models, for it reads runs and ledgers, too: it is found by its name, like an engine.
+        plots: Plots = import_module("tertulia.view.plots").Plots(self)
+        return plots
+
+    if TYPE_CHECKING:
+
+        def top_words(self, n: int = 10) -> list[list[str]]:
+            """Of each topic."""
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row for each topic, heaviest first."""
+        model = _topics(self)
+        shown = (topic for topic in self if topic.number not in model.hidden)
+        topics = sorted(shown, key=lambda topic: -(topic.weight or 0.0))
+        most = max((topic.weight or 0.0 for topic in topics), default=0.0)
+        rows = "".join(_row(topic, most, any(model.names)) for topic in topics[:_MOST_ROWS])
+        more = f"<p>and {len(topics) - _MOST_ROWS} more</p>" if len(topics) > _MOST_ROWS else ""
+        return f'{_STYLE}<table class="tertulia-topics"><tbody>{rows}</tbody></table>{more}<p>{_foot(model)}</p>'
+
+
+_STYLE = """<style>
+.tertulia-topics td {text-align: left !important; vertical-align: baseline; padding: .15em .6em}
+.tertulia-topics .bar {display: inline-block; height: .7em; background: #0072b2; margin-right: .4em}
+</style>"""
+
+
+def _row(topic: Topic, most: float, named: bool) -> str:
+    """Number, name if topics have any, a bar of its weight, and words as large as they are likely."""
+    share = ""
+    if topic.weight is not None:
+        width = 6 * topic.weight / most if most else 0.0
+        share = f'<span class="bar" style="width:{width:.2f}em"></span>{topic.weight:.1%}'
+    first = topic.words[0][1] or 1.0
+    shown = [(html.escape(plain(word, _LONGEST)), p, 70 + 50 * p / first) for word, p in topic.words]
+    words = " ".join(f'<span style="font-size:{size:.0f}%" title="{p:.4f}">{word}</span>' for word, p, size in shown)
+    name = f"<td><b>{html.escape(plain(topic.name))}</b></td>" if named else ""
+    return f"<tr><td>{topic.number}</td>{name}<td>{share}</td><td>{words}</td></tr>"
+
+
+def _foot(model: Topics) -> str:
+    """Where the model comes from."""
+    facts: dict[str, Any] = model.provenance
+    history: Any = getattr(model, "history", None) or ({},)
+    hidden = f" ({len(model.hidden)} hidden)" if model.hidden else ""
+    known = [f"{model.n_topics} topics{hidden} over {len(model.vocabulary):,} words", str(facts.get("method", ""))]
+    known.append(who_took_part(facts))
+    perplexity = history[-1].get("perplexity")
+    known.append(f"held-out perplexity {perplexity:.0f}" if isinstance(perplexity, float) else "")
+    return html.escape(plain("; ".join(part for part in known if part)))
+
+
+def who_took_part(provenance: Mapping[str, Any]) -> str:
+    """How many parties a model comes from, and who was asked in vain.
+
+    >>> who_took_part({"parties": ["east", "south"], "absent": {"north": "refused (allow_clear)"}})
+    '2 of 3 parties; north refused (allow_clear)'
+    """
+    here, absent = provenance.get("parties") or (), provenance.get("absent") or {}
+    if not absent:
+        return f"{len(here)} parties" if here else ""
+    said = ", ".join(f"{party} {why}" for party, why in absent.items())
+    return f"{len(here)} of {len(here) + len(absent)} parties; {said}"
+
+
+def _topics(model: Readable) -> Topics:
+    return cast("Topics", model)
+
+
+def warn_of_few(documents: int, measure: str) -> None:
+    """Say so where a measure is taken on few documents."""
+    if documents < _FEW:
+        text = f"{measure} on {documents} documents says more about these than about the topics: use {_FEW:,} or more"
+        warnings.warn(text, FewDocumentsWarning, stacklevel=3)

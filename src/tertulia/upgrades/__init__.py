@@ -1,0 +1,1 @@
+"""What earlier versions wrote: recognised, carried over with a backup beside it, and brought back on request."""

@@ -1,0 +1,66 @@
+"""How topics' shares move over time."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tertulia.corpus.inputs import Documents
+from tertulia.errors import InputError
+from tertulia.view.plots.canvas import MARKS, PALETTE, new_axes, open_frame, put_legend, put_ticks
+from tertulia.view.plots.letters import chosen, label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from tertulia.corpus.periods import By
+    from tertulia.models import Topics
+
+_TOPICS = 6
+
+
+def draw_over_time(
+    model: Topics,
+    documents: Documents,
+    by: By = "month",
+    *,
+    topics: int | Sequence[int] | None = None,
+    column: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the mean share of topics in documents by month, quarter or year; of the six largest topics, or of `topics`.
+
+    Documents have their dates in a column `date`, as for `model.over_time`, whose table this shows. It is for one's own
+    documents: what it shows of few of them is what these are about.
+    """
+    table = model.over_time(documents, by, column=column)
+    periods = table["period"].drop_nulls().unique(maintain_order=True).to_list()
+    dated = table.drop_nulls("period")
+    shown = dated["topic"][: len(dated) // len(periods)].to_list()
+    shares = dated["share"].to_numpy().astype(float).reshape(len(periods), len(shown))  # null is NaN: a gap
+    documents_of = dated["documents"].to_numpy().reshape(shares.shape)[:, 0]
+    if not documents_of.any():
+        raise InputError("no document with a date holds a word that the model knows: there is nothing to draw")
+    if len(dated) < len(table):
+        lost = table.filter(table["period"].is_null())["documents"][0]
+        warnings.warn(f"{lost} documents are left out: their dates cannot be read", stacklevel=2)
+    largest = np.argsort(-np.nan_to_num(shares).T @ documents_of, kind="stable")[:_TOPICS]
+    numbers = [shown[place] for place in largest] if topics is None else chosen(model, topics, _TOPICS)
+    axes = new_axes(ax, (8.0, 4.0))
+    for place, k in enumerate(numbers):
+        if k not in shown:
+            raise InputError(f"topic {k} is hidden: `model.unhide([{k}])` shows it again")
+        style: dict[str, Any] = {"color": PALETTE[place % len(PALETTE)], "marker": MARKS[place % len(MARKS)]}
+        axes.plot(range(len(periods)), shares[:, shown.index(k)], label=label(model, k), ms=4, **style)
+    axes.set_xlim(-0.5, len(periods) - 0.5)
+    put_ticks(axes.xaxis, periods, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axes.set_ylabel(f"mean share in the documents of a {by}")
+    axes.set_title("How topics move over time")
+    open_frame(axes)
+    put_legend(axes)
+    return axes
