@@ -137,7 +137,7 @@ def test_who_is_away_for_long_counts_as_silent_at_once(network):
     started = time.monotonic()
     for _ in range(5):
         assert transport.ask(both, None) == {"north": b"A"}
-    assert time.monotonic() - started < 0.4
+    assert time.monotonic() - started < 2.0  # five waits of half a second would be longer
     network.attend("south", upper)
     assert transport.ask(both, None) == {"north": b"A", "south": b"B"}
 
@@ -192,7 +192,7 @@ def test_a_slow_party_holds_up_nobody_and_gets_the_newest_question_only(network)
     for frame in frames:
         started = time.monotonic()
         assert transport.ask({"north": frame, "south": frame}, 0.3) == {"north": frame.upper()}
-        assert time.monotonic() - started < 1.0
+        assert time.monotonic() - started < 10.0  # it would wait for ever
     slow_one.may.set()
     assert transport.ask({"north": b"x", "south": b"x"}, 20.0) == {"north": b"X", "south": b"X"}
     assert slow_one.asked[0] == frames[0]

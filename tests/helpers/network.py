@@ -15,7 +15,7 @@ from tertulia.federation.identity.members import Members
 from tertulia.federation.identity.own import Identity
 
 HOST = "127.0.0.1"
-PATIENCE = 20.0  # seconds for anything to happen
+PATIENCE = 90.0  # seconds for anything to happen, on a machine that has much else to do
 
 
 def eventually(happened, patience=PATIENCE):

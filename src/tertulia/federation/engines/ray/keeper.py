@@ -9,12 +9,15 @@ import os
 import shutil
 import signal
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import ray
 
 _LOOPBACK = "127.0.0.1"
 _STORE = 1 << 30  # bytes for frames on their way; what is more goes to disk
+_PATIENCE = 10.0  # seconds for what was killed to be gone
 
 
 def keep(folder: Path) -> None:
@@ -32,18 +35,34 @@ def keep(folder: Path) -> None:
     finally:
         ray.shutdown()
         _end_session()
-    shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _end_session() -> None:
-    """End what Ray has left: its helpers look only now and then whether they are still needed."""
-    for entry in Path("/proc").glob("[0-9]*"):
-        pid = int(entry.name)
-        try:
-            if pid != os.getpid() and os.getsid(pid) == os.getsid(0):
+    """End what Ray has left, until nothing is: its helpers look only now and then whether they are still needed.
+
+    Who has been killed may write for a moment more, into the folder that is removed next, or start another.
+    """
+    until = time.monotonic() + _PATIENCE
+    while (left := _of_session()) and time.monotonic() < until:
+        for pid in left:
+            with suppress(ProcessLookupError):  # it has just ended
                 os.kill(pid, signal.SIGKILL)
-        except OSError:  # it has just ended
-            continue
+        time.sleep(0.02)
+
+
+def _of_session() -> list[int]:
+    """The other living processes of our session."""
+    pids = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
+    return [pid for pid in pids if pid != os.getpid() and _lives_with_us(pid)]
+
+
+def _lives_with_us(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return os.getsid(pid) == os.getsid(0) and state not in "XZ"
+    except OSError:  # it has just ended
+        return False
 
 
 if __name__ == "__main__":
