@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import grpc
 import pytest
 
-from helpers.network import HOST, Network, Party, WayOut, eventually
+from helpers.network import HOST, PATIENCE, Network, Party, WayOut, eventually
 from tertulia.errors import ConfigError, ConnectionTrouble, TertuliaError
 from tertulia.federation.engines.grpc import calls, dial, wire
 from tertulia.federation.engines.grpc.gate import Gate
@@ -334,7 +334,7 @@ def test_the_way_out_of_a_house_is_its_proxy(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     try:
         north = network.attend("north", bytes.upper, "topics.example.org:7443")
-        assert network.gate.transport(["north"]).ask({"north": b"hello"}, 20.0) == {"north": b"HELLO"}
+        assert network.gate.transport(["north"]).ask({"north": b"hello"}, PATIENCE) == {"north": b"HELLO"}
         assert calls.fetch_proposal(network.identity("north"), "topics.example.org:7443") == b"a plan"
         assert proxy.asked == ["CONNECT topics.example.org:7443 HTTP/1.1"] * 2
         assert north.close() is None
