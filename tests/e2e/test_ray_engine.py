@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -80,11 +79,17 @@ def _of_ray() -> list[str]:
     return [line for line in commands if line.startswith("ray::") or "site-packages/ray/" in line]
 
 
-def _sessions_and_folders() -> set[str]:
-    """Which sessions have a process of Ray, and the folders of Rays of a run's own."""
-    listed = subprocess.run(["ps", "-eo", "sid,args"], capture_output=True, text=True).stdout.splitlines()
-    sessions = {line.split()[0] for line in listed if " ray::" in line or "site-packages/ray/" in line}
-    return sessions | {path.name for path in Path(tempfile.gettempdir()).glob("tertulia-ray-*")}
+def _keepers(driver: int) -> list[tuple[int, Path]]:
+    """Who keeps a Ray of this run's own, and leads its session, and the folder of that Ray."""
+    listed = subprocess.run(["ps", "-o", "pid,args", "--ppid", str(driver)], capture_output=True, text=True).stdout
+    keepers = [line.split() for line in listed.splitlines() if "ray.keeper" in line]
+    return [(int(words[0]), Path(words[-1])) for words in keepers]
+
+
+def _living(session: int) -> list[str]:
+    """The processes of a session that have not ended."""
+    listed = subprocess.run(["ps", "-o", "stat,args", "-s", str(session)], capture_output=True, text=True).stdout
+    return [line for line in listed.splitlines()[1:] if not line.startswith("Z")]
 
 
 def _in_the_middle(run: Path) -> None:
@@ -182,11 +187,15 @@ def test_a_node_is_killed_in_the_middle(nodes, nursery, trial, tmp_path):
 )
 def test_kills_on_a_ray_of_its_own_of_which_nothing_stays(aim, nodes, nursery, trial, tmp_path):
     """Actors have their environment, and so an aim, from the driver here; what was begun here goes on anywhere."""
-    expected, before = trial(TOY, tmp_path / "run"), _sessions_and_folders()
-    code = nursery.resume(tmp_path / "run", f"{aim}:{tmp_path / 'killed'}").wait()
+    expected = trial(TOY, tmp_path / "run")
+    driver = nursery.resume(tmp_path / "run", f"{aim}:{tmp_path / 'killed'}")
+    eventually(lambda: _keepers(driver.pid))
+    ((session, folder),) = _keepers(driver.pid)
+    assert folder.exists()
+    code = driver.wait()
     assert (tmp_path / "killed").exists()
     assert code == (-9 if aim.startswith("server.") else 0)
-    eventually(lambda: _sessions_and_folders() <= before)
+    eventually(lambda: not _living(session) and not folder.exists())
     if code:
         change(tmp_path / "run", address=nodes.address)
         nursery.finish(tmp_path / "run")

@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,23 +24,23 @@ _PATIENCE = 10.0  # seconds for what was killed to be gone
 def keep(folder: Path) -> None:
     """Start Ray, say where it is, and end it when standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then lets go of us
-    context = ray.init(
-        "local", include_dashboard=False, object_store_memory=_STORE, log_to_driver=False, logging_level="error",
-        _node_ip_address=_LOOPBACK, _temp_dir=str(folder), _system_config={"prestart_worker_first_driver": False},
-    )  # fmt: skip
     try:
+        context = ray.init(
+            "local", include_dashboard=False, object_store_memory=_STORE, log_to_driver=False, logging_level="error",
+            _node_ip_address=_LOOPBACK, _temp_dir=str(folder), _system_config={"prestart_worker_first_driver": False},
+        )  # fmt: skip
         if (host := context.address_info["node_ip_address"]) != _LOOPBACK:
             raise SystemExit(f"it listens at {host}, not on loopback alone")
         print(context.address_info["address"], flush=True)
         sys.stdin.buffer.read()
     finally:
-        ray.shutdown()
+        # Nobody needs this Ray any more. To shut it down in order is to wait for those of it that may have died.
         _end_session()
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _end_session() -> None:
-    """End what Ray has left, until nothing is: its helpers look only now and then whether they are still needed.
+    """End all others, until there are none.
 
     Who has been killed may write for a moment more, into the folder that is removed next, or start another.
     """
@@ -49,6 +50,9 @@ def _end_session() -> None:
             with suppress(ProcessLookupError):  # it has just ended
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.02)
+    with suppress(ChildProcessError):  # there is none any more
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _of_session() -> list[int]:
@@ -66,4 +70,9 @@ def _lives_with_us(pid: int) -> bool:
 
 
 if __name__ == "__main__":
-    keep(Path(sys.argv[1]))
+    try:
+        keep(Path(sys.argv[1]))
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)  # at an orderly exit this process, too, would say goodbye to a Ray that is gone
