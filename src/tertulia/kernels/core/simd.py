@@ -57,15 +57,6 @@ def empty_in_lines(n: int, width: int) -> F32:
 
 
 @kernel
-def inverse_counts(ck: F64, smoothing: float, K: int) -> F32:
-    """1 / (C_k + smoothing) of topics 0..K-1, zero for those that only pad."""
-    inverse = np.zeros(ck.shape[0], dtype=np.float32)
-    for k in range(K):
-        inverse[k] = 1.0 / (ck[k] + smoothing)
-    return inverse
-
-
-@kernel
 def draw(weight: F32, phi: F32, w: int, running: F32, u: np.float32, otherwise: int) -> int:
     """A topic k with probability ∝ weight[k] phi[w, k], from u in [0, 1); `otherwise` if there is no mass at all.
 
