@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from tertulia._arrays import F32, F64, Array
+from tertulia._arrays import F32, Array
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.vectors import (
     LANES,
