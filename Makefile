@@ -50,7 +50,7 @@ wheelhouse: dist/SHA256SUMS
 
 .venv/.dev: .venv/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	$(BIN)/python -m tertulia.cli.precompile
+	$(BIN)/tertulia warm
 	@touch $@
 
 clean:

@@ -150,18 +150,18 @@ def test_reports_cost_for_new_documents_alone_and_it_is_said_beforehand(tertulia
         code, out, err = tertulia("check", base / "run.toml", "--json")
         assert code == 0, err
         (row,) = json.loads(out)["budgets"]
-        return row["spent so far"], row["this run"], row["after it"], row["reports"]
+        return row["spent_so_far"], row["this_run"], row["after_it"], *row["reports"]
 
     documents = base / "north.jsonl"
     known = documents.read_text()
     new = [json.dumps({"id": f"new{i}", "text": text}) for i, text in enumerate(halves(5, 7))]
     documents.write_text("\n".join([known, *new]))
-    assert budget() == ("6", "nothing more", "6", "reports of tokens: 7 of 27 documents are new or edited")
+    assert budget() == (6, 0, 6, "reports of tokens: 7 of 27 documents are new or edited")
     code, _, err = tertulia("run", base / "run.toml", "--from", base / "q1", "--directory", base / "q2")
     assert code == 0, err
-    assert budget() == ("6", "nothing more", "6", "reports of tokens: 0 of 27 documents are new or edited")
+    assert budget() == (6, 0, 6, "reports of tokens: 0 of 27 documents are new or edited")
     documents.write_text("\n".join([known.replace("Letter garden", "Letter bridge", 1), *new]))
-    assert budget() == ("6", "6", "12", "reports of tokens: 1 of 27 documents are new or edited")
+    assert budget() == (6, 6, 12, "reports of tokens: 1 of 27 documents are new or edited")
 
 
 # --- between houses -----------------------------------------------------------------------------------------------

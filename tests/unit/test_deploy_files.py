@@ -164,7 +164,7 @@ def test_the_image_is_built_of_pinned_packages_and_files_of_ours():
     assert installs
     assert all("-c constraints.txt" in run for run in installs)
     assert not any("pip install" in run for run in values(last, "RUN"))
-    assert any("tertulia.cli.precompile" in run for run in values(build, "RUN"))
+    assert any("-m tertulia warm" in run for run in values(build, "RUN"))
     ignored = (DOCKERFILE.with_name("Dockerfile.dockerignore")).read_text().splitlines()
     for source in [word for copy in values(build, "COPY") for word in copy.split()[:-1]]:
         assert (ROOT / source).exists()

@@ -32,12 +32,7 @@ def say_where(port: int | None) -> None:
         console.say(f"http://127.0.0.1:{port}/metrics and /healthz, for this machine alone")
 
 
-def init(
-    directory: Annotated[Path, typer.Argument(help="Where to make it; its name is the federation's.", metavar="NAME")],
-    members: Annotated[str, typer.Option(help="The parties' names, with commas between them.")],
-    address: Annotated[str | None, typer.Option(help="host:port that parties dial; without, this machine.")] = None,
-    days: Days = 7.0,
-) -> None:
+def found_federation(directory: Path, members: str, address: str | None, days: float) -> None:
     """Make a federation: a small authority, federation.toml, and an invitation for each member."""
     from tertulia.runs.federations import PORT, create
 

@@ -40,11 +40,11 @@ def show(
     home: HomeDirectory, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
 ) -> None:
     """List what was charged, when, for whom, under which plan and rules; the noise key is not needed."""
-    import json
-
     rows = entries_of(ledger_directory(home))
     if as_json:
-        print(json.dumps({"ledger": rows}, ensure_ascii=False))
+        from tertulia.cli.machine import rows_of
+
+        console.print_json({"ledger": rows_of(rows)})
     else:
         console.records(f"The ledger of {home}", rows)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,22 +9,40 @@ from typing import Annotated, Any
 import typer
 
 from tertulia import __version__
-from tertulia.cli import doctor, federation, ledger, models, nvflare, party, rehearse, upgrade, words
-from tertulia.errors import TertuliaError
+from tertulia.cli import (
+    completion,
+    doctor,
+    federation,
+    init,
+    ledger,
+    machine,
+    models,
+    nvflare,
+    party,
+    rehearse,
+    running,
+    upgrade,
+    warm,
+    words,
+)
+from tertulia.cli.ending import REFUSED, Commands
+from tertulia.cli.speaking import speak
 from tertulia.view import console
 
 app = typer.Typer(
     help="Federated topic modelling: one topic model from documents that never leave their owners.",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.command("words")(words.words)
 for _command in (
+    *(running.run, running.resume),
     *(models.topics, models.drift, models.transform, models.evaluate),
-    *(federation.init, federation.invite, federation.serve, federation.start, federation.status, federation.revoke),
+    *(init.init, federation.invite, federation.serve, federation.start, federation.status, federation.revoke),
     *(party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
-    *(rehearse.rehearse, doctor.doctor, upgrade.upgrade),
+    *(rehearse.rehearse, doctor.doctor, upgrade.upgrade, warm.warm, completion.completion),
 ):
     app.command()(_command)
 app.add_typer(ledger.app, name="ledger")
@@ -44,11 +60,19 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and end.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say more: what is logged, where errors are.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but results and errors.")] = False,
 ) -> None:
     """Take what stands before a command."""
+    if verbose and quiet:
+        raise typer.BadParameter("--verbose and --quiet contradict each other: leave one out")
+    context.with_resource(speak(verbose, quiet))
 
 
 @app.command()
@@ -60,40 +84,6 @@ def demo(
     from tertulia.cli.demo import run_demo
 
     run_demo(directory, as_json)
-
-
-@app.command()
-def run(
-    config: ConfigFile,
-    directory: Annotated[Path | None, typer.Option(help="Instead of the config's `directory`.")] = None,
-    last: Annotated[
-        Path | None, typer.Option("--from", metavar="LAST", help="Go on from this finished run, or saved model.")
-    ] = None,
-    engine: Annotated[str | None, typer.Option(help="Instead of the config's `engine`.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Instead of the method's `epsilon`.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Train a model as CONFIG.toml says."""
-    from tertulia.runs import config as configuration
-    from tertulia.runs.rehearsal import begin
-
-    settings = configuration.load(config)
-    method = None if epsilon is None else {**settings.method.model_dump(), "epsilon": epsilon}
-    changes = {"directory": str(directory) if directory else None, "engine": engine, "method": method}
-    changes["start_from"] = str(last.resolve()) if last else None
-    _finish(begin(settings.replace(**{k: v for k, v in changes.items() if v is not None})), as_json)
-
-
-@app.command()
-def resume(
-    directory: RunDirectory,
-    method: Annotated[list[str] | None, typer.Option(help="The module of your own method, if the run has one.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Go on with a run that was interrupted, however it was."""
-    from tertulia.runs.layout import Run
-
-    _finish(Run.open(directory, method or ()), as_json)
 
 
 @app.command()
@@ -138,7 +128,7 @@ def compare(
         return
     found = compare_run(directory, output, given)
     if as_json:
-        console.print_json(found)
+        console.print_json(machine.comparison_of(found))
     else:
         console.records("Share of each topic in a party's documents", found["prevalence"])
         console.records("How alike parties are", found["similarity"])
@@ -173,21 +163,30 @@ def policy(
 def _show_dry_run(report: Mapping[str, Any], as_json: bool) -> None:
     """Print what would leave; exit code 3 if a policy forbids some of it."""
     if as_json:
-        console.print_json(report)
+        console.print_json(machine.dry_run_of(report))
     else:
         console.print_dry_run(report)
     if any(row["verdict"] != "allowed" for row in report["disclosed"]):
-        raise typer.Exit(3)
+        raise typer.Exit(REFUSED)
 
 
 @app.command()
-def disclosures(directory: RunDirectory, as_json: AsJson = False) -> None:
+def disclosures(
+    directory: RunDirectory,
+    every: Annotated[bool, typer.Option("--all", help="Every release in a row of its own.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """What left each party: in which round, how many bytes, under which mechanism."""
     from tertulia.runs.layout import Run
-    from tertulia.view.tables import disclosure_rows
+    from tertulia.view.tables import disclosure_rows, grouped, readers
 
     rows = disclosure_rows(Run.open(directory))
-    _show("disclosures", f"What left each party of {directory}", rows, as_json)
+    if as_json or every:
+        _show("disclosures", f"What left each party of {directory}", rows, as_json)
+        return
+    console.records(f"What left each party of {directory} (--all lists every release)", grouped(rows))
+    for text in readers(rows):
+        console.show(text)
 
 
 @app.command()
@@ -203,47 +202,14 @@ def privacy(
     print_privacy(directory, delta, every, as_json)
 
 
-def _finish(started: Any, as_json: bool) -> None:
-    """Drive a run with a progress bar and say what came of it."""
-    from tertulia.runs.driver import finish, settings_of
-    from tertulia.runs.results import FederatedTopics
-
-    rounds = getattr(settings_of(started).method, "rounds", None) or 1
-    with console.RoundProgress(rounds + 1, started.directory.name) as progress:
-        result = finish(started, observe=progress)
-    facts: dict[str, Any] = {"directory": str(started.directory)}
-    if isinstance(result, FederatedTopics):
-        took_part = {name: result.provenance.get(name, {}) for name in ("parties", "absent")}
-        facts |= {"topics": result.n_topics, **took_part, **result.history[-1]}
-    if as_json or not isinstance(result, FederatedTopics):
-        console.print_json(facts)
-    else:
-        console.show(f"{result!r}\nsaved in {started.directory / 'model'}")
-        if "drift" in result.provenance:
-            models.print_drift(result)
-
-
 def _show(key: str, title: str, rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
     """Print rows, as JSON under a key or as a table."""
     if as_json:
-        console.print_json({key: rows})
+        console.print_json({key: machine.rows_of(rows)})
     else:
         console.records(title, rows)
 
 
 def main() -> None:
     """Run the command line; an error is one line and exit code 1, never a traceback."""
-    warnings.showwarning = lambda text, *_: console.say(f"warning: {text}")
-    try:
-        app()
-    except TertuliaError as error:
-        console.say(f"error: {error}")
-        sys.exit(1)
-    except PermissionError as error:
-        console.say(
-            f"error: there is no permission for {error.filename}: run this as who owns it, or choose another place"
-        )
-        sys.exit(1)
-    except KeyboardInterrupt:
-        console.say("interrupted: `tertulia resume RUN` goes on from the last round")
-        sys.exit(130)
+    app()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from tertulia.view import console
@@ -10,6 +9,7 @@ from tertulia.view import console
 
 def print_privacy(directory: Path, delta: float, every: bool, as_json: bool) -> None:
     """Print what left the parties of a run, and what that costs."""
+    from tertulia.cli.machine import rows_of, verdicts_of
     from tertulia.view.officer import hosts_in, page_of
     from tertulia.view.tables import disclosures_of_hosts, privacy_of_hosts
     from tertulia.view.totals import totals_of_host
@@ -18,12 +18,8 @@ def print_privacy(directory: Path, delta: float, every: bool, as_json: bool) -> 
     found = [page_of(host, delta) for host in hosts]
     totals = [row for host in hosts for row in totals_of_host(host, delta)]
     if as_json:
-        known = {"delta": delta, "totals": totals, "privacy": privacy_of_hosts(hosts, delta)}
-        facts = [
-            {"party": page.party, "verdict": page.verdict, "rare words": page.rare_words, "refused": page.refused}
-            for page in found
-        ]
-        print(json.dumps({**known, "verdicts": facts}, ensure_ascii=False, default=str))
+        known = {"delta": delta, "totals": rows_of(totals), "privacy": rows_of(privacy_of_hosts(hosts, delta))}
+        console.print_json({**known, "verdicts": verdicts_of(found)})
         return
     for page in found:
         console.output.print(

@@ -35,7 +35,9 @@ def upgrade(
     made = None if dry else applying.upgrade(path, items)
     rows = [_row(item) for item in items]
     if as_json:
-        console.print_json({"upgrade": rows, "backup": str(made.directory) if made else None})
+        from tertulia.cli.machine import rows_of
+
+        console.print_json({"upgrade": rows_of(rows), "backup": str(made.directory) if made else None})
     else:
         shown = [_row(item) for item in items if item.becomes != AS_IT_IS]
         if shown:

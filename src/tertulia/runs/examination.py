@@ -170,7 +170,7 @@ def check_kernels() -> Finding:
     except Exception as error:  # a broken compiler may raise anything
         return Finding("kernels", BAD, f"they do not run ({type(error).__name__}): reinstall numba and llvmlite")
     took = time.monotonic() - started
-    hint = "" if took < 5 else ": `python -m tertulia.cli.precompile` makes later starts quick"
+    hint = "" if took < 5 else ": `tertulia warm` makes later starts quick"
     return Finding("kernels", GOOD if took < 5 else BEWARE, f"they ran after {took:.1f} s{hint}")
 
 

@@ -48,7 +48,10 @@ class Run:
     def new(cls, directory: Path, parties: tuple[PartyId, ...], config: dict[str, Any], durable: bool = True) -> Run:
         """A run in a directory that holds none yet; nothing is written before `save`."""
         if (directory / "run.json").exists():
-            raise ConfigError(f"{directory} holds a run already: `tertulia resume {directory}`, or choose another name")
+            raise ConfigError(
+                f"{directory} holds a run already: `tertulia resume {directory}` goes on with it, and `tertulia run "
+                "--fresh` moves it aside; or choose another name"
+            )
         for party in parties:
             directory_name(party)
         return cls(directory, secrets.token_hex(8), parties, config, durable)

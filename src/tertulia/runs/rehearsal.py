@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +37,7 @@ from tertulia.runs.config import PartySettings, RunSettings
 from tertulia.runs.continuing import copy_start, find_model, go_on
 from tertulia.runs.driver import Observer, finish
 from tertulia.runs.layout import Run
+from tertulia.runs.making_room import make_room
 from tertulia.runs.party_layout import choice_in, party_config
 from tertulia.runs.plans import modules_of, plan_of
 from tertulia.runs.results import FederatedTopics
@@ -55,8 +56,18 @@ def rehearse(
     return result
 
 
-def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *, durable: bool = True) -> Run:
-    """Lay out a run's directory: each party gets one of its own with its documents, or with where to read them."""
+def begin(
+    settings: RunSettings,
+    corpora: Mapping[str, Corpus] | None = None,
+    *,
+    durable: bool = True,
+    fresh: bool = False,
+    say: Callable[[str], None] = warnings.warn,
+) -> Run:
+    """Lay out a run's directory: each party gets one of its own with its documents, or with where to read them.
+
+    A run that is there already may begin anew if no round of it ever ended, or if it shall (`fresh`).
+    """
     check_starts_here(settings.engine)
     last = None if settings.start_from is None else find_model(Path(settings.start_from))
     if last is not None:
@@ -78,6 +89,7 @@ def begin(settings: RunSettings, corpora: Mapping[str, Corpus] | None = None, *,
             f"method '{plan.method}' has no `plan(config)`: between several owners parties answer only what is planned"
         )
     with holding(Path(settings.directory)):
+        make_room(Path(settings.directory), fresh, say)
         run = Run.new(Path(settings.directory), parties, settings.model_dump(mode="json"), durable)
         run = replace(run, pins=pins_of(modules_of(settings)))
         if last is not None:

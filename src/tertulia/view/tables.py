@@ -54,6 +54,41 @@ def disclosures_of_hosts(hosts: Sequence[PartyHost]) -> Rows:
     ]
 
 
+def grouped(rows: Rows) -> Rows:
+    """Disclosures of one kind in one row: when, how often, and how many bytes in all."""
+    kinds: dict[tuple[str, ...], Rows] = {}
+    for row in rows:
+        kinds.setdefault((row["party"], row["what"], row["mechanism"], row["seen"]), []).append(row)
+    return [
+        {
+            "party": party,
+            "what": what,
+            "rounds": _range([row["round"] for row in same]),
+            "times": len(same),
+            "bytes": sum(row["bytes"] for row in same),
+            "mechanism": mechanism,
+        }
+        for (party, what, mechanism, _), same in kinds.items()
+    ]
+
+
+def readers(rows: Rows) -> list[str]:
+    """Who sees which disclosures, a line for each kind of reader."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        found.setdefault(row["seen"], {})[row["what"]] = None
+    return [f"seen {seen}: {', '.join(things)}" for seen, things in found.items()]
+
+
+def _range(rounds: Sequence[int]) -> str:
+    """The first and the last of some rounds.
+
+    >>> _range([1, 2, 3]), _range([0])
+    ('1-3', '0')
+    """
+    return f"{min(rounds)}-{max(rounds)}" if len(set(rounds)) > 1 else str(rounds[0])
+
+
 def _shape(shape: tuple[int, ...] | None) -> str:
     """Of an array that left, 1 for a number; nothing for what did not leave."""
     return "" if shape is None else "x".join(map(str, shape)) or "1"

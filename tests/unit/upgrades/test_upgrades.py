@@ -246,7 +246,7 @@ def test_a_ledger_whose_key_is_lost_is_left_alone(tmp_path, tertulia):
     rows = {row["where"]: row for row in json.loads(out)["upgrade"]}
     assert code == 1
     assert "noise.key is missing" in rows[str(root / "homes" / "north")]["becomes"]
-    assert rows[str(root / "homes" / "south")]["change"] == "yes"
+    assert rows[str(root / "homes" / "south")]["change"] is True
     assert settled(root / "homes" / "north", tmp_path / "copy") == before
 
 

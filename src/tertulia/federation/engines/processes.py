@@ -43,7 +43,11 @@ class _PartyProcess:
         command = [sys.executable, "-P", "-m", "tertulia.federation.engines.processes", str(self.directory)]
         command += [f"{module}={pin}" for module, pin in self.pins.items()]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(self.pins)
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(self.pins),
+            process_group=0,  # Ctrl-C is for the server, which then closes the pipe
         )
         self._inbox: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         self._outbox: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
@@ -188,7 +192,10 @@ def serve(directory: Path, pins: Mapping[str, str]) -> None:
     with hosted(directory, pins) as answer:
         while (received := receive_or_none(sys.stdin.buffer)) is not None:
             serial, frame = received
-            send(replies, serial, answer(frame))
+            try:
+                send(replies, serial, answer(frame))
+            except BrokenPipeError:  # the server is gone: the answer is in the log, should it be asked for again
+                return
 
 
 if __name__ == "__main__":

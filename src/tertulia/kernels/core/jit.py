@@ -3,7 +3,7 @@
 numba renews a cached kernel when its own file changes, but not when a file changes whose code was inlined into it. So
 the name of a cache file also carries a digest of all sources that hold kernels, in every folder below `kernels` and in
 `metrics`: stale code is never loaded. While kernels compile for the first time, one line on stderr says what users wait
-for.
+for, and other processes wait for their turn.
 
 numba takes a cache only where it can write. An installation that is read-only (an image, a folder of root's) was
 compiled beforehand, so its kernels are loaded from beside the sources all the same.
@@ -15,8 +15,7 @@ compiled beforehand, so its kernels are loaded from beside the sources all the s
 from __future__ import annotations
 
 import hashlib
-import sys
-import threading
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -29,13 +28,14 @@ from numba.core import caching, event
 from numpy.typing import DTypeLike
 
 from tertulia._arrays import Array
+from tertulia._compiling import Turns
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).parents[2]
 FILES = sorted(path for room in ("kernels", "metrics") for path in (_PACKAGE / room).rglob("*.py"))
-_PATIENCE = 0.5  # seconds; what is sooner done needs no explanation
-_WAIT = "tertulia: compiling kernels (about 8 s for LDA, up to a minute for a federation); later runs find them on disk"
-_DIGEST = hashlib.blake2b(b"".join(path.read_bytes() for path in FILES), digest_size=6).hexdigest()
+_SOURCES = [numba.__version__.encode(), *(path.read_bytes() for path in FILES)]
+_DIGEST = hashlib.blake2b(b"".join(_SOURCES), digest_size=6).hexdigest()
+KERNELS: list[Any] = []  # of all modules that were imported so far
 
 
 def kernel(function: _F) -> _F:
@@ -59,7 +59,9 @@ def _compile(function: _F, **options: Any) -> _F:
     name = function.__qualname__
     function.__qualname__ = f"{name}-{_DIGEST}"  # numba takes the cache file's name from here
     try:
+        options["no_cfunc_wrapper"] = True  # wrappers for C are a tenth of the time, and nothing calls them
         compiled: _F = numba.njit(**options)(function)
+        KERNELS.append(compiled)
         with suppress(RuntimeError):  # nowhere to read from or to write to: compile once per process
             compiled._cache = _Cache(function)  # type: ignore[attr-defined]
     finally:
@@ -94,36 +96,36 @@ class _Cache(caching.FunctionCache):
 
     _impl_class = _Places
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What is on disk; if nothing is, the turn to compile it, in which another may have been quicker."""
+        found = super().load_overload(sig, target_context)
+        if found is None and TURNS.take():
+            found = super().load_overload(sig, target_context)
+        if found is not None:
+            TURNS.give_back()
+        return found
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, if there is room; else it serves this process alone."""
         with suppress(OSError):
             super().save_overload(sig, data)
+        TURNS.give_back()
 
 
-class Notice(event.Listener):
-    """Listens to numba's compiler, which loading from the cache does not wake; speaks once per process."""
-
-    def __init__(self) -> None:
-        self.depth = 0  # a kernel may call others that are compiled on the way
-        self.timer: threading.Timer | None = None
-
-    def on_start(self, event: Any) -> None:
-        """Set the clock, if it is the first of our kernels."""
-        if self.timer is None and event.data["dispatcher"].py_func.__module__.startswith("tertulia."):
-            self.timer = threading.Timer(_PATIENCE, self._say)
-            self.timer.daemon = True
-            self.timer.start()
-        self.depth += 1
-
-    def on_end(self, event: Any) -> None:
-        """Stop the clock when the outermost kernel is ready in time."""
-        self.depth -= 1
-        if self.depth == 0 and self.timer is not None and self.timer.is_alive():
-            self.timer.cancel()
-            self.timer = None
-
-    def _say(self) -> None:
-        print(_WAIT, file=sys.stderr, flush=True)
+def is_stored(compiled: Any) -> bool:
+    """Whether a kernel is on disk, for some kinds of arguments."""
+    files = getattr(compiled._cache, "_cache_file", None)
+    return files is not None and Path(files._index_path).is_file()
 
 
-event.register("numba:compile", Notice())
+def folder_or_none() -> Path | None:
+    """Where kernels of this file would be kept; None if no place can be written."""
+    try:
+        folder = Path(_Places(_compile).locator.get_cache_path())
+    except RuntimeError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+TURNS = Turns(folder_or_none())
+event.register("numba:compile", TURNS)

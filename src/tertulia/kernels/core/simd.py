@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from tertulia._arrays import F32, F64, Array
+from tertulia._arrays import F32, Array
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.vectors import (
     LANES,
@@ -54,15 +54,6 @@ def empty_in_lines(n: int, width: int) -> F32:
     flat = np.empty(n * width + LANES, dtype=np.float32)
     start = -(flat.ctypes.data // flat.itemsize) % LANES
     return flat[start : start + n * width].reshape(n, width)
-
-
-@kernel
-def inverse_counts(ck: F64, smoothing: float, K: int) -> F32:
-    """1 / (C_k + smoothing) of topics 0..K-1, zero for those that only pad."""
-    inverse = np.zeros(ck.shape[0], dtype=np.float32)
-    for k in range(K):
-        inverse[k] = 1.0 / (ck[k] + smoothing)
-    return inverse
 
 
 @kernel

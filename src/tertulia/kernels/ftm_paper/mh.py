@@ -21,6 +21,7 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, Bool
 from tertulia.kernels.core import alias, parallel
+from tertulia.kernels.core.cells import copy_cells
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, uniform
 from tertulia.kernels.ftm_paper.gibbs import Counted, Entries, Units, log_without
@@ -165,10 +166,10 @@ def _accept(
     cdk, stale = np.empty(alpha.shape[0]), np.empty(alpha.shape[0])  # units of the document in each topic, + alpha
     at = moved = 0
     for d in range(start, stop):
-        cdk[:] = alpha
+        copy_cells(alpha, cdk)
         for u in range(documents[d], documents[d + 1]):
             cdk[z[u]] += 1.0
-        stale[:] = cdk
+        copy_cells(cdk, stale)
         for u in range(documents[d], documents[d + 1]):
             old, now, t = z[u], z[u], tokens[u]
             first, last = indptr[t - entries.first], indptr[tokens[u + 1] - entries.first]

@@ -13,6 +13,7 @@ import numpy as np
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
+from tertulia.kernels.core.cells import copy_cells
 from tertulia.kernels.core.checks import check_alpha, check_documents, check_topics
 from tertulia.kernels.core.em import FOUR, advance, attract
 from tertulia.kernels.core.jit import freeze, kernel
@@ -204,13 +205,13 @@ def _settle(
         if step == 0:
             least = tolerance * dot(ahead, scratch, _ONES)  # the whole mass: no step changes it any more
         if moved <= least or step == iterations - 1:
-            theta[:] = ahead
+            copy_cells(ahead, theta)
             return
         if step > 0 and step % 2 == 0:
             _look_ahead(alpha, scratch)
         else:
-            before[:] = theta
-            theta[:] = ahead
+            copy_cells(theta, before)
+            copy_cells(ahead, theta)
 
 
 @kernel

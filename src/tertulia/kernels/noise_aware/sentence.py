@@ -17,6 +17,7 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.errors import InputError
+from tertulia.kernels.core.cells import copy_cells
 from tertulia.kernels.core.checks import (
     check_alpha,
     check_assignment,
@@ -140,7 +141,7 @@ def sweep_given_phi(
     own = np.zeros(phi.shape[0], dtype=np.int32)  # what the sentence counts for
     by_topic, by_word = bits(key, _TOPIC), bits(key, _WORD)
     for d in range(first, last):
-        cdk[:] = alpha
+        copy_cells(alpha, cdk)
         for s in range(documents[d], documents[d + 1]):
             if z[s] >= 0:  # a start has no topics yet
                 cdk[z[s]] += 1.0
@@ -151,7 +152,7 @@ def sweep_given_phi(
             if old >= 0 and totals.shape[0] > 0:
                 before = word[tokens[s] : tokens[s + 1]].copy()
                 taken, grown = shares(totals[old], _count(before, 1, own))
-            weight[:] = cdk
+            copy_cells(cdk, weight)
             for t in range(tokens[s], tokens[s + 1]):
                 from_, to = indptr[t - base], indptr[t - base + 1]
                 add_evidence(idx, a, from_, to, phi, evidence)

@@ -1,0 +1,206 @@
+"""`tertulia init`: a first config and policy for one machine, by a few questions; with `--members` a federation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from tertulia.cli.federation import Days, found_federation, next_steps
+from tertulia.errors import ConfigError
+from tertulia.view import console
+
+if TYPE_CHECKING:
+    from tertulia.runs.outline import Outline
+
+METHODS = ("consensus", "ftm")
+_LANGUAGES = "an ISO 639-1 code, such as en, de or zh"
+
+
+def init(
+    directory: Annotated[
+        Path, typer.Argument(help="Where to put it; with --members its name is the federation's.", metavar="NAME")
+    ] = Path(),
+    members: Annotated[
+        str | None, typer.Option(help="Parties on other machines, with commas between them: make a federation.")
+    ] = None,
+    address: Annotated[str | None, typer.Option(help="With --members: host:port that parties dial.")] = None,
+    days: Days = 7.0,
+    parties: Annotated[
+        list[str] | None, typer.Option("--party", help="NAME=FILE, once for each party.", metavar="NAME=FILE")
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="An answer: column, method, topics, private, language, words.", metavar="KEY=VALUE"),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; what is not given is as proposed.")] = False,
+) -> None:
+    """Write a first run.toml and policy.toml for one machine, by a few questions; with --members make a federation."""
+    if members is not None:
+        if parties or given:
+            raise ConfigError("--party and --set are for one machine: with --members each party says where it is")
+        found_federation(directory, members, address, days)
+        return
+    if address is not None:
+        raise ConfigError("--address is for a federation: give --members, too")
+    from tertulia.runs.outline import run_name
+
+    outline = _ask_all(parties or [], _pairs(given or [], "--set"), yes)
+    config, policy = outline.write(directory)
+    console.line(f"{config} says what is trained, {policy} what may leave a party: both explain themselves")
+    if not outline.private:
+        console.line(
+            "Nothing is protected so far: for documents of others, answer yes to noise, or see docs/threats.md"
+        )
+    run = directory / "runs" / run_name(directory)
+    next_steps(f"tertulia check {config}", f"tertulia run {config}", f"tertulia topics {run}")
+
+
+class _Question(NamedTuple):
+    """One thing to know: a proposal, and what makes a value of an answer, or raises `ConfigError`."""
+
+    key: str
+    text: str
+    proposal: str | None
+    read: Callable[[str], Any]
+
+
+def _ask_all(parties: list[str], given: dict[str, str], yes: bool) -> Outline:
+    """Everything that the files need, from options or by questions."""
+    from tertulia.runs.outline import Outline
+
+    known = {"column", "method", "topics", "private", "language", "words"}
+    if strangers := sorted(set(given) - known):
+        raise ConfigError(f"--set {strangers[0]}: there is no such answer; there are {', '.join(sorted(known))}")
+    files = {name: _file(path) for name, path in _pairs(parties, "--party").items()} or _ask_parties(yes)
+    if len(files) < 2:
+        raise ConfigError("a federation has at least two parties: give --party NAME=FILE once for each")
+
+    def find(key: str, text: str, proposal: str | None, read: Callable[[str], Any]) -> Any:
+        return _answer(_Question(key, text, proposal, read), given.get(key), yes)
+
+    column = find("column", "Which column holds the text?", "text", lambda name: _column(name, files))
+    method = find("method", f"Which method ({' or '.join(METHODS)})?", "consensus", _method)
+    topics = find("topics", "How many topics?", "20", _number)
+    private = find("private", "Shall noise protect what leaves (yes or no)?", "no", _truth)
+    language = find("language", f"Which language ({_LANGUAGES})?", "en", _language)
+    listed = "english" if language == "en" else None
+    words = None
+    if private:
+        words = find("words", "Which public word list (a file, one word per line)?", listed, _word_list)
+    return Outline(files, column, method, topics, private, language, words)
+
+
+def _answer(question: _Question, given: str | None, yes: bool) -> Any:
+    """The answer that was given, or proposed, or is typed; a bad one that is typed is asked for again."""
+    if given is not None:
+        return _named(question, given)
+    if yes:
+        if question.proposal is None:
+            raise ConfigError(f"nothing can be proposed for '{question.key}': give --set {question.key}=...")
+        return _named(question, question.proposal)
+    shown = f" [{question.proposal}]" if question.proposal else ""
+    while True:
+        typed = _typed(f"{question.text}{shown} ").strip() or (question.proposal or "")
+        try:
+            return question.read(typed)
+        except ConfigError as error:
+            console.say(str(error))
+
+
+def _named(question: _Question, text: str) -> Any:
+    try:
+        return question.read(text)
+    except ConfigError as error:
+        raise ConfigError(f"{question.key} = '{text}': {error}") from None
+
+
+def _ask_parties(yes: bool) -> dict[str, Path]:
+    """Names and files, until an empty line."""
+    if yes:
+        raise ConfigError("whose documents? Give --party NAME=FILE once for each party")
+    found: dict[str, Path] = {}
+    while True:
+        typed = _typed("A party and its documents, NAME=FILE (an empty line ends the list): ").strip()
+        if not typed and len(found) >= 2:
+            return found
+        try:
+            if not typed:
+                raise ConfigError("at least two parties are needed")
+            found |= {name: _file(path) for name, path in _pairs([typed], "a party").items()}
+        except ConfigError as error:
+            console.say(str(error))
+
+
+def _typed(prompt: str) -> str:
+    try:
+        return input(prompt)
+    except EOFError:
+        raise ConfigError("there are no more answers: give them as options, or --yes for what is proposed") from None
+
+
+def _pairs(given: list[str], what: str) -> dict[str, str]:
+    """KEY=VALUE as a dict."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise ConfigError(f"{what} '{text}': write it as NAME=VALUE, such as north=north.jsonl")
+        if name in found:
+            raise ConfigError(f"{what} '{name}' is given twice")
+        found[name] = value
+    return found
+
+
+def _file(text: str) -> Path:
+    path = Path(text).expanduser()
+    if not path.exists():
+        raise ConfigError(f"{path} does not exist: give a file, or a folder of .txt files")
+    return path
+
+
+def _column(name: str, files: dict[str, Path]) -> str:
+    """A column that every party's file has."""
+    from tertulia.runs.examination import BAD, check_documents
+
+    for party, path in files.items():
+        found = check_documents({"path": str(path), "text": name})
+        if found.state == BAD:
+            raise ConfigError(f"party '{party}': {found.text}")
+    return name
+
+
+def _method(text: str) -> str:
+    if text not in METHODS:
+        raise ConfigError(f"write {' or '.join(METHODS)}; docs/reference.md has the others, for run.toml")
+    return text
+
+
+def _number(text: str) -> int:
+    if not (text.isdecimal() and 2 <= int(text) <= 10_000):
+        raise ConfigError("write a whole number from 2 to 10000")
+    return int(text)
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("yes", "no", "y", "n", "true", "false"):
+        raise ConfigError("write yes or no")
+    return text.lower() in ("yes", "y", "true")
+
+
+def _language(text: str) -> str:
+    from tertulia.corpus import TextOptions
+    from tertulia.errors import InputError
+
+    try:
+        return TextOptions(language=text).language
+    except InputError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _word_list(text: str) -> str:
+    if not text:
+        raise ConfigError("noise needs a list of words that is public: `tertulia words FILE...` makes one")
+    return text if text == "english" else str(_file(text))
