@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tertulia import __version__
-from tertulia.cli import doctor, federation, ledger, models, nvflare, party, rehearse, upgrade, words
+from tertulia.cli import doctor, federation, ledger, models, nvflare, party, rehearse, report, upgrade, words
 from tertulia.errors import TertuliaError
 from tertulia.view import console
 
@@ -26,7 +26,7 @@ for _command in (
     *(models.topics, models.drift, models.transform, models.evaluate),
     *(federation.init, federation.invite, federation.serve, federation.start, federation.status, federation.revoke),
     *(party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
-    *(rehearse.rehearse, doctor.doctor, upgrade.upgrade),
+    *(rehearse.rehearse, doctor.doctor, upgrade.upgrade, report.report),
 ):
     app.command()(_command)
 app.add_typer(ledger.app, name="ledger")
@@ -110,7 +110,8 @@ def scenarios(
     if directory is not None:
         settings = settings.replace(directory=str(directory))
     rows = compare(settings, console.say)
-    _show("scenarios", f"Scenarios in {settings.directory}", rows, as_json)
+    shown = rows if as_json else [{**row, **row.pop("parties")} for row in rows]
+    _show("scenarios", f"Scenarios in {settings.directory}; a party's name: on its own documents", shown, as_json)
 
 
 @app.command()
