@@ -152,7 +152,8 @@ def scenarios_section(rows: Sequence[Mapping[str, Any]]) -> Html | None:
     parties = list(dict.fromkeys(p for row in sound for p in row.get("parties", {})))
     charts = [
         bars("On everybody's held-out documents", [
-            Bar(str(row["scenario"]), float(row["perplexity"]), f"{row['perplexity']:,.0f}", _look(row)) for row in sound
+            Bar(str(row["scenario"]), float(row["perplexity"]), f"{row['perplexity']:,.0f}", _look(row))
+            for row in sound
         ])
     ]  # fmt: skip
     for party in parties:
