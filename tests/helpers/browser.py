@@ -159,9 +159,9 @@ def launch_browser():
 
 
 def _why_not() -> str:
-    missing = [] if executable_or_none() else ["a browser (Debian: apt-get install chromium-headless-shell)"]
+    missing = [] if executable_or_none() else ["browser (Debian: apt-get install chromium-headless-shell)"]
     missing += [] if AXE.exists() else ["axe-core (npm)"]
-    return f"no {' and no '.join(missing)}: `make test` as root installs it" if missing else ""
+    return f"there is no {' and no '.join(missing)}: `make test` as root installs it" if missing else ""
 
 
 @cache

@@ -34,7 +34,13 @@ def get_axe() -> None:
     if shutil.which("npm") is None:
         _debian("npm")
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["npm", "pack", "--silent", f"axe-core@{AXE_VERSION}"], cwd=folder, check=True, timeout=600)
+        subprocess.run(
+            ["npm", "pack", "--silent", f"axe-core@{AXE_VERSION}"],
+            cwd=folder,
+            check=True,
+            timeout=600,
+            stdout=subprocess.DEVNULL,
+        )
         packed = next(Path(folder).glob("*.tgz"))
         if hashlib.sha512(packed.read_bytes()).hexdigest() != AXE_SHA512:
             raise SystemExit(f"axe-core {AXE_VERSION} is not the package that tests were written for")
