@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from tertulia.view.pages.html import Child, Html, details, el, table, text
 
-WIDE = 560  # units of a figure's width; on a narrow screen it scrolls before its letters get too small
-_LEFT, _RIGHT, _BOTTOM = 52, 16, 34
+WIDE = 400  # units of a figure's width: letters of 11 units can be read on a phone, and are not large on a desk
+_LEFT, _RIGHT, _BOTTOM = 40, 12, 30
 Point = tuple[float, float]
 
 
@@ -28,8 +28,7 @@ class Series(NamedTuple):
 def figure(title: str, height: float, *marks: Child, caption: Child = None, below: Child = None) -> Html:
     """An image with its title; `below` is shown when it is asked for."""
     drawn = el("svg", el("title", title), *marks, viewBox=f"0 0 {WIDE} {height:.0f}", role="img", class_="chart")
-    under = None if caption is None else el("figcaption", caption)
-    return el("figure", el("div", drawn, class_="wide", tabindex="0", role="group", aria_label=title), under, below)
+    return el("figure", drawn, None if caption is None else el("figcaption", caption), below)
 
 
 def as_table(head: Sequence[Child], rows: Sequence[Sequence[Child]], numeric: str = "") -> Html:
@@ -68,7 +67,7 @@ def lines(title: str, series: Sequence[Series], *, x: str, y: str, levels: Mappi
     heights = [p[1] for p in known] + list(levels.values())
     low, high = min(heights), max(heights)
     room = (high - low) * 0.08 or abs(high) * 0.05 or 1.0
-    low, high, height = low - room, high + room, 250.0
+    low, high, height = low - room, high + room, 190.0
 
     def place(point: Point) -> Point:
         across = 0.5 if right == left else (point[0] - left) / (right - left)
@@ -79,11 +78,11 @@ def lines(title: str, series: Sequence[Series], *, x: str, y: str, levels: Mappi
     for value in ticks(low, high):
         at = place((left, value))[1]
         marks.append(el("line", x1=_LEFT, x2=WIDE - _RIGHT, y1=at, y2=at, class_="grid"))
-        marks.append(el("text", f"{value:g}", x=_LEFT - 6, y=at + 4, text_anchor="end", class_="soft"))
+        marks.append(el("text", f"{value:g}", x=_LEFT - 5, y=at + 4, text_anchor="end", class_="soft"))
     for value in ticks(left, right, 8):
         if value == int(value):
             at = place((value, low))[0]
-            marks.append(el("text", f"{value:g}", x=at, y=height - _BOTTOM + 16, text_anchor="middle", class_="soft"))
+            marks.append(el("text", f"{value:g}", x=at, y=height - _BOTTOM + 13, text_anchor="middle", class_="soft"))
     for name, value in levels.items():
         at = place((left, value))[1]
         marks.append(el("line", x1=_LEFT, x2=WIDE - _RIGHT, y1=at, y2=at, class_="l0 dashed"))
@@ -104,7 +103,7 @@ def _line(places: Sequence[Point], one: Series) -> list[Html]:
     dots = one.look.replace("l", "f", 1).split(" ")[0]
     shown = [el("polyline", points=path, class_=one.look)]
     if "thin" not in one.look:
-        shown += [el("circle", cx=round(px, 1), cy=round(py, 1), r=3, class_=dots) for px, py in places[-60:]]
+        shown += [el("circle", cx=round(px, 1), cy=round(py, 1), r=2.5, class_=dots) for px, py in places[-60:]]
     return shown
 
 
@@ -129,55 +128,54 @@ def bars(title: str, rows: Sequence[Bar], *, caption: Child = None) -> Html:
               None if caption is None else el("figcaption", caption))  # fmt: skip
 
 
-_FIRST, _LAST = 0.1, 10_000.0  # the ends of a scale of epsilon; beyond them numbers stand at its ends
-_LANDMARKS = ((1.0, "strong"), (3.0, "a document can be denied"), (10.0, "hardly anything can"))
+_FIRST, _LAST = 0.1, 1_000.0  # the ends of a scale of epsilon; what is larger stands at its end
+_END = 0.86  # the share of the scale that numbers have; what has no bound stands beyond
+LANDMARKS = ((1.0, "strong"), (3.0, "a document can be denied"), (10.0, "a word can be, to some degree"))
 
 
 def epsilon_scale(title: str, numbers: Sequence[tuple[str, float]]) -> Html:
-    """Numbers on a scale from well protected to not at all, with landmarks; infinite ones stand at its right end."""
-    span, top = WIDE - 150.0, 28.0
+    """Numbers, each on a scale from well protected to not at all, with landmarks; what has no bound is at its end."""
 
     def across(value: float) -> float:
         if math.isinf(value):
-            return WIDE - 40.0
+            return WIDE - 12.0
         share = math.log(max(value, _FIRST) / _FIRST) / math.log(_LAST / _FIRST)
-        return 20.0 + span * min(share, 1.0)
+        return 4.0 + (WIDE - 8.0) * _END * min(share, 1.0)
 
-    zones = ((20.0, across(3.0), "good"), (across(3.0), across(10.0), "weak"), (across(10.0), WIDE - 16.0, "bad"))
-    marks: list[Html] = [
-        el("rect", x=start, y=top, width=end - start - 2, height=12, class_=f"{look} faint")
-        for start, end, look in zones
-    ]
-    for value, _ in _LANDMARKS:
-        at = across(value)
-        marks.append(el("line", x1=at, x2=at, y1=top - 6, y2=top + 12, class_="axis"))
-        marks.append(el("text", f"{value:g}", x=at, y=top - 10, text_anchor="middle", class_="soft"))
-    marks.append(el("text", "no bound", x=WIDE - 40, y=top - 10, text_anchor="middle", class_="soft"))
+    marks: list[Html] = []
+    for value, _ in LANDMARKS:
+        marks.append(el("text", f"{value:g}", x=across(value), y=12, text_anchor="middle", class_="soft"))
+    marks.append(el("text", "no bound", x=WIDE, y=12, text_anchor="end", class_="soft"))
+    ends = (0.0, across(3.0), across(10.0), float(WIDE))
     for i, (name, value) in enumerate(numbers):
-        at, y = across(value), top + 36 + 24 * i
-        end = at > WIDE / 2
-        said = f"{name}: {'no bound' if math.isinf(value) else f'{value:.4g}'}"
-        marks.append(el("line", x1=at, x2=at, y1=top - 2, y2=y, class_="l1 thin"))
-        marks.append(el("circle", cx=at, cy=y, r=5, class_="f1"))
-        marks.append(el("text", said, x=at + (-10 if end else 10), y=y + 4, text_anchor="end" if end else "start"))
-    said = "; ".join(f"{value:g}: {name}" for value, name in _LANDMARKS)
+        top, at = 22.0 + 38 * i, across(value)
+        shown = "no bound" if math.isinf(value) else f"{value:.4g}"
+        marks += [
+            el("rect", x=start, y=top + 18, width=end - start - 1, height=6, class_=f"{look} faint")
+            for start, end, look in zip(ends, ends[1:], ("good", "weak", "bad"), strict=False)
+        ]
+        marks.append(el("text", name, x=0, y=top + 12))
+        marks.append(el("text", shown, x=WIDE, y=top + 12, text_anchor="end", font_weight="bold"))
+        marks.append(el("circle", cx=at, cy=top + 21, r=6, class_="f1 ringed"))
+    said = "; ".join(f"{value:g}: {name}" for value, name in LANDMARKS)
     caption = f"Epsilon, from strong protection (left) to none (right), on a logarithmic scale. Landmarks: {said}."
-    return figure(title, top + 36 + 24 * len(numbers), marks, caption=caption)
+    return figure(title, 22.0 + 38 * len(numbers), marks, caption=caption)
 
 
 def topic_map(title: str, places: Sequence[Point], weights: Sequence[float], names: Sequence[str]) -> Html:
     """Topics as circles as large as they are heavy; numbers inside, names where the pointer rests and in the table."""
-    height, most = 360.0, max(weights, default=1.0) or 1.0
+    height, most = 320.0, max(weights, default=1.0) or 1.0
     xs, ys = [p[0] for p in places], [p[1] for p in places]
     wide, high = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
-    scale = min((WIDE - 90) / wide, (height - 90) / high)
+    scale = min((WIDE - 56) / wide, (height - 56) / high)
     marks = []
     for k in sorted(range(len(places)), key=lambda k: -weights[k]):
         at_x = WIDE / 2 + (xs[k] - (max(xs) + min(xs)) / 2) * scale
         at_y = height / 2 - (ys[k] - (max(ys) + min(ys)) / 2) * scale
-        radius = max(30.0 * math.sqrt(weights[k] / most), 8.0)
+        radius = max(22.0 * math.sqrt(weights[k] / most), 6.0)
         circle = el("circle", el("title", names[k][:200]), cx=at_x, cy=at_y, r=radius, class_="f1 faint")
-        label = el("text", names[k].partition(":")[0], x=at_x, y=at_y + 4, text_anchor="middle", class_="halo")
+        number = names[k].partition(":")[0] if radius >= 7 else None  # the rest have theirs where the pointer rests
+        label = number and el("text", number, x=at_x, y=at_y + 4, text_anchor="middle", class_="halo")
         marks.append(el("g", circle, label))
     rows = [[text(name), f"{p[0]:.2f}", f"{p[1]:.2f}"] for name, p in zip(names, places, strict=True)]
     caption = "Topics with similar words stand close; areas are weights. Points are topics, never documents."
@@ -196,5 +194,5 @@ def heat(title: str, head: Sequence[str], rows: Sequence[tuple[str, Sequence[flo
     top = el("tr", el("th", "topic", scope="col"), [el("th", text(one, 24), scope="col", class_="r") for one in head])
     body = [el("tr", el("td", text(name, 80)), [cell(value) for value in values]) for name, values in rows]
     drawn = el("table", el("caption", title), el("thead", top), el("tbody", body))
-    box = el("div", drawn, class_="wide", tabindex="0", role="region", aria_label=title)
+    box = el("div", drawn, class_="wide", tabindex="0", role="group", aria_label=title)
     return el("figure", box, el("figcaption", caption))

@@ -49,7 +49,8 @@ def officer_sections(host: PartyHost, delta: float) -> Html:
         verdict_box(found.verdict),
         _facts(host),
         el("h2", "What left"),
-        table(["what", "how often", "size", "protection", "who can read it"], [_thing(row) for row in things]),
+        table(["what", "how often", "size", "protection", "who can read it"], [_thing(row) for row in things],
+              stacks=True),
         el("p", el("b", "Did not leave: "), "the documents themselves, their ids, dates and labels, and the key that "
            "noise is drawn from. Whatever leaves passes one door, which writes it into the ledger first."),
         el("p", found.refused, " ", found.rare_words, " The words themselves are listed nowhere but at the party."),
@@ -57,9 +58,8 @@ def officer_sections(host: PartyHost, delta: float) -> Html:
         el("p", "The smaller the number, the less a reader of everything that left can tell whether a single word, or "
            "a whole document, was really there. Each number is for all that left, taken together."),
         epsilon_scale(f"Epsilon of what left {_short(found.party)}", numbers),
-        table(["if this were replaced", "epsilon", "holds"],
-              [[_person(row["of"]), _said(row["real epsilon"]), f"{row['holds']}, delta {delta:g}"]
-               for row in found.totals], numeric="-r-"),
+        el("p", f"These numbers hold {found.totals[0]['holds']}, at delta {delta:g}, for what is replaced by another "
+           "of its kind.", class_="soft"),
         _budgets(host),
         _plan(host),
         _assumptions(found.assumptions),
@@ -81,13 +81,7 @@ def _short(name: str) -> str:
 
 
 def _person(of: str) -> str:
-    return of.replace("a word", "one word").replace("an average", "an average").replace("a user", "a person")
-
-
-def _said(real: str) -> Html:
-    """An epsilon in words."""
-    unbounded = real.startswith("infinite")
-    return el("span", "no bound" if unbounded else real, class_="bad" if unbounded else None)
+    return of.replace("a word", "one word").replace("a user", "a person")
 
 
 def _thing(row: dict[str, Any]) -> list[Html]:

@@ -10,7 +10,7 @@ import math
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,14 @@ _LOOKS = {"federated": "f1", "centralised": "f3", "pooled": "f3", "alone": "f2"}
 History = Sequence[Mapping[str, Any]]
 
 
-def data_section(hosts: Sequence[PartyHost]) -> Html | None:
+class Section(NamedTuple):
+    """A part of the page, with its heading."""
+
+    title: str
+    body: Html
+
+
+def data_section(hosts: Sequence[PartyHost]) -> Section | None:
     """What parties read and dropped; for the eyes of who owns them all."""
     rows = []
     for host in hosts:
@@ -52,10 +59,10 @@ def data_section(hosts: Sequence[PartyHost]) -> Html | None:
     if not rows:
         return None
     head = ["party", "rows read", "documents", "dropped", "words in them", "different words", "noted"]
-    return join(el("h2", "What was read"), table(head, rows, numeric="-rrrrr-"))
+    return Section("What was read", table(head, rows, numeric="-rrrrr-", stacks=True))
 
 
-def convergence_section(history: History) -> Html | None:
+def convergence_section(history: History) -> Section | None:
     """The score by round."""
     scored = [(float(f["round"]), float(f["perplexity"])) for f in history if "perplexity" in f]
     scored = [point for point in scored if math.isfinite(point[1])]
@@ -63,16 +70,15 @@ def convergence_section(history: History) -> Html | None:
         return None
     gone = [(f["round"], p) for f in history for p, (_, up) in f["bytes"].items() if not up]
     note = "; ".join(f"{p} was absent in round {r}" for r, p in gone[:20])
-    return join(
-        el("h2", "How it came together"),
+    return Section("How it came together", join(
         lines("Perplexity of held-out documents by round", [Series("all parties together", scored)], x="round",
               y="Perplexity of everybody's held-out documents: how many words the model still wavers between. Lower is "
                 "better."),
         el("p", text(note, 400), class_="soft") if note else None,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
-def topics_section(model: Topics) -> Html:
+def topics_section(model: Topics) -> Section:
     """Every topic with its words; the heaviest first."""
     weights = model.weights
     shown = [topic for topic in model if topic.number not in model.hidden]
@@ -85,14 +91,13 @@ def topics_section(model: Topics) -> Html:
     ]  # fmt: skip
     more = f" The {_CARDS} heaviest are shown with bars." if rest else ""
     unit = "" if weights is None else " A topic's share is of all words in the documents."
-    return join(
-        el("h2", f"{len(shown)} topics over {len(model.vocabulary):,} words"),
+    return Section(f"{len(shown)} topics over {len(model.vocabulary):,} words", join(
         el("p", f"Bars show how likely a word is in its topic, beside the topic's first word.{unit}{more}"),
         el("div", cards, class_="cards"),
         details(f"{len(rest)} lighter topics", table(["topic", "words", "share"], rest, numeric="r-r"))
         if rest
         else None,
-    )
+    ))  # fmt: skip
 
 
 def _card(number: int, name: str, weight: float | None, words: Sequence[tuple[str, float]]) -> Html:
@@ -107,7 +112,7 @@ def _card(number: int, name: str, weight: float | None, words: Sequence[tuple[st
     return el("section", el("h3", title), el("table", el("tbody", rows), class_="bars"), class_="card")
 
 
-def map_section(model: Topics) -> Html | None:
+def map_section(model: Topics) -> Section | None:
     """Where topics stand to each other."""
     heavy = np.ones(model.n_topics) if model.weights is None else np.asarray(model.weights, dtype=np.float64)
     topics = [k for k in range(model.n_topics) if k not in model.hidden]
@@ -116,12 +121,11 @@ def map_section(model: Topics) -> Html | None:
         return None
     places = [(float(x), float(y)) for x, y in to_plane(hellinger(model.topic_word[topics]))]
     names = [f"{k}: {model.names[k] or ' '.join(word[:24] for word, _ in model[k].words[:4])}" for k in topics]
-    return join(
-        el("h2", "A map of topics"), topic_map("A map of topics", places, [float(heavy[k]) for k in topics], names)
-    )
+    sizes = [float(heavy[k]) for k in topics]
+    return Section("A map of topics", topic_map("A map of topics", places, sizes, names))
 
 
-def parties_section(model: Topics, released: Mapping[str, Any], words: tuple[str, ...]) -> Html | None:
+def parties_section(model: Topics, released: Mapping[str, Any], words: tuple[str, ...]) -> Section | None:
     """Which parties hold which topics, as far as the models say that they have released."""
     if not released:
         return None
@@ -141,10 +145,10 @@ def parties_section(model: Topics, released: Mapping[str, Any], words: tuple[str
         if rows[25:]
         else None
     )
-    return join(el("h2", "Topics by party"), drawn, more)
+    return Section("Topics by party", join(drawn, more))
 
 
-def scenarios_section(rows: Sequence[Mapping[str, Any]]) -> Html | None:
+def scenarios_section(rows: Sequence[Mapping[str, Any]]) -> Section | None:
     """Alone, federated, pooled: on everybody's documents, and on each party's own."""
     sound = [row for row in rows if isinstance(row.get("perplexity"), int | float)]
     if not sound:
@@ -170,14 +174,13 @@ def scenarios_section(rows: Sequence[Mapping[str, Any]]) -> Html | None:
         for row in sound
     ]  # fmt: skip
     head = ["scenario", "method", "topics", "everybody's", *(text(p, 24) for p in parties)]
-    return join(
-        el("h2", "What the federation is worth"),
+    return Section("What the federation is worth", join(
         el("p", "Perplexity: lower is better. Alone is what a party gets by itself, on its own documents by its own "
            "model; pooled, or centralised, would need everybody's documents in one place."),
         charts[0],
-        details("on each party's own documents", *charts[1:], is_open=len(parties) <= 6) if parties else None,
+        details("on each party's own documents", el("div", *charts[1:], class_="beside"), is_open=len(parties) <= 6) if parties else None,
         details("the same as a table", table(head, body, numeric="--r" + "r" * (1 + len(parties)))),
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _look(row: Mapping[str, Any]) -> str:
@@ -186,7 +189,7 @@ def _look(row: Mapping[str, Any]) -> str:
     return next((look for name, look in _LOOKS.items() if name in words[:2]), "f0")
 
 
-def traffic_section(history: History) -> Html | None:
+def traffic_section(history: History) -> Section | None:
     """Bytes by party and by round."""
     if not history:
         return None
@@ -197,8 +200,7 @@ def traffic_section(history: History) -> Html | None:
         Series(name, [(float(f["round"]), sum(pair[i] for pair in f["bytes"].values()) / 1024) for f in history], look)
         for name, i, look in (("from parties", 1, "l2"), ("to parties", 0, "l1"))
     ]
-    return join(
-        el("h2", "Traffic"),
+    return Section("Traffic", join(
         el("ul",
            el("li", el("b", size(found.bytes_up)), "from parties"),
            el("li", el("b", size(found.bytes_down)), "to parties"),
@@ -208,22 +210,21 @@ def traffic_section(history: History) -> Html | None:
         table(["party", "sent", "received"], rows, numeric="-rr"),
         details("by round", lines("Kilobytes by round", series, x="round", y="kB; orange from parties, blue to them"))
         if len(history) > 1 else None,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
-def settings_section(settings: Mapping[str, Any], command: str) -> Html:
+def settings_section(settings: Mapping[str, Any], command: str) -> Section:
     """The settings, and how to run it again."""
     method = {k: v for k, v in dict(settings.get("method", {})).items() if not isinstance(v, dict) and v is not None}
     first = [[text(name), text(toml_value(value), 80)] for name, value in method.items() if name != "name"]
-    return join(
-        el("h2", "Settings"),
+    return Section("Settings", join(
         el("p", "Method ", el("b", text(settings.get("method", {}).get("name", ""))), ":"),
         table(["setting", "value"], first[:12]),
         details("all settings, as a file", el("pre", el("code", as_toml(settings)))),
-        el("h2", "To run it again"),
+        el("h3", "To run it again"),
         el("pre", el("code", command)),
         el("p", _versions(), class_="soft"),
-    )
+    ))  # fmt: skip
 
 
 def as_toml(settings: Mapping[str, Any]) -> str:

@@ -21,10 +21,12 @@ from tertulia.runs.layout import Run
 from tertulia.runs.provenance import public_settings
 from tertulia.runs.rehearsal import hosts_of
 from tertulia.runs.so_far import SoFar, released_models, so_far_or_none
+from tertulia.view.console import size
 from tertulia.view.officer import level_of, page_of
 from tertulia.view.pages import project
 from tertulia.view.pages.html import Html, details, el, join, page, table, text
 from tertulia.view.pages.officer import facts_list, officer_sections, verdict_box
+from tertulia.view.pages.project import Section
 
 _MOST_BYTES = 300_000
 
@@ -116,30 +118,63 @@ def _learned(subject: Subject) -> Html | None:
     """At a party: what came back, if it was fetched."""
     if subject.model is None:
         return None
-    return join(project.topics_section(subject.model), project.map_section(subject.model))
+    return _with_headings([project.topics_section(subject.model), project.map_section(subject.model)])
 
 
 def _project(subject: Subject, run: Run, delta: float) -> Html:
-    model, so_far, settings = subject.model, subject.so_far, settings_of(run)
+    model, so_far = subject.model, subject.so_far
     history = so_far.history if so_far else ()
-    state = so_far.state if so_far else None
-    known = public_settings(settings)
-    released = released_models(state) if model is not None else {}
-    return join(
-        el("h1", f"A topic model of {len(run.parties)} {'party' if len(run.parties) == 1 else 'parties'}"),
-        _head(subject, run, history),
-        _verdicts(subject, delta),
-        project.topics_section(model)
-        if model is not None
-        else el("p", "The run is not finished: there is no model yet."),
-        project.map_section(model) if model is not None else None,
-        project.parties_section(model, released, getattr(state, "words", ())) if model is not None else None,
+    sections = [
         project.scenarios_section(subject.scenarios),
+        *(_of_model(model, so_far) if model is not None else ()),
         project.convergence_section(history),
         project.data_section(subject.hosts),
         project.traffic_section(history),
-        project.settings_section(known, _command(subject, run)),
+        project.settings_section(public_settings(settings_of(run)), _command(subject, run)),
+    ]
+    return join(
+        el("h1", f"A topic model of {len(run.parties)} {'party' if len(run.parties) == 1 else 'parties'}"),
+        _numbers(model, history),
+        _verdicts(subject, delta),
+        None if model is not None else el("p", "The run is not finished: there is no model yet."),
+        _head(subject, run),
+        _contents(sections),
+        _with_headings(sections),
     )
+
+
+def _of_model(model: Topics, so_far: SoFar | None) -> list[Section | None]:
+    state = so_far.state if so_far else None
+    by_party = project.parties_section(model, released_models(state), getattr(state, "words", ()))
+    return [project.topics_section(model), project.map_section(model), by_party]
+
+
+def _with_headings(sections: Sequence[Section | None]) -> Html:
+    return join(*[
+        el("section", el("h2", one.title, id=_anchor(i)), one.body) for i, one in enumerate(sections) if one is not None
+    ])  # fmt: skip
+
+
+def _contents(sections: Sequence[Section | None]) -> Html:
+    links = [el("li", el("a", one.title, href=f"#{_anchor(i)}")) for i, one in enumerate(sections) if one is not None]
+    return el("nav", el("ul", links), class_="contents screen", aria_label="contents")
+
+
+def _anchor(number: int) -> str:
+    return f"part-{number + 1}"
+
+
+def _numbers(model: Topics | None, history: Sequence[Any]) -> Html:
+    """The few numbers that people ask for first."""
+    sent = sum(pair[1] for facts in history for pair in facts["bytes"].values())
+    score = next((facts["perplexity"] for facts in reversed(history) if "perplexity" in facts), None)
+    shown = [
+        *([(str(model.n_topics), "topics"), (f"{len(model.vocabulary):,}", "words")] if model is not None else []),
+        *([(f"{score:,.0f}", "perplexity, held out")] if isinstance(score, float) else []),
+        (str(len(history)), "rounds"),
+        (size(sent), "left the parties"),
+    ]
+    return el("ul", [el("li", el("b", number), name) for number, name in shown], class_="numbers")
 
 
 def _command(subject: Subject, run: Run) -> str:
@@ -150,27 +185,17 @@ def _command(subject: Subject, run: Run) -> str:
     return "tertulia run run.toml      # with the settings above, and [parties] that say where documents are"
 
 
-def _head(subject: Subject, run: Run, history: Sequence[Any]) -> Html:
-    last = history[-1] if history else {}
+def _head(subject: Subject, run: Run) -> Html:
+    names = [text(name, 40) if i == 0 else join(", ", text(name, 40)) for i, name in enumerate(run.parties)]
     rows: list[tuple[str, Html | str]] = [
-        (
-            "parties",
-            join(*[text(name, 40) if i == 0 else join(", ", text(name, 40)) for i, name in enumerate(run.parties)]),
-        ),
+        ("parties", join(*names)),
         ("took part", text(project.took_part(subject.model, run.parties), 200)),
         ("method", text(run.config.get("method", {}).get("name", ""))),
-        ("rounds", str(len(history))),
         ("run", el("code", text(run.id))),
     ]
-    if isinstance(last.get("perplexity"), float):
-        rows.append(("perplexity", f"{last['perplexity']:,.1f} on everybody's held-out documents"))
     ledgers = subject.model.provenance.get("ledgers", {}) if subject.model else {}
     digests = [[text(name, 40), el("code", text(digest, 90))] for name, digest in ledgers.items()]
-    more = (
-        details("ledgers of the parties, by their last hashes", table(["party", "digest"], digests))
-        if digests
-        else None
-    )
+    more = details("last hashes of the parties' ledgers", table(["party", "digest"], digests)) if digests else None
     return join(facts_list(rows), more)
 
 
@@ -186,7 +211,7 @@ def _verdicts(subject: Subject, delta: float) -> Html | None:
     hint = f"tertulia report {subject.directory} --party {pages[0].party}"
     return join(
         verdict_box(worst.verdict),
-        details("party by party", table(["party", "verdict", "rare words"], rows),
+        details("party by party", table(["party", "verdict", "rare words"], rows, stacks=True),
                 el("p", "The whole page of one party, to be signed: ", el("code", text(hint, 200)))),
     )  # fmt: skip
 
