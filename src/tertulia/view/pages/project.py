@@ -178,7 +178,8 @@ def scenarios_section(rows: Sequence[Mapping[str, Any]]) -> Section | None:
         el("p", "Perplexity: lower is better. Alone is what a party gets by itself, on its own documents by its own "
            "model; pooled, or centralised, would need everybody's documents in one place."),
         charts[0],
-        details("on each party's own documents", el("div", *charts[1:], class_="beside"), is_open=len(parties) <= 6) if parties else None,
+        details("on each party's own documents", el("div", *charts[1:], class_="beside"), is_open=len(parties) <= 6)
+        if parties else None,
         details("the same as a table", table(head, body, numeric="--r" + "r" * (1 + len(parties)))),
     ))  # fmt: skip
 
