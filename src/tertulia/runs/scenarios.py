@@ -51,8 +51,10 @@ def compare(settings: RunSettings, notify: Callable[[str], None]) -> list[Row]:
     corpora = {party: read_recipe(source) for party, source in sources_of(settings).items()}
     halves = [corpus.split(settings.heldout) for corpus in corpora.values()]
     train, heldout = (Corpus.concatenate(list(half)) for half in zip(*halves, strict=True))
-    rows = list(_rows(_Comparison(settings, corpora, heldout, notify), train))
-    keep_rows(Path(settings.directory), rows)
+    rows: list[Row] = []
+    for row in _rows(_Comparison(settings, corpora, heldout, notify), train):
+        rows.append(row)
+        keep_rows(Path(settings.directory), rows)  # as far as it is by now
     return rows
 
 
