@@ -34,7 +34,7 @@
       now.verdict && h("p", {class: "verdict " + now.verdict.level}, h("span", {}, now.verdict.text)),
       h("div", {class: "row progress"}, h("b", {role: "status", id: "round"}, "round " + now.round + " of " + now.rounds),
         bar(share, "f1"), left && h("span", {class: "soft"}, left)),
-      now.again && h("p", {}, "To go on: ", h("code", {}, now.again)),
+      now.again && h("p", {class: "soft"}, now.state === "under way" ? "If it stops, this goes on: " : "To go on: ", h("code", {}, now.again)),
     ];
   }
 
@@ -101,7 +101,7 @@
         r: 2 + 9 * Math.sqrt(r.bytes / most), class: levels[r.level][0] + " faint"}, s("title", {}, r.what + ", " + size(r.bytes) + ", " + levels[r.level][1]))),
       label(96, height - 4, "start"), label(392, height - 4, "+" + span(wide), "end")),
     h("figcaption", {}, Object.entries(total).map(([level, n], i) => (i ? ", " : "") + size(n) + " " + levels[level][1]).join(""),
-      ". A dot is a release, as large as its bytes.", names.length > 12 ? " The first 12 parties are shown." : ""));
+      ", before packing. A dot is a release, as large as its bytes.", names.length > 12 ? " The first 12 parties are shown." : ""));
   }
 
   const parts = {head, parties, scores, topics, releases}, drawn = {};

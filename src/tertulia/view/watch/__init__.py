@@ -10,7 +10,7 @@ from tertulia.view.watch.houses import FederationScene, PartyScene
 from tertulia.view.watch.scene import Look, waiting
 from tertulia.view.watch.trained import RunScene
 
-__all__ = ["Look", "watcher"]
+__all__ = ["Look", "is_run", "watcher"]
 
 
 def watcher(directory: Path) -> Callable[[], Look]:
@@ -30,6 +30,11 @@ def watcher(directory: Path) -> Callable[[], Look]:
         return scenes[key].look()
 
     return look
+
+
+def is_run(directory: Path) -> bool:
+    """Whether a directory holds a run, or runs as scenarios have them, and is nobody's house."""
+    return _place_or_none(directory) not in (None, directory) or (directory / "run.json").exists()
 
 
 def _place_or_none(directory: Path) -> Path | None:

@@ -63,7 +63,7 @@ class RunScene:
             self._asked.name,
             run=self.run.id[:8], method=self.settings.method.name, state=state, round=len(history),
             rounds=max(rounds, len(history)), left=time_left(history, rounds) if state == "under way" else None,
-            again=f"tertulia resume {self.directory}" if state == "stopped" else "",
+            again="" if state == "finished" else f"tertulia resume {self.directory}",
             text=str(self.directory.relative_to(self._asked)) if self.directory != self._asked else "",
             doing=phase_of(str(pulse["step"])) if pulse and state == "under way" else "", verdict=self._verdict,
             scores=[[f["round"], s] for f in history if (s := number_or_none(f.get("perplexity"))) is not None],
