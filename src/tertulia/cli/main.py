@@ -20,12 +20,14 @@ from tertulia.cli import (
     nvflare,
     party,
     rehearse,
+    report,
     running,
     upgrade,
     warm,
     words,
 )
 from tertulia.cli.ending import REFUSED, Commands
+from tertulia.cli.live import Live, LiveAt, showing
 from tertulia.cli.speaking import speak
 from tertulia.view import console
 
@@ -42,7 +44,7 @@ for _command in (
     *(models.topics, models.drift, models.transform, models.evaluate),
     *(init.init, federation.invite, federation.serve, federation.start, federation.status, federation.revoke),
     *(party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
-    *(rehearse.rehearse, doctor.doctor, upgrade.upgrade, warm.warm, completion.completion),
+    *(rehearse.rehearse, doctor.doctor, upgrade.upgrade, report.report, warm.warm, completion.completion),
 ):
     app.command()(_command)
 app.add_typer(ledger.app, name="ledger")
@@ -78,18 +80,23 @@ def _options(
 @app.command()
 def demo(
     directory: Annotated[Path, typer.Option(help="Where to put the run.")] = Path("runs/demo"),
+    live: Live = False,
+    live_at: LiveAt = None,
     as_json: AsJson = False,
 ) -> None:
     """Three parties (the docstrings of Python, NumPy and SciPy) train one topic model."""
     from tertulia.cli.demo import run_demo
 
-    run_demo(directory, as_json)
+    with showing(directory, live, live_at):
+        run_demo(directory, as_json)
 
 
 @app.command()
 def scenarios(
     config: ConfigFile,
     directory: Annotated[Path | None, typer.Option(help="Instead of the config's `directory`.")] = None,
+    live: Live = False,
+    live_at: LiveAt = None,
     as_json: AsJson = False,
 ) -> None:
     """Train federated, with all documents in one place, and each party alone, beside controls; score on everybody's."""
@@ -99,8 +106,10 @@ def scenarios(
     settings = configuration.load(config)
     if directory is not None:
         settings = settings.replace(directory=str(directory))
-    rows = compare(settings, console.say)
-    _show("scenarios", f"Scenarios in {settings.directory}", rows, as_json)
+    with showing(Path(settings.directory), live, live_at):
+        rows = compare(settings, console.say)
+    shown = rows if as_json else [{**row, **row.pop("parties")} for row in rows]
+    _show("scenarios", f"Scenarios in {settings.directory}; a party's name: on its own documents", shown, as_json)
 
 
 @app.command()
