@@ -12,6 +12,7 @@ from tertulia import __version__
 from tertulia.cli import (
     completion,
     doctor,
+    explore,
     federation,
     init,
     ledger,
@@ -41,7 +42,7 @@ app = typer.Typer(
 app.command("words")(words.words)
 for _command in (
     *(running.run, running.resume),
-    *(models.topics, models.drift, models.transform, models.evaluate),
+    *(models.topics, models.drift, models.transform, models.evaluate, explore.explore),
     *(init.init, federation.invite, federation.serve, federation.start, federation.status, federation.revoke),
     *(party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
     *(rehearse.rehearse, doctor.doctor, upgrade.upgrade, report.report, warm.warm, completion.completion),
