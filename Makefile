@@ -17,10 +17,10 @@ EXTRAS ?= network
 demo: .venv/.core
 	$(BIN)/tertulia demo
 
-test: .venv/.dev lint
+test: .venv/.dev .venv/.browser lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests
 
-test-all: .venv/.dev lint
+test-all: .venv/.dev .venv/.browser lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "slow or not slow" tests
 
 lint: .venv/.dev
@@ -56,6 +56,10 @@ wheelhouse: dist/SHA256SUMS
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	$(BIN)/python -m tertulia.cli.precompile
 	@touch $@
+
+# Pages are tested in a real browser; where it cannot be installed, those tests skip and say so.
+.venv/.browser: .venv/.dev
+	@PYTHONPATH=tests $(BIN)/python -m helpers.get_browser && touch $@ || true
 
 clean:
 	rm -rf .venv runs build dist wheelhouse src/*.egg-info

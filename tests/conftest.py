@@ -46,3 +46,19 @@ def tertulia(monkeypatch, capsys):
         return code, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture(scope="module")
+def module_browser():
+    """A browser for a module of tests (see `helpers.browser`)."""
+    from helpers.browser import launch_browser
+
+    with launch_browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(module_browser):
+    """`browser.open(path)` opens a page without a network; its pages are closed after the test."""
+    yield module_browser
+    module_browser.close_pages()
