@@ -4,13 +4,14 @@
 # Who releases or deploys needs two more:
 #   make dist         wheel and sdist, tried in a clean environment, with a bill of materials and hashes
 #   make wheelhouse   that wheel and all that it needs, in one folder, for houses without internet (EXTRAS=network,neural)
+#   make site         the pages of docs/ as a site that loads nothing from elsewhere, in build/site
 # Each sets up .venv with pinned packages on first use; a second call starts in seconds.
 
 PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS ?= network
 
-.PHONY: demo test test-all lint dist wheelhouse clean
+.PHONY: demo test test-all lint site dist wheelhouse clean
 .DELETE_ON_ERROR:
 
 demo: .venv/.core
@@ -27,6 +28,9 @@ lint: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+site: .venv/.dev
+	$(BIN)/python deploy/website.py build/site
 
 dist:
 	rm -f dist/SHA256SUMS

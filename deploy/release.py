@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 CONSTRAINTS = ROOT / "constraints.txt"
 SOURCES = (
     *("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
-    *("Makefile", "constraints.txt", "deploy", "docs", "examples", "src", "tests"),
+    *("Makefile", "constraints.txt", "mkdocs.yml", "deploy", "docs", "examples", "src", "tests"),
 )
 NOT_SOURCES = shutil.ignore_patterns("__pycache__", "*.egg-info", ".*")
 SUMS = "SHA256SUMS"

@@ -1,7 +1,5 @@
-"""docs/plots.md runs as it is printed, and so does its example."""
+"""The example of docs/plots.md runs as it is printed. The page itself is run by `test_snippets.py`."""
 
-import json
-import re
 import runpy
 import sys
 from pathlib import Path
@@ -10,12 +8,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-import tertulia as tt
-from helpers import drawn
 from tertulia.corpus import demo_corpus
 
 ROOT = Path(__file__).parents[2]
-(BLOCK,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "plots.md").read_text(), re.S)
 
 
 @pytest.fixture(autouse=True)
@@ -31,20 +26,6 @@ def small_parties():
     words = [[f"word{subject}{letter}" for letter in "abcdefgh"] for subject in range(4)]
     words[0][:3] = "samples", "normal", "distribution"
     return {party: [" ".join(random.choice(words[d % 4], 20)) for d in range(40)] for party in ("stdlib", "numpy")}
-
-
-def test_the_block_runs():
-    parties = {name: ["rain sun rain river", "bank money bank coin"] * 8 for name in ("north", "south")}
-    model = tt.FTM(topics=4, rounds=2, sweeps=5, vocabulary={"min_documents": 1, "max_share": 1}).fit(
-        parties, directory="run", heldout=0.1
-    )
-    Path("scenarios.json").write_text(json.dumps({"scenarios": drawn.SCENARIOS}))
-    rows = [{**row, "text": "rain river bank"} for row in drawn.documents()]
-    exec(BLOCK, {"model": model, "other": tt.LDA(topics=3, sweeps=5).fit(parties["north"]), "documents": rows})
-    assert Path("words.png").read_bytes().startswith(b"\x89PNG")
-    assert len(plt.get_fignums()) == 13  # a figure for each call, and one for two
-    named = set(re.findall(r"model\.plot\.(\w+)", BLOCK))
-    assert named == {name for name in dir(model.plot) if not name.startswith("_")} - {"model"}
 
 
 def test_the_example_runs(monkeypatch, tmp_path, capsys):

@@ -1,0 +1,125 @@
+"""Every block of Python on every page runs, every command is understood, every TOML is read.
+
+README's Python is run by `test_readme.py`, which compares what it prints as well.
+"""
+
+import importlib
+import os
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+import click
+import matplotlib.pyplot as plt
+import pytest
+
+from e2e.test_plan import CASES
+from helpers import snippets
+from helpers.snippets import PAGES, ROOT, blocks
+from tertulia.methods import METHODS
+from tertulia.methods.gfedntm import limits, method
+from tertulia.models.neural import validation
+from tertulia.runs.config import RunSettings, settings_from
+
+PLOTS = ROOT / "docs" / "plots.md"
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+PYTHON = [block for block in BLOCKS if block.language == "python" and block.page.name != "README.md"]
+
+
+def name_of(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture
+def _folder(monkeypatch, tmp_path):
+    """An empty folder, from which modules are imported, too; plots that no screen shows; short trainings."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("TERTULIA_CACHE", str(tmp_path / "cache"))
+    for module in (limits, method, validation):
+        monkeypatch.setattr(module, "MOST_EPOCHS", 2)
+    plt.switch_backend("agg")
+    yield
+    plt.close("all")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # so few documents, so many topics: all advice is right
+@pytest.mark.usefixtures("_folder")
+@pytest.mark.parametrize("page", sorted({block.page for block in PYTHON} - {PLOTS}), ids=name_of)
+def test_python_runs(page):
+    snippets.run(page, snippets.world())
+
+
+@pytest.mark.usefixtures("_folder")
+def test_plots_page_draws_every_plot():
+    names = snippets.run(PLOTS, snippets.world())
+    assert Path("words.png").read_bytes().startswith(b"\x89PNG")
+    assert len(plt.get_fignums()) == 13  # a figure for each call, and one for two
+    drawn = set(re.findall(r"model\.plot\.(\w+)", PLOTS.read_text()))
+    assert drawn == {name for name in dir(names["model"].plot) if not name.startswith("_")} - {"model"}
+
+
+def test_what_is_not_run_is_excused():
+    """Few, and each with a reason."""
+    excused = {str(block): block.excuse for block in BLOCKS if block.excuse is not None}
+    assert len(excused) == 0
+    assert all(len(reason) > 20 for reason in excused.values())
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if snippets.commands(page)], ids=name_of)
+def test_commands_are_understood(page):
+    for typed in snippets.commands(page):
+        snippets.understand(typed, whole=True)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if snippets.mentions(page)], ids=name_of)
+def test_commands_that_sentences_name_are_understood(page):
+    for named in snippets.mentions(page):
+        snippets.understand(named, whole=False)
+
+
+@pytest.mark.parametrize(
+    "typed", ["fly runs/example", "topics", "topics --colour runs/example", "ledger burn parties/a"]
+)
+def test_commands_that_do_not_exist_are_noticed(typed):
+    with pytest.raises((AssertionError, click.UsageError)):
+        snippets.understand(typed, whole=True)
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "toml"], ids=str)
+def test_toml_is_read(block):
+    settings = tomllib.loads(block.code)
+    if "name" in settings.get("method", {}) and {"data", "parties"} & set(settings):
+        settings_from(settings, ROOT)
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.is_run], ids=str)
+def test_commands_that_shall_run_do(block, tertulia, monkeypatch, tmp_path):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    for typed in snippets.typed_in(block):
+        code, _, err = tertulia(*snippets.arguments_of(typed))
+        assert code == 0, f"tertulia {typed}: {err}"
+
+
+def test_the_table_of_what_leaves_is_whole():
+    """Every thing that a plan names in any case stands in the method's column, and nothing else."""
+    page = (ROOT / "docs" / "concepts.md").read_text()
+    lines = page.partition("\n| what leaves |")[2].partition("\n\n")[0].splitlines()
+    columns = ["consensus", "ftm", "fedlda", "pctd", "gfedntm", "alone"]
+    said = {name: set() for name in columns}
+    for line in lines[2:]:
+        what, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        for name, cell in zip(columns, cells, strict=True):
+            if cell:
+                said[name].add(what.partition(", unless")[0])
+    assert said == {name: announced(name) for name in columns}
+
+
+def announced(name):
+    """What a method's plans name, in all cases that `test_plan` runs; reports stay at the party."""
+    cases = [RunSettings(method=case).method for case in CASES.values() if case["name"] == name]
+    plan = importlib.import_module(METHODS[name].module).plan
+    return {row.mechanism.what for case in cases for row in plan(case) if row.verb != "reports"}
