@@ -44,16 +44,16 @@ class Commands(TyperGroup):
             try:
                 return super().invoke(ctx)
             except TertuliaError as error:
-                text = str(error)
+                text, where = str(error), traceback.format_exc()
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     console.end_unread()
-                text = one_line(error)
+                text, where = one_line(error), traceback.format_exc()
             except (KeyboardInterrupt, Terminated) as stop:
                 console.say("interrupted")
                 raise typer.Exit(code_of(stop)) from None
         if ctx.params.get("verbose"):
-            console.say(traceback.format_exc())
+            console.say(where)
         console.say_error(f"error: {text}")
         raise typer.Exit(WRONG)
 

@@ -163,7 +163,8 @@ class Steps:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        if errors.is_terminal:
+            self._bar.stop()
 
     def __call__(self, done: int, text: str) -> None:
         """Show how far it is; in a log, one line for each call, but at most one in every so many seconds."""

@@ -72,7 +72,7 @@ def stacked(names: Sequence[str], cells: Sequence[Sequence[str]], width: int) ->
         for name, value in zip(names, row, strict=True):
             if value:
                 head, rest = f"{first}{name:<{label}}  ", " " * (label + 2 * _INDENT)
-                lines += textwrap.wrap(value, width, initial_indent=head, subsequent_indent=rest)
+                lines += _wrap(value, width, initial_indent=head, subsequent_indent=rest)
                 first = "  "
     return lines
 
@@ -82,5 +82,9 @@ def _below(names: Sequence[str], row: Sequence[str], width: int) -> list[str]:
     lines = []
     for name, value in zip(names, row, strict=True):
         if value:
-            lines += [*textwrap.wrap(f"- {name}", width), *textwrap.wrap(value, width, initial_indent=" " * _INDENT)]
+            lines += [*_wrap(f"- {name}", width), *_wrap(value, width, initial_indent=" " * _INDENT)]
     return lines
+
+
+def _wrap(text: str, width: int, **indents: str) -> list[str]:
+    return textwrap.TextWrapper(width, break_on_hyphens=False, **indents).wrap(text)  # type: ignore[arg-type]
