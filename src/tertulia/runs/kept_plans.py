@@ -36,7 +36,8 @@ def plan_and_fact_or_none(host: PartyHost) -> list[Compared] | None:
     times: Counter[str] = Counter()
     for one in announced(settings, host.config.id, host.policy):
         times[one.mechanism.what] += one.times
-    releases = [release for release in host.ledger.releases() if release.run == host.config.run]
+    # Reports are drawn once and stand for all later runs from the same home: they are of no single one.
+    releases = [r for r in host.ledger.releases() if r.run == host.config.run or r.verb == REPORTS]
     found = occasions(releases)
     shown = dict.fromkeys([*times, *found])
     return [Compared(what, times[what], found[what]) for what in shown]
@@ -53,6 +54,7 @@ def _method(plan: Plan) -> dict[str, object]:
 def occasions(releases: Sequence[Release]) -> Counter[str]:
     """How often each kind of thing left: an answer that holds several arrays of a kind is one occasion."""
     seen = {
-        (one.what, one.verb, 0 if one.verb == REPORTS else one.round, one.step, one.message_hash) for one in releases
+        (one.what, one.verb) if one.verb == REPORTS else (one.what, one.verb, one.round, one.step, one.message_hash)
+        for one in releases
     }
     return Counter(what for what, *_ in seen)

@@ -58,10 +58,10 @@ def _member(card: dict[str, Any], state: str, connected: bool, serving: bool) ->
     if state == "invited":
         return {**card, "state": "joining", "why": "invited"}
     if state != "joined":
-        return {**card, "state": "absent", "why": short(state), "phase": ""}
+        return {**card, "state": "absent", "why": short(state), "phase": "", "seconds": None}
     if not connected:
         why = "not connected" if serving else "the server does not run"
-        return {**card, "state": "absent", "why": why, "phase": ""}
+        return {**card, "state": "absent", "why": why, "phase": "", "seconds": None}
     return card if card["state"] == "refused" else {**card, "state": "here", "why": ""}
 
 
@@ -107,10 +107,19 @@ class PartyScene:
             "state": "finished" if fetched else "under way" if attending else "waiting",
             "text": "" if attending or fetched else "it does not attend",
             "again": "" if attending else f"tertulia attend {party.directory}",
-            "parties": [own], "releases": self._ledger.releases(self._name),
-            "scores": [], "own": status.get("scores", {}), "topics": self._fetched(directory) if fetched else [],
+            "parties": [own], "releases": self._ledger.releases(self._name), "sizes": "before packing",
+            "own": {short(self._name): self._scores(status)} if answered else {},
+            "topics": self._fetched(directory) if fetched else [],
         }  # fmt: skip
         return found
+
+    @staticmethod
+    def _scores(status: dict[str, Any]) -> list[list[float]]:
+        """Its own scores, which are its own affair, by round."""
+        found = status.get("scores", [])
+        return (
+            [[int(r), float(v)] for r, v in found if number_or_none(v) is not None] if isinstance(found, list) else []
+        )
 
     def _said(self) -> dict[str, Any]:
         try:

@@ -71,6 +71,7 @@ class RunScene:
         )  # fmt: skip
         found["parties"] = self._parties(history, pulse, state)
         found["releases"] = self._releases(history)
+        found["sizes"] = "before packing" if self._ledgers else found["sizes"]
         return found
 
     def _read_commit(self) -> None:
