@@ -88,6 +88,7 @@ def test_a_partys_own_page_shows_itself_alone(houses, typist, browser):
         card(opened, "north", "here")
         opened.page.locator("#releases circle").first.wait_for()
         opened.page.locator("#scores polyline").first.wait_for()  # its own scores
+        assert "NOT PROTECTED" in opened.page.locator(".verdict.bad").inner_text()
         assert opened.page.locator("[data-party]").count() == 1
         assert "south" not in opened.page.locator("body").inner_text()
         opened.check("live-party")

@@ -26,12 +26,8 @@ class Compared(NamedTuple):
 
 def plan_and_fact_or_none(host: PartyHost) -> list[Compared] | None:
     """Kind by kind, what a party agreed to and what left it; None where no plan was made that counts releases."""
-    plan = host.door.plan
-    if plan is None or plan.method not in METHODS:
-        return None
-    try:
-        settings = RunSettings(method=_method(plan))
-    except ConfigError:  # settings of a version that is no more
+    settings = None if host.door.plan is None else settings_or_none(host.door.plan)
+    if settings is None:
         return None
     times: Counter[str] = Counter()
     for one in announced(settings, host.config.id, host.policy):
@@ -41,6 +37,16 @@ def plan_and_fact_or_none(host: PartyHost) -> list[Compared] | None:
     found = occasions(releases)
     shown = dict.fromkeys([*times, *found])
     return [Compared(what, times[what], found[what]) for what in shown]
+
+
+def settings_or_none(plan: Plan) -> RunSettings | None:
+    """A run's settings as far as its plan has them; None for a method of the user's own, or of another version."""
+    if plan.method not in METHODS:
+        return None
+    try:
+        return RunSettings(method=_method(plan))
+    except ConfigError:
+        return None
 
 
 def _method(plan: Plan) -> dict[str, object]:

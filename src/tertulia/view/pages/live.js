@@ -76,7 +76,7 @@
       now.scores.slice(-40).map((p) => s("circle", {cx: x(p[0]), cy: y(p[1]), r: 3, class: "f1"})),
       label(42, 178, String(first), "middle"), label(388, 178, String(last), "end"), label(215, 188, "round", "middle")),
     h("figcaption", {}, newest ? "All parties together: " + newest[1].toFixed(1) + " after round " + newest[0] + ". Lower is better." : "Lower is better.",
-      lines.length ? " Thin: " + lines.map((one) => one[0]).join(", ") + " alone." : "",
+      lines.length ? (newest ? " Thin: on" : " On") + " the held-out documents of " + lines.map((one) => one[0]).join(", ") + "." : "",
       now.gone.length ? " A mark below: a party was absent." : ""));
   }
 

@@ -163,14 +163,16 @@ def _absences(history: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     return [[f["round"], short(p)] for f in history for p, (_, up) in f["bytes"].items() if not up]
 
 
-def verdict_of_plan_or_none(settings: RunSettings, parties: Sequence[str]) -> dict[str, str] | None:
+def verdict_of_plan_or_none(
+    settings: RunSettings, parties: Sequence[str], own: Policy | None = None
+) -> dict[str, str] | None:
     """What the plan lets out, for the party that it protects least; None for a method without a plan."""
     if settings.method.pools:
         return None
     said = []
     for party in parties:
         try:
-            policy = policy_or_none(settings, party) or Policy()
+            policy = own or policy_or_none(settings, party) or Policy()
             releases = planned_releases(announced(settings, party, policy), party)
         except (TertuliaError, ImportError):
             return None
