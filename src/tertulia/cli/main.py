@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tertulia import __version__
-from tertulia.cli import doctor, federation, ledger, models, nvflare, party, rehearse, report, upgrade, words
+from tertulia.cli import doctor, explore, federation, ledger, models, nvflare, party, rehearse, report, upgrade, words
 from tertulia.cli.live import Live, LiveAt, showing
 from tertulia.errors import TertuliaError
 from tertulia.view import console
@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 app.command("words")(words.words)
 for _command in (
-    *(models.topics, models.drift, models.transform, models.evaluate),
+    *(models.topics, models.drift, models.transform, models.evaluate, explore.explore),
     *(federation.init, federation.invite, federation.serve, federation.start, federation.status, federation.revoke),
     *(party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
     *(rehearse.rehearse, doctor.doctor, upgrade.upgrade, report.report),

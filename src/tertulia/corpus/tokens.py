@@ -131,15 +131,18 @@ def _finder(options: TextOptions) -> Callable[[str], list[str]]:
     """Find words with `regex`; where a piece is plain ASCII, with the same pattern in `re`, twice as fast."""
     import regex
 
-    anywhere: Callable[[str], list[str]] = regex.compile(
-        _pattern(options, r"\p{L}", r"\p{N}", r"\p{M}\u200c\u200d")
-    ).findall
+    anywhere: Callable[[str], list[str]] = regex.compile(word_pattern(options)).findall
     in_ascii: Callable[[str], list[str]] = re.compile(_pattern(options, "a-zA-Z", "0-9", "")).findall
 
     def find(text: str) -> list[str]:
         return in_ascii(text) if text.isascii() else anywhere(text)
 
     return find
+
+
+def word_pattern(options: TextOptions) -> str:
+    """What a word is, its first group, in text that `_fold` has folded; browsers read the same pattern."""
+    return _pattern(options, r"\p{L}", r"\p{N}", r"\p{M}\u200c\u200d")
 
 
 def _pattern(options: TextOptions, letter: str, digit: str, joined: str) -> str:

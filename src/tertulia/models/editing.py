@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
 from tertulia._arrays import F64
 from tertulia.errors import InputError
+from tertulia.models.edits import read_edits
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,6 +42,19 @@ class Editable:
         model = _topics(self)
         _check_numbers(names, model.n_topics)
         return cast(Self, replace(model, names=[names.get(k, name) for k, name in enumerate(model.names)]))
+
+    def edit(self, edits: str | Path | Mapping[str, Any]) -> Self:
+        """Name, hide and merge topics as a file says that the explorer saved: `model.edit("names.json")`.
+
+        What it says of names and hidden topics takes the place of what the model has. Numbers are those of the model
+        that was explored; a file of another model is refused.
+        """
+        model = _topics(self)
+        found = read_edits(edits, model)
+        # A merged topic is called as the file calls its first one.
+        names = [found.names.get(k, "") for k in range(model.n_topics)]
+        changed = replace(model, names=names, hidden=tuple(found.hidden))
+        return cast(Self, changed.merge(found.merged) if found.merged else changed)
 
     def hide(self, topics: Iterable[int]) -> Self:
         """Leave topics out of tables, of `print(model)` and of what a notebook shows.

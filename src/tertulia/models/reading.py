@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tertulia._plain import plain
@@ -95,6 +96,29 @@ class Readable:
         plots: Plots = import_module("tertulia.view.plots").Plots(self)
         return plots
 
+    def explore(
+        self,
+        path: str | Path,
+        documents: Documents = None,
+        *,
+        labels: Sequence[str | None] | None = None,
+        dates: Sequence[str | None] | None = None,
+        other: Any = None,
+        column: str | None = None,
+    ) -> Path:
+        """Write a page to look around in the topics: one file, which any browser opens without a network.
+
+        It has a map, the words of each topic by relevance, how alike topics are, a box to paste a text into, and topics
+        can be named, hidden and merged: `model.edit("names.json")` reads back what it saves. `other` is a model to
+        compare with. With `documents` (and their labels and dates, unless a table has them in columns `label` and
+        `date`) it shows the documents nearest to a topic, and trends: such a page holds texts, so keep it to yourself.
+        """
+        # What draws pages stands above models, like plots.
+        written: Path = import_module("tertulia.view.pages.explorer").write_explorer(
+            self, Path(path), documents, labels=labels, dates=dates, other=other, column=column
+        )
+        return written
+
     if TYPE_CHECKING:
 
         def top_words(self, n: int = 10) -> list[list[str]]:
@@ -107,8 +131,9 @@ class Readable:
         topics = sorted(shown, key=lambda topic: -(topic.weight or 0.0))
         most = max((topic.weight or 0.0 for topic in topics), default=0.0)
         rows = "".join(_row(topic, most, any(model.names)) for topic in topics[:_MOST_ROWS])
+        foot = html.escape(plain(origin_of(model)))
         more = f"<p>and {len(topics) - _MOST_ROWS} more</p>" if len(topics) > _MOST_ROWS else ""
-        return f'{_STYLE}<table class="tertulia-topics"><tbody>{rows}</tbody></table>{more}<p>{_foot(model)}</p>'
+        return f'{_STYLE}<table class="tertulia-topics"><tbody>{rows}</tbody></table>{more}<p>{foot}</p>'
 
 
 _STYLE = """<style>
@@ -130,8 +155,8 @@ def _row(topic: Topic, most: float, named: bool) -> str:
     return f"<tr><td>{topic.number}</td>{name}<td>{share}</td><td>{words}</td></tr>"
 
 
-def _foot(model: Topics) -> str:
-    """Where the model comes from."""
+def origin_of(model: Topics) -> str:
+    """Where the model comes from, in a line."""
     facts: dict[str, Any] = model.provenance
     history: Any = getattr(model, "history", None) or ({},)
     hidden = f" ({len(model.hidden)} hidden)" if model.hidden else ""
@@ -139,7 +164,7 @@ def _foot(model: Topics) -> str:
     known.append(who_took_part(facts))
     perplexity = history[-1].get("perplexity")
     known.append(f"held-out perplexity {perplexity:.0f}" if isinstance(perplexity, float) else "")
-    return html.escape(plain("; ".join(part for part in known if part)))
+    return "; ".join(part for part in known if part)
 
 
 def who_took_part(provenance: Mapping[str, Any]) -> str:

@@ -118,13 +118,19 @@ def data(name: str, value: Any) -> Html:
 
 
 def page(
-    title: str, *body: Child, scripts: Sequence[str] = (), policy: Mapping[str, str] | None = None, lang: str = "en"
+    title: str,
+    *body: Child,
+    scripts: Sequence[str] = (),
+    policy: Mapping[str, str] | None = None,
+    lang: str = "en",
+    layout: str = "",
 ) -> str:
     """A whole page with its style sheet and its scripts inside.
 
-    `policy` adds to what the page may do, as `{"connect-src": "'self'"}`; else it may load nothing at all.
+    `policy` adds to what the page may do, as `{"connect-src": "'self'"}`; else it may load nothing at all. `layout` are
+    rules of style that only this page needs.
     """
-    style = style_sheet()
+    style = style_sheet() + layout
     rules = {
         "default-src": "'none'",
         "style-src": _hash(style),

@@ -42,7 +42,9 @@ def draw_map(model: Topics, *, words: int = 2, ax: Axes | None = None) -> Axes:
     axes.set_aspect("equal", adjustable="datalim")
     axes.spines[:].set_visible(False)
     axes.set_title("Topics with similar words stand close")
-    facts = ["" if model.weights is None else "area: weight", _faithful(distances, places)]
+    faithful = faithful_or_none(distances, places)
+    said = "" if faithful is None else f"correlation of distances on the map with true ones: {faithful:.2f}"
+    facts = ["" if model.weights is None else "area: weight", said]
     axes.set_xlabel("; ".join(fact for fact in facts if fact), fontsize=SMALL)
     _put_labels(axes, places, sizes, {k: label(model, k, words) for k in topics})
     return axes
@@ -77,13 +79,13 @@ def _between(places: F64) -> F64:
     return np.asarray(np.linalg.norm(places[:, None] - places[None], axis=2))
 
 
-def _faithful(distances: F64, places: F64) -> str:
-    """How far the map can be believed."""
+def faithful_or_none(distances: F64, places: F64) -> float | None:
+    """How far the map can be believed: the correlation of distances on it with true ones, where there are enough."""
     pairs = np.triu_indices(len(distances), 1)
     true, drawn = distances[pairs], _between(places)[pairs]
     if len(true) < 3 or true.std() < 1e-9 or drawn.std() < 1e-9:
-        return ""
-    return f"correlation of distances on the map with true ones: {np.corrcoef(true, drawn)[0, 1]:.2f}"
+        return None
+    return float(np.corrcoef(true, drawn)[0, 1])
 
 
 def _put_labels(axes: Axes, places: F64, sizes: F64, labels: dict[int, str]) -> None:

@@ -1,0 +1,75 @@
+"""What the explorer's script is told of a model: plain data, of the model alone, never of a document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tertulia.corpus.tokens import DOTLESS, stop_words, word_pattern
+from tertulia.models import Topics
+from tertulia.models.compare import similarities
+from tertulia.models.edits import digest_of
+from tertulia.models.reading import origin_of
+from tertulia.view.pages.explorer.packed import error_of, pack, squeeze_json
+from tertulia.view.plots.map import faithful_or_none, hellinger, to_plane
+
+_TOP = 50  # words by which topics of two models are compared
+
+
+def facts_of(model: Topics, other: Topics | None = None) -> dict[str, Any]:
+    """All that the page is told."""
+    packed = pack(model.topic_word)
+    distances = hellinger(model.topic_word)
+    places = to_plane(distances)
+    return {
+        "digest": digest_of(model),
+        "names": model.names,
+        "hidden": model.hidden,
+        "weights": None if model.weights is None else model.weights.tolist(),
+        "alpha": model.alpha.tolist(),
+        "neural": model.encoder is not None,
+        "words": squeeze_json(model.vocabulary.words),
+        "phi": packed.text,
+        "places": places.round(4).tolist(),
+        "faithful": faithful_or_none(distances, places),
+        "reader": {**_reader(model), "error": error_of(packed, model.topic_word, model.alpha)},
+        "parties": _parties(model),
+        "compare": None if other is None else _compared(model, other),
+    }
+
+
+def _reader(model: Topics) -> dict[str, Any]:
+    """How the page cuts a text into words, or why it cannot."""
+    options, why = model.options, None
+    if model.encoder is not None:
+        why = "This model finds a text's topics by a neural network, which a page cannot run: use `tertulia transform`."
+    elif options.language == "zh":
+        why = "Chinese is cut into words by jieba, which a page cannot run: use `tertulia transform`."
+    if why is not None:
+        return {"why": why}
+    unwanted = stop_words(options)
+    return {
+        "why": None,
+        "pattern": word_pattern(options),
+        "lowercase": options.lowercase,
+        "dotless": options.language in DOTLESS,
+        "min_length": options.min_length,
+        "stop": sorted({word.lower() for word in model.vocabulary.words} & unwanted),
+    }
+
+
+def _parties(model: Topics) -> dict[str, Any] | None:
+    """How alike each party's nearest topic is, of the models that parties have released, if they have."""
+    local: dict[str, Topics] = getattr(model, "local", {})
+    if not local:
+        return None
+    held = [similarities(model, own, _TOP).max(axis=1) for own in local.values()]
+    return {"names": list(local), "held": np.round(held, 3).tolist()}
+
+
+def _compared(model: Topics, other: Topics) -> dict[str, Any]:
+    """The two models' topics side by side; those that are hidden here can be shown again, and take part."""
+    rows = model.unhide().compare(other).to_dicts()
+    kept = ("state", "topic", "other", "other_name", "similarity", "both", "here", "there")
+    return {"title": origin_of(other), "rows": [{name: row.get(name) for name in kept} for row in rows]}

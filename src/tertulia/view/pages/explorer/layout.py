@@ -1,0 +1,133 @@
+"""The explorer's frame, which its script fills; without scripts there is a table of the topics."""
+
+from __future__ import annotations
+
+from tertulia._plain import plain
+from tertulia.models import Topics
+from tertulia.models.reading import origin_of
+from tertulia.view.pages.html import Html, details, el, join, table, text
+
+_WORDS = 12
+
+
+def body_of(model: Topics, *, has_texts: bool) -> tuple[Html, Html, Html]:
+    """Head, content and foot."""
+    banner = el("p", "Holds texts: do not pass on.", class_="banner", role="note") if has_texts else None
+    head = el("header", banner, el("h1", "Topics"), el("p", text(origin_of(model), 300), class_="soft"), class_="broad")
+    needs = el("noscript", el("p", "The tools of this page need scripts; the table below does not."))
+    trouble = el("p", id="trouble", class_="bad", role="alert", hidden=True)
+    tools = el("div", _topics(), _views(), _topic(), id="tools", hidden=True)
+    everything = details("All topics as a table", _table(model), is_open=True)
+    everything = Html(everything.replace("<details", '<details id="all"', 1))
+    main = el("main", needs, trouble, tools, everything, id="content", class_="broad")
+    keep = join(
+        "Names, hidden and merged topics are kept in a file: ",
+        el("code", 'model.edit("names.json")'),
+        " or ",
+        el("code", "tertulia explore MODEL --names names.json --save DIRECTORY"),
+        " put them into the model. ",
+    )
+    alone = "This page asks for nothing outside itself, and sends nothing."
+    return head, main, el("footer", el("p", keep, alone), class_="broad")  # fmt: skip
+
+
+def _topics() -> Html:
+    """Left: search, the list, and what can be saved."""
+    search = el(
+        "div",
+        el("label", "Search for a word or a name", for_="search"),
+        el("input", id="search", type="search", autocomplete="off", spellcheck="false"),
+        class_="field",
+    )
+    buttons = el(
+        "div",
+        el("button", "Save names", type="button", id="save-names"),
+        el("label", el("span", "Read names"), el("input", type="file", id="read-names", accept=".json"), class_="file"),
+        el("button", "Topics as CSV", type="button", id="save-topics"),
+        el("button", "Print", type="button", id="print"),
+        class_="row screen",
+    )
+    return el(
+        "section",
+        el("h2", "Topics", id="list-title"),
+        search,
+        el("div", id="found", class_="chips"),
+        el("p", id="said", class_="soft", role="status"),
+        el("ol", id="list", class_="topics", aria_labelledby="list-title"),
+        el("details", el("summary", "Hidden topics", id="hidden-title"), el("ol", id="hidden-list", class_="topics"),
+           id="hidden", hidden=True),
+        buttons,
+        el("p", id="unsaved", class_="soft", role="status"),
+        id="topics", class_="pane", aria_labelledby="list-title",
+    )  # fmt: skip
+
+
+def _views() -> Html:
+    """Middle: one of several views."""
+    return el(
+        "section",
+        el("h2", "Views", class_="hidden"),
+        el("div", id="tabs", class_="tabs screen", role="tablist", aria_label="Views"),
+        el("div", id="view", role="tabpanel", tabindex="0"),
+        id="views", class_="pane",
+    )  # fmt: skip
+
+
+def _topic() -> Html:
+    """Right: the topic that is looked at."""
+    name = el(
+        "div",
+        el("label", "Name", for_="name"),
+        el("input", id="name", maxlength=80, autocomplete="off"),
+        class_="field",
+    )
+    merge = el(
+        "div",
+        el("label", "Merge with", for_="with"),
+        el("div", el("select", id="with"), el("button", "Merge", type="button", id="merge"), class_="together"),
+        class_="field",
+    )
+    slider = el(
+        "div",
+        el("label", "Relevance: ", el("output", "1", id="relevance-said", for_="relevance"), for_="relevance"),
+        el("input", id="relevance", type="range", min=0, max=1, step=0.05, value=1),
+        class_="field screen",
+    )
+    heads = [el("th", "word", scope="col"), el("th", el("span", "bar", class_="hidden"), scope="col")]
+    heads += [el("th", "in topic", scope="col", class_="r"), el("th", "of its uses", scope="col", class_="r")]
+    return el(
+        "section",
+        el("h2", "Topic", id="topic-title", tabindex="-1"),
+        el("p", id="topic-facts", class_="soft"),
+        name,
+        el("div", el("button", "Hide", type="button", id="hide"),
+           el("button", "Part again", type="button", id="part", hidden=True), class_="row screen"),
+        details("Merge with another topic", merge),
+        el("h3", "Words"),
+        slider,
+        el("table", el("thead", el("tr", heads)), el("tbody", id="words"), class_="words"),
+        el("h3", "Almost only in this topic"),
+        el("p", id="own"),
+        el("h3", "Most alike"),
+        el("ul", id="near", class_="near"),
+        el("div", id="shares"),
+        id="topic", class_="pane", aria_labelledby="topic-title",
+    )  # fmt: skip
+
+
+def _table(model: Topics) -> Html:
+    """All topics, for readers without scripts, and for paper."""
+    rows = model.topics_table(_WORDS)
+    weighed, named = "weight" in rows.columns, "name" in rows.columns
+    tops = model.top_words(_WORDS)
+    body = [
+        [
+            str(row["topic"]),
+            *([text(row["name"], 80)] if named else []),
+            *([f"{row['weight']:.1%}"] if weighed else []),
+            join(*(part for word in tops[row["topic"]] for part in (text(plain(word), 30), " "))),
+        ]
+        for row in rows.iter_rows(named=True)
+    ]
+    head = ["topic", *(["name"] if named else []), *(["weight"] if weighed else []), "words"]
+    return table(head, body, numeric="r" + "-" * named + "r" * weighed)
