@@ -79,15 +79,21 @@ def test_a_federation_that_runs(houses, typist, browser):
         houses.desk.abandon()
 
 
-def test_a_partys_own_page_shows_itself_alone(houses, browser):
+def test_a_partys_own_page_shows_itself_alone(houses, typist, browser):
     houses.desk.start()
-    with serving(houses), attending(houses, *MEMBERS):
-        with live_page(watcher(houses.base / "north"), "0") as address:
-            opened = browser.open(address, width=PHONE)
-            opened.page.locator("#releases circle").first.wait_for()
-            assert opened.page.locator("[data-party]").count() == 1
-            assert "south" not in opened.page.locator("body").inner_text()
-            opened.check("live-party")
+    with serving(houses), attending(houses, "south", "east"):
+        attend = typist.type("attend", houses.base / "north", "--live-at", "0", cwd=houses.base)
+        eventually(lambda: "live page: http" in attend.err)
+        opened = browser.open(re.search(r"live page: (\S+)", attend.err)[1], width=PHONE)
+        card(opened, "north", "here")
+        opened.page.locator("#releases circle").first.wait_for()
+        opened.page.locator("#scores polyline").first.wait_for()  # its own scores
+        assert "NOT PROTECTED" in opened.page.locator(".verdict.bad").inner_text()
+        assert opened.page.locator("[data-party]").count() == 1
+        assert "south" not in opened.page.locator("body").inner_text()
+        opened.check("live-party")
+        attend.send_signal(signal.SIGTERM)
+        assert attend.wait() == 0
         houses.desk.abandon()
 
 

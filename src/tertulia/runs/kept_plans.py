@@ -26,20 +26,27 @@ class Compared(NamedTuple):
 
 def plan_and_fact_or_none(host: PartyHost) -> list[Compared] | None:
     """Kind by kind, what a party agreed to and what left it; None where no plan was made that counts releases."""
-    plan = host.door.plan
-    if plan is None or plan.method not in METHODS:
-        return None
-    try:
-        settings = RunSettings(method=_method(plan))
-    except ConfigError:  # settings of a version that is no more
+    settings = None if host.door.plan is None else settings_or_none(host.door.plan)
+    if settings is None:
         return None
     times: Counter[str] = Counter()
     for one in announced(settings, host.config.id, host.policy):
         times[one.mechanism.what] += one.times
-    releases = [release for release in host.ledger.releases() if release.run == host.config.run]
+    # Reports are drawn once and stand for all later runs from the same home: they are of no single one.
+    releases = [r for r in host.ledger.releases() if r.run == host.config.run or r.verb == REPORTS]
     found = occasions(releases)
     shown = dict.fromkeys([*times, *found])
     return [Compared(what, times[what], found[what]) for what in shown]
+
+
+def settings_or_none(plan: Plan) -> RunSettings | None:
+    """A run's settings as far as its plan has them; None for a method of the user's own, or of another version."""
+    if plan.method not in METHODS:
+        return None
+    try:
+        return RunSettings(method=_method(plan))
+    except ConfigError:
+        return None
 
 
 def _method(plan: Plan) -> dict[str, object]:
@@ -53,6 +60,7 @@ def _method(plan: Plan) -> dict[str, object]:
 def occasions(releases: Sequence[Release]) -> Counter[str]:
     """How often each kind of thing left: an answer that holds several arrays of a kind is one occasion."""
     seen = {
-        (one.what, one.verb, 0 if one.verb == REPORTS else one.round, one.step, one.message_hash) for one in releases
+        (one.what, one.verb) if one.verb == REPORTS else (one.what, one.verb, one.round, one.step, one.message_hash)
+        for one in releases
     }
     return Counter(what for what, *_ in seen)

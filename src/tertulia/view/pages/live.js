@@ -59,7 +59,8 @@
     const lines = Object.entries(now.own), dashed = Object.entries(now.levels);
     const known = now.scores.concat(...lines.map((one) => one[1]));
     if (!known.length) return h("p", {class: "soft"}, "No round was scored yet.");
-    const last = Math.max(now.rounds, ...known.map((p) => p[0])), first = Math.min(...known.map((p) => p[0]));
+    const seen = Math.max(...known.map((p) => p[0])), first = Math.min(...known.map((p) => p[0]));
+    const last = Math.max(seen, Math.min(now.rounds, Math.max(10, 2 * seen)));  // of very many rounds, those that come soon
     const ys = known.map((p) => p[1]).concat(dashed.map((d) => d[1]));
     const room = (Math.max(...ys) - Math.min(...ys)) * .1 || Math.max(...ys) * .05 || 1;
     const low = Math.min(...ys) - room, high = Math.max(...ys) + room;
@@ -70,11 +71,12 @@
       ticks(low, high).map((v) => [s("line", {x1: 42, x2: 388, y1: y(v), y2: y(v), class: "grid"}), label(37, y(v) + 4, String(+v.toPrecision(6)), "end")]),
       dashed.map(([name, v]) => [s("line", {x1: 42, x2: 388, y1: y(v), y2: y(v), class: "l0 dashed"}), label(388, y(v) - 4, name, "end", "soft halo")]),
       now.gone.map(([r, party]) => s("g", {}, s("title", {}, party + " was absent in round " + r), s("rect", {x: x(r) - 3, y: 160, width: 6, height: 6, class: "bad"}))),
-      lines.map(([, points]) => s("polyline", {points: path(points), class: "l0 thin"})),
+      lines.map(([, points]) => s("polyline", {points: path(points), class: newest ? "l0 thin" : "l0"})),
       s("polyline", {points: path(now.scores), class: "l1"}),
       now.scores.slice(-40).map((p) => s("circle", {cx: x(p[0]), cy: y(p[1]), r: 3, class: "f1"})),
       label(42, 178, String(first), "middle"), label(388, 178, String(last), "end"), label(215, 188, "round", "middle")),
-    h("figcaption", {}, newest ? "All parties together: " + newest[1].toFixed(1) + " after round " + newest[0] + ". Lower is better." : "",
+    h("figcaption", {}, newest ? "All parties together: " + newest[1].toFixed(1) + " after round " + newest[0] + ". Lower is better." : "Lower is better.",
+      lines.length ? (newest ? " Thin: on" : " On") + " the held-out documents of " + lines.map((one) => one[0]).join(", ") + "." : "",
       now.gone.length ? " A mark below: a party was absent." : ""));
   }
 
@@ -101,7 +103,7 @@
         r: 2 + 9 * Math.sqrt(r.bytes / most), class: levels[r.level][0] + " faint"}, s("title", {}, r.what + ", " + size(r.bytes) + ", " + levels[r.level][1]))),
       label(96, height - 4, "start"), label(392, height - 4, "+" + span(wide), "end")),
     h("figcaption", {}, Object.entries(total).map(([level, n], i) => (i ? ", " : "") + size(n) + " " + levels[level][1]).join(""),
-      ", before packing. A dot is a release, as large as its bytes.", names.length > 12 ? " The first 12 parties are shown." : ""));
+      ", " + now.sizes + ". A dot is a release, as large as its bytes.", names.length > 12 ? " The first 12 parties are shown." : ""));
   }
 
   const parts = {head, parties, scores, topics, releases}, drawn = {};

@@ -1,4 +1,4 @@
-"""The live page: read-only, on this machine alone unless it is told otherwise, and then behind a token.
+"""The live page: read-only, on this machine alone unless another address is given, and there behind a token.
 
 GET /          the page
 GET /events    server-sent events: what is seen, whenever it has changed
@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tertulia._plain import plain_json
+from tertulia._plain import plain
 from tertulia.errors import ConfigError
 from tertulia.view.pages.html import asset, data, el, join, page
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 PORT = 7434
-_LOOK = 0.25  # seconds between two looks, and between two looks for something to send
+_LOOK = 0.2  # seconds between two looks at the run
+_TURN = 0.05  # seconds between two looks for something to send
 _BEAT = 15.0  # seconds after which a silent stream says that it is there
 _MOST_STREAMS = 50
 _COOKIE = "tertulia"
@@ -58,8 +59,8 @@ class Shown:
     def refresh(self) -> None:
         """Look again; what goes wrong here must not touch the run, and the next look may be luckier."""
         try:
-            seen = {**self._look(), "ended": self.ended.is_set()}
-            found = plain_json(json.dumps(seen, ensure_ascii=False, allow_nan=False))
+            seen = {**_plain(self._look()), "ended": self.ended.is_set()}
+            found = json.dumps(seen, ensure_ascii=False, allow_nan=False)
         except Exception as error:
             said = {"text": f"cannot be read just now ({type(error).__name__})", "ended": self.ended.is_set()}
             found = json.dumps({**json.loads(self.text), **said})
@@ -86,9 +87,18 @@ class Shown:
                     yield ": here\n\n"
                 if self.ended.is_set() and self.number == seen:
                     return
-                await asyncio.sleep(_LOOK / 2)
+                await asyncio.sleep(_TURN)
         finally:
             self.streams -= 1
+
+
+def _plain(value: Any) -> Any:
+    """The same with every text made plain, whoever wrote it: a script shows what it is given."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, dict):
+        return {plain(str(name)): _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def page_of(first: str) -> str:

@@ -101,7 +101,7 @@ def protection(mechanism: str, real: str) -> Html:
         return el("span", "declared public")
     if real.startswith("infinite"):
         return el("span", "none", class_="bad")
-    return el("span", f"noise, epsilon {real}", class_="good" if number_of(real) <= 3 else "weak")
+    return el("span", f"noise, epsilon {real}", class_=f"whole {'good' if number_of(real) <= 3 else 'weak'}")
 
 
 def entries_of_run(host: PartyHost) -> list[tuple[Row, Release]]:
@@ -188,18 +188,22 @@ def _assumptions(assumptions: list[str]) -> Html:
 def _files(host: PartyHost) -> Html:
     home = host.config.home_in(host.directory)
     host.ledger.verify()
-    own = host.config.home is not None
-    gone = (
-        el("code", f"tertulia forget {host.directory.parents[1]} {host.config.run}")
-        if own and (host.directory.parents[1] / "party.toml").exists()
-        else text("delete the run's directory; a ledger that lies in it goes, too, unless it is exported before", 200)
-    )
+    house = host.directory.parents[1]
+    if (house / "party.toml").exists():
+        stays = " removes documents and answers; the ledger of what left stays."
+        gone = join(el("code", f"tertulia forget {house} {host.config.run}"), stays)
+    elif host.config.home is not None:
+        gone = text("delete the run's directory; the ledger of what left is at the party's home, and stays", 200)
+    else:
+        gone = text(
+            "delete the run's directory; the ledger goes with it, unless `tertulia ledger export` keeps it", 200
+        )
     return join(
         el("h2", "Where things lie, and how they are deleted"),
         facts_list([
             ("documents, answers", el("code", text(host.directory, 300))),
             ("ledger, noise key", el("code", text(home, 300))),
-            ("to delete", join(gone, " removes documents and answers; the ledger of what left stays." if own else "")),
+            ("to delete", gone),
             ("at the server", "what left lies there until the operator deletes the run; nobody can call it back"),
             ("ledger", join("chain unbroken; last entry and its hash: ", el("code", host.ledger.digest()))),
         ]),

@@ -9,14 +9,18 @@ from typing import Any
 from tertulia._locks import seems_held
 from tertulia.errors import TertuliaError
 from tertulia.federation.party.host import PartyConfig
+from tertulia.federation.plan import Plan
 from tertulia.models import Topics
 from tertulia.runs.desk import UNDER_WAY, Desk
 from tertulia.runs.federations import Federation
+from tertulia.runs.kept_plans import settings_or_none
 from tertulia.runs.membership import PartyDirectory
 from tertulia.runs.noting import said
 from tertulia.view.watch.releases import LedgerScene
 from tertulia.view.watch.scene import Look, new_look, new_party, number_or_none, short
-from tertulia.view.watch.trained import RunScene
+from tertulia.view.watch.trained import RunScene, verdict_of_plan_or_none
+
+_UNFETCHED = "the model's topics are shown once it is fetched"
 
 
 class FederationScene:
@@ -58,10 +62,10 @@ def _member(card: dict[str, Any], state: str, connected: bool, serving: bool) ->
     if state == "invited":
         return {**card, "state": "joining", "why": "invited"}
     if state != "joined":
-        return {**card, "state": "absent", "why": short(state), "phase": ""}
+        return {**card, "state": "absent", "why": short(state), "phase": "", "seconds": None}
     if not connected:
         why = "not connected" if serving else "the server does not run"
-        return {**card, "state": "absent", "why": why, "phase": ""}
+        return {**card, "state": "absent", "why": why, "phase": "", "seconds": None}
     return card if card["state"] == "refused" else {**card, "state": "here", "why": ""}
 
 
@@ -74,6 +78,7 @@ class PartyScene:
         self._ledger: LedgerScene | None = None
         self._run = ""
         self._topics: list[dict[str, Any]] = []
+        self._verdict: dict[str, str] | None = None
 
     def look(self) -> Look:
         """The newest run that was approved."""
@@ -90,6 +95,7 @@ class PartyScene:
         config = PartyConfig.load(directory)
         if self._run != config.run:
             self._run, self._ledger, self._topics = config.run, LedgerScene(directory, config.run), []
+            self._verdict = self._judge(config)
         assert self._ledger is not None
         method = config.plan["method"] if config.plan else ""
         answered = status.get("run") == config.run
@@ -105,12 +111,27 @@ class PartyScene:
             "run": config.run[:8], "method": short(method), "round": round_,
             "rounds": max(int(settings.get("rounds") or 1), round_),
             "state": "finished" if fetched else "under way" if attending else "waiting",
-            "text": "" if attending or fetched else "it does not attend",
+            "text": "" if fetched else _UNFETCHED if attending else "it does not attend",
+            "verdict": self._verdict,
             "again": "" if attending else f"tertulia attend {party.directory}",
-            "parties": [own], "releases": self._ledger.releases(self._name),
-            "scores": [], "own": status.get("scores", {}), "topics": self._fetched(directory) if fetched else [],
+            "parties": [own], "releases": self._ledger.releases(self._name), "sizes": "before packing",
+            "own": {short(self._name): self._scores(status)} if answered else {},
+            "topics": self._fetched(directory) if fetched else [],
         }  # fmt: skip
         return found
+
+    def _judge(self, config: PartyConfig) -> dict[str, str] | None:
+        """What the plan lets out of this party."""
+        settings = settings_or_none(Plan.from_dict(config.plan)) if config.plan else None
+        return None if settings is None else verdict_of_plan_or_none(settings, [self._name], self._party.policy)
+
+    @staticmethod
+    def _scores(status: dict[str, Any]) -> list[list[float]]:
+        """Its own scores, which are its own affair, by round."""
+        found = status.get("scores", [])
+        return (
+            [[int(r), float(v)] for r, v in found if number_or_none(v) is not None] if isinstance(found, list) else []
+        )
 
     def _said(self) -> dict[str, Any]:
         try:

@@ -4,7 +4,7 @@ A look has: title, run, method, state ("waiting", "under way", "finished", "stop
 on), round, rounds, left (seconds), doing, verdict {level, text} or None, parties [{name, state, why, phase, seconds,
 up, down, budgets}], scores [[round, perplexity]], own {party: [[round, perplexity]]}, levels {name: perplexity}, gone
 [[round, party]], topics [{number, share, words: [[word, share, is new]]}], releases [{at, party, what, bytes, level,
-round}].
+round}], sizes (what bytes of releases mean).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def new_look(title: str, **facts: Any) -> Look:
     empty: Look = {
         "title": short(title), "run": "", "method": "", "state": "waiting", "text": "", "again": "", "round": 0,
         "rounds": 0, "left": None, "doing": "", "verdict": None, "parties": [], "scores": [], "own": {}, "levels": {},
-        "gone": [], "topics": [], "releases": [],
+        "gone": [], "topics": [], "releases": [], "sizes": "as it travelled",
     }  # fmt: skip
     return {**empty, **facts}
 

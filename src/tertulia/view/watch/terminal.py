@@ -45,11 +45,11 @@ def view(look: Look) -> RenderableType:
     parts.append(_progress(look))
     if look["parties"]:
         parts.append(_parties(look["parties"]))
-    if look["scores"]:
-        parts.append(_scores(look["scores"]))
+    for name, scores in (("perplexity", look["scores"]), *(("own perplexity", own) for own in look["own"].values())):
+        parts += [_scores(name, scores)] if scores else []
     parts += [_topic(topic) for topic in look["topics"][:_TOPICS]]
     if look["releases"]:
-        parts.append(_cut(f"left: {_left(look['releases'])}"))
+        parts.append(_cut(f"left: {_left(look['releases'])} ({look['sizes']})"))
     if look["again"]:
         parts.append(Text(f"{'to go on' if look['state'] == 'stopped' else 'if it stops'}: {look['again']}"))
     return Group(*parts)
@@ -92,11 +92,11 @@ def _parties(parties: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _scores(scores: list[list[float]]) -> Text:
+def _scores(name: str, scores: list[list[float]]) -> Text:
     last = [score for _, score in scores][-40:]
     low, high = min(last), max(last)
     drawn = "".join(_BLOCKS[round(7 * (score - low) / (high - low))] if high > low else _BLOCKS[0] for score in last)
-    return _cut(f"perplexity {drawn} {last[-1]:.1f} (lower is better)")
+    return _cut(f"{name} {drawn} {last[-1]:.1f} (lower is better)")
 
 
 def _topic(topic: dict[str, Any]) -> Text:

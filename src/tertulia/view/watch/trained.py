@@ -71,6 +71,7 @@ class RunScene:
         )  # fmt: skip
         found["parties"] = self._parties(history, pulse, state)
         found["releases"] = self._releases(history)
+        found["sizes"] = "before packing" if self._ledgers else found["sizes"]
         return found
 
     def _read_commit(self) -> None:
@@ -162,15 +163,20 @@ def _absences(history: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     return [[f["round"], short(p)] for f in history for p, (_, up) in f["bytes"].items() if not up]
 
 
-def verdict_of_plan_or_none(settings: RunSettings, parties: Sequence[str]) -> dict[str, str] | None:
+def verdict_of_plan_or_none(
+    settings: RunSettings, parties: Sequence[str], own: Policy | None = None
+) -> dict[str, str] | None:
     """What the plan lets out, for the party that it protects least; None for a method without a plan."""
     if settings.method.pools:
         return None
     said = []
     for party in parties:
         try:
-            policy = policy_or_none(settings, party) or Policy()
-            releases = planned_releases(announced(settings, party, policy), party)
+            policy = own or policy_or_none(settings, party) or Policy()
+            planned = announced(settings, party, policy)
+            releases = planned_releases([one._replace(times=min(one.times, 1)) for one in planned], party)
+            if not any(release.non_private for release in releases):  # else once is enough to know
+                releases = planned_releases(planned, party)
         except (TertuliaError, ImportError):
             return None
         if not releases:
