@@ -43,6 +43,8 @@ def explore(
     """Write a page to look around in a model's topics: one file that any browser opens, without a network."""
     from tertulia.view.tables import write_table
 
+    if columns and not documents:
+        raise ConfigError("--column names columns of --data: give --data, too")
     loaded = load_model(model)
     if names is not None:
         loaded = loaded.edit(names)
