@@ -168,3 +168,13 @@ def test_the_command_says_what_is_missing(tmp_path, tertulia):
     ):
         code, _, said = tertulia("explore", saved, "-o", tmp_path / "t.html", *given)
         assert (code, why in said) == (1, True), said
+
+
+def test_a_run_shows_which_parties_hold_a_topic_if_they_released_models(tmp_path, tertulia, worded):
+    parties = {"north": worded(0, 40), "south": worded(1, 40)}
+    for method, named in ((tt.FTM(topics=3, sweeps=5), ["north", "south"]), (tt.Consensus(topics=3, rounds=2), None)):
+        run = tmp_path / type(method).__name__
+        method.fit(parties, directory=run, progress=False)
+        assert tertulia("explore", run, "-o", tmp_path / "page.html")[0] == 0
+        facts = json.loads(re.search(r'id="facts">(.*?)</script>', (tmp_path / "page.html").read_text())[1])
+        assert (facts["parties"] or {}).get("names") == named

@@ -107,6 +107,8 @@ def _topic() -> Html:
         el("h3", "Words"),
         slider,
         el("table", el("thead", el("tr", heads)), el("tbody", id="words"), class_="words"),
+        el("p", "A bar is how likely a word is in the topic; its dark part, this topic's share of all its uses.",
+           class_="soft"),
         el("h3", "Almost only in this topic"),
         el("p", id="own"),
         el("h3", "Most alike"),
