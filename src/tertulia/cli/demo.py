@@ -18,6 +18,7 @@ from tertulia.metrics import completion, weighted_jaccard
 from tertulia.metrics.similarity import top_words_sparse
 from tertulia.models import Topics
 from tertulia.runs.results import FederatedTopics
+from tertulia.runs.scenarios import keep_rows
 from tertulia.view import console
 
 HELDOUT, VALIDATION = 0.1, 0.1
@@ -45,7 +46,7 @@ def run_demo(directory: Path, as_json: bool) -> None:
     console.say("for comparison: all documents in one place ...")
     rivals = _rivals(parties, federated)
     chosen = {party: choice.best.provenance["chosen"] for party, choice in federated.choices.items()}
-    facts = {
+    facts: dict[str, Any] = {
         "documents": {party: corpus.n_documents for party, corpus in parties.items()},
         "topics": federated.n_topics,
         "perplexity": {name: _perplexities(models, parties) for name, models in rivals.items()},
@@ -54,6 +55,7 @@ def run_demo(directory: Path, as_json: bool) -> None:
         "model": str(directory / "model"),
         "seconds": round(time.monotonic() - started, 1),
     }
+    keep_rows(directory, [_scenario(name, scores) for name, scores in facts["perplexity"].items()])
     if as_json:
         print(json.dumps(facts))
     else:
@@ -88,6 +90,12 @@ def _perplexities(models: Mapping[str, Topics], parties: Mapping[str, Corpus]) -
     likelihood = sum(score.log_likelihood for score in scores.values())
     everyone = float(np.exp(-likelihood / sum(score.tokens for score in scores.values())))
     return {"everyone": everyone, **{party: score.perplexity for party, score in scores.items()}}
+
+
+def _scenario(name: str, scores: Mapping[str, float]) -> dict[str, Any]:
+    """A row of the table as `tertulia report` reads it."""
+    own = {party: score for party, score in scores.items() if party != "everyone"}
+    return {"scenario": name, "perplexity": scores["everyone"], "parties": own}
 
 
 def _holders(model: FederatedTopics, topic: int) -> str:
@@ -130,5 +138,6 @@ def _print(model: FederatedTopics, facts: Mapping[str, Any]) -> None:
         f"bytes: {console.size(up)} from the parties, {console.size(down)} to them "
         f"(`tertulia disclosures {model.directory}` lists each release)\n"
         f"model: {facts['model']} (`tertulia topics {facts['model']}`)\n"
+        f"a page of all this: `tertulia report {model.directory}`\n"
         f"{facts['seconds']} seconds"
     )

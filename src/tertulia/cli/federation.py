@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from tertulia.cli.live import Live, LiveAt, showing
 from tertulia.view import console
 
 FederationDirectory = Annotated[Path, typer.Argument(help="A federation's directory.", metavar="FEDERATION")]
@@ -17,7 +18,6 @@ Days = Annotated[float, typer.Option(min=0.01, help="Days for which an invitatio
 Metrics = Annotated[
     int | None, typer.Option(metavar="PORT", help="Show /healthz and /metrics on this port of this machine; 0: any.")
 ]
-_WATCH = 1.0  # seconds
 
 
 def next_steps(*commands: str) -> None:
@@ -74,7 +74,7 @@ def invite(
     next_steps(f"tertulia join {invitation.name}      # at the member")
 
 
-def serve(directory: FederationDirectory, metrics: Metrics = None) -> None:
+def serve(directory: FederationDirectory, metrics: Metrics = None, live: Live = False, live_at: LiveAt = None) -> None:
     """Let parties in, and drive the run that was started; goes on with an unfinished one by itself."""
     from tertulia.runs.federations import Federation
     from tertulia.runs.seeing import on_port
@@ -84,7 +84,7 @@ def serve(directory: FederationDirectory, metrics: Metrics = None) -> None:
     server = Server(Federation(directory), console.say)
     signal.signal(signal.SIGTERM, server.stop)
     try:
-        with on_port(server.watch, metrics) as port:
+        with on_port(server.watch, metrics) as port, showing(directory, live, live_at):
             say_where(port)
             server.serve()
     except KeyboardInterrupt:
@@ -133,24 +133,24 @@ def revoke(
 
 
 def status(
-    directory: Annotated[Path, typer.Argument(help="A federation's directory, or a party's.", metavar="DIRECTORY")],
-    watch: Annotated[bool, typer.Option("--watch", help="Show it every second, until the run ends.")] = False,
+    directory: Annotated[Path, typer.Argument(help="A run's directory, a federation's, or a party's.")],
+    watch: Annotated[bool, typer.Option("--watch", help="Show it as it goes, until the run ends.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
     """Show who is there, who has approved, and how far the run is."""
-    while True:
-        facts = _status(directory)
-        if as_json:
-            console.print_json(facts)
-        else:
-            console.output.clear() if watch else None
-            _print_status(directory, facts)
-        if not watch or (facts.get("run") or {}).get("state") in ("finished", "stopped", "abandoned"):
-            return
-        try:
-            time.sleep(_WATCH)
-        except KeyboardInterrupt:  # it ends the watch, and nothing else
-            return
+    from tertulia.view.watch import is_run, watcher
+    from tertulia.view.watch.terminal import view, watch_until_end
+
+    look = watcher(directory)
+    if watch and directory.is_dir():
+        with suppress(KeyboardInterrupt):  # it ends the watch, and nothing else
+            watch_until_end(look, as_json)
+    elif is_run(directory):
+        console.print_json(look()) if as_json else console.output.print(view(look()))
+    elif as_json:
+        console.print_json(_status(directory))
+    else:
+        _print_status(directory, _status(directory))
 
 
 def _status(directory: Path) -> dict[str, Any]:

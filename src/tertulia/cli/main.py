@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from tertulia import __version__
-from tertulia.cli import doctor, federation, ledger, models, nvflare, party, rehearse, upgrade, words
+from tertulia.cli import doctor, explore, federation, ledger, models, nvflare, party, rehearse, report, upgrade, words
+from tertulia.cli.live import Live, LiveAt, showing
 from tertulia.errors import TertuliaError
 from tertulia.view import console
 
@@ -23,10 +24,10 @@ app = typer.Typer(
 )
 app.command("words")(words.words)
 for _command in (
-    *(models.topics, models.drift, models.transform, models.evaluate),
+    *(models.topics, models.drift, models.transform, models.evaluate, explore.explore),
     *(federation.init, federation.invite, federation.serve, federation.start, federation.status, federation.revoke),
     *(party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
-    *(rehearse.rehearse, doctor.doctor, upgrade.upgrade),
+    *(rehearse.rehearse, doctor.doctor, upgrade.upgrade, report.report),
 ):
     app.command()(_command)
 app.add_typer(ledger.app, name="ledger")
@@ -54,12 +55,15 @@ def _options(
 @app.command()
 def demo(
     directory: Annotated[Path, typer.Option(help="Where to put the run.")] = Path("runs/demo"),
+    live: Live = False,
+    live_at: LiveAt = None,
     as_json: AsJson = False,
 ) -> None:
     """Three parties (the docstrings of Python, NumPy and SciPy) train one topic model."""
     from tertulia.cli.demo import run_demo
 
-    run_demo(directory, as_json)
+    with showing(directory, live, live_at):
+        run_demo(directory, as_json)
 
 
 @app.command()
@@ -71,6 +75,8 @@ def run(
     ] = None,
     engine: Annotated[str | None, typer.Option(help="Instead of the config's `engine`.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Instead of the method's `epsilon`.")] = None,
+    live: Live = False,
+    live_at: LiveAt = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model as CONFIG.toml says."""
@@ -81,25 +87,32 @@ def run(
     method = None if epsilon is None else {**settings.method.model_dump(), "epsilon": epsilon}
     changes = {"directory": str(directory) if directory else None, "engine": engine, "method": method}
     changes["start_from"] = str(last.resolve()) if last else None
-    _finish(begin(settings.replace(**{k: v for k, v in changes.items() if v is not None})), as_json)
+    settings = settings.replace(**{k: v for k, v in changes.items() if v is not None})
+    with showing(Path(settings.directory), live, live_at):
+        _finish(begin(settings), as_json)
 
 
 @app.command()
 def resume(
     directory: RunDirectory,
     method: Annotated[list[str] | None, typer.Option(help="The module of your own method, if the run has one.")] = None,
+    live: Live = False,
+    live_at: LiveAt = None,
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run that was interrupted, however it was."""
     from tertulia.runs.layout import Run
 
-    _finish(Run.open(directory, method or ()), as_json)
+    with showing(directory, live, live_at):
+        _finish(Run.open(directory, method or ()), as_json)
 
 
 @app.command()
 def scenarios(
     config: ConfigFile,
     directory: Annotated[Path | None, typer.Option(help="Instead of the config's `directory`.")] = None,
+    live: Live = False,
+    live_at: LiveAt = None,
     as_json: AsJson = False,
 ) -> None:
     """Train federated, with all documents in one place, and each party alone, beside controls; score on everybody's."""
@@ -109,8 +122,10 @@ def scenarios(
     settings = configuration.load(config)
     if directory is not None:
         settings = settings.replace(directory=str(directory))
-    rows = compare(settings, console.say)
-    _show("scenarios", f"Scenarios in {settings.directory}", rows, as_json)
+    with showing(Path(settings.directory), live, live_at):
+        rows = compare(settings, console.say)
+    shown = rows if as_json else [{**row, **row.pop("parties")} for row in rows]
+    _show("scenarios", f"Scenarios in {settings.directory}; a party's name: on its own documents", shown, as_json)
 
 
 @app.command()

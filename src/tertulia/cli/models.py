@@ -26,7 +26,7 @@ def topics(
     as_json: AsJson = False,
 ) -> None:
     """Show a model's topics."""
-    loaded = _model(model)
+    loaded = load_model(model)
     tops = loaded.top_words(words)
     if as_json:
         weights = {} if loaded.weights is None else {"weights": loaded.weights.tolist()}
@@ -41,7 +41,7 @@ def topics(
 
 def drift(model: ModelDirectory, as_json: AsJson = False) -> None:
     """What became of the topics of the model that this one goes on from: kept, new and retired ones, by their ids."""
-    loaded = _model(model)
+    loaded = load_model(model)
     if "drift" not in loaded.provenance:
         raise ConfigError(f"the model in {model} began anew: only one that goes on from another has drifted")
     if as_json:
@@ -87,7 +87,7 @@ def transform(
     from tertulia.corpus import read
     from tertulia.view.tables import theta_table, write_table
 
-    loaded = _model(model)
+    loaded = load_model(model)
     keep_text = loaded.reads_sentences
     corpus = read(files, text=text, id=id_column, options=loaded.options, keep_text=keep_text, every_row=True)
     console.say(corpus.report.summary())
@@ -107,7 +107,7 @@ def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_
     from tertulia.corpus import read
     from tertulia.view.tables import evaluation
 
-    loaded = _model(model)
+    loaded = load_model(model)
     corpus = read(files, text=text, options=loaded.options)
     console.say(corpus.report.summary())
     scores = evaluation(loaded, corpus)
@@ -117,7 +117,8 @@ def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_
         console.table(f"{model} on {corpus.n_documents} documents", ["measure", "value"], scores.items())
 
 
-def _model(path: Path) -> Any:
+def load_model(path: Path) -> Any:
+    """The model in a directory: a saved one, a run's, or what a party of a run has chosen."""
     from tertulia.federation.party.host import PartyConfig
     from tertulia.models import Topics
     from tertulia.runs.party_layout import best_at_home

@@ -8,16 +8,20 @@ asked for, and with as many as the federation has.
 Controls: the federation with another seed; the topics of single parties side by side, which needs no federation; pooled
 LDA, for methods that are none; and the unigram, which has learned nothing. All but the federation is trained in one
 place, here: no party's policy is asked, and no ledger of its own is charged.
+
+`scenarios.json` keeps the rows, beside the runs, for `tertulia report`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tertulia._disk import atomic_write
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import ConfigError
@@ -32,6 +36,7 @@ from tertulia.runs.rehearsal import begin
 from tertulia.runs.sources import POOLED, sources_of
 
 SMOOTHING = 0.01  # the uniform distribution's share: a party alone has never seen some words
+FILE = "scenarios.json"
 Row = dict[str, Any]
 
 
@@ -46,7 +51,26 @@ def compare(settings: RunSettings, notify: Callable[[str], None]) -> list[Row]:
     corpora = {party: read_recipe(source) for party, source in sources_of(settings).items()}
     halves = [corpus.split(settings.heldout) for corpus in corpora.values()]
     train, heldout = (Corpus.concatenate(list(half)) for half in zip(*halves, strict=True))
-    return list(_rows(_Comparison(settings, corpora, heldout, notify), train))
+    rows: list[Row] = []
+    for row in _rows(_Comparison(settings, corpora, heldout, notify), train):
+        rows.append(row)
+        keep_rows(Path(settings.directory), rows)  # as far as it is by now
+    return rows
+
+
+def keep_rows(directory: Path, rows: Sequence[Row]) -> None:
+    """Write what was found beside the runs."""
+    atomic_write(directory / FILE, json.dumps({"scenarios": list(rows)}, indent=1).encode(), durable=False)
+
+
+def kept_rows(directory: Path) -> list[Row]:
+    """What an earlier comparison found; nothing if there was none, or if its file is broken."""
+    try:
+        rows = json.loads((directory / FILE).read_bytes())["scenarios"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    sound = isinstance(rows, list) and all(isinstance(row, dict) and "scenario" in row for row in rows)
+    return rows if sound else []
 
 
 def _rows(comparison: _Comparison, train: Corpus) -> Iterator[Row]:
@@ -115,7 +139,18 @@ class _Comparison(NamedTuple):
             "topics": round(float(np.mean([m.n_topics for m in models]))),
             "perplexity": float(np.mean([score.perplexity for score in scores])),
             "diversity": float(np.mean([topic_diversity(m) for m in models])),
+            "parties": self._on_own_documents(models),
         }
+
+    def _on_own_documents(self, models: Sequence[Topics]) -> dict[str, float]:
+        """Perplexity on each party's held-out documents: by its own model, where each has one, else by the shared."""
+        own = models if len(models) == len(self.corpora) else [models[0]] * len(self.corpora)
+        scores = {}
+        for (party, corpus), m in zip(self.corpora.items(), own, strict=True):
+            heldout = corpus.split(self.settings.heldout)[1].encode(m.vocabulary)
+            if (heldout.lengths >= 2).any():  # else there is nothing to complete
+                scores[party] = completion(m.topic_word, m.alpha, heldout, smoothing=SMOOTHING).perplexity
+        return scores
 
     def _choices(self, without: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
         """How parties sample; without a policy or a ledger of their own."""

@@ -102,6 +102,17 @@ def verdict(totals: Rows, vacuous: str | None = None) -> str:
     return f"HARDLY PROTECTED. Not even a single word can be denied well (epsilon {word:.4g})."
 
 
+def level_of(said: str) -> str:
+    """How good a verdict is, as pages colour it: "good", "weak" or "bad".
+
+    >>> level_of("PROTECTED, WEAKLY. A single word can be denied (epsilon 8).")
+    'weak'
+    """
+    if said.startswith(("PROTECTED.", "NOTHING LEFT")):
+        return "good"
+    return "weak" if said.startswith("PROTECTED, WEAKLY") else "bad"
+
+
 def number_of(epsilon: str) -> float:
     """An epsilon of a table as a number."""
     return math.inf if epsilon.startswith("infinite") else float(epsilon)

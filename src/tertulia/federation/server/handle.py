@@ -21,6 +21,7 @@ from tertulia.federation.server.answers import MOST_DOCUMENTS, Asked, read_answe
 from tertulia.federation.server.journal import Commit, Journal
 from tertulia.federation.server.membership import Dropouts, Membership
 from tertulia.federation.server.packed import Packing
+from tertulia.federation.server.pulse import Pulse
 from tertulia.federation.types import PartyId, Step, step_name
 
 State = TypeVar("State")
@@ -70,6 +71,7 @@ class Handle:
         self._lost: set[PartyId] = set()  # parties for which the run has gone back to that commit
         self._left_out: set[PartyId] = set()  # those that were lost again: they are asked after the next one
         self._packing = Packing()
+        self._pulse = Pulse(journal.directory, beats=journal.durable)
         self._has_words: dict[PartyId, set[str]] = {}  # the fingerprints of lists that parties were sent
         self._behind: Counter[PartyId] = Counter()  # how often a party had lost what it answered
         self._silent: dict[PartyId, list[str]] = {}  # why parties did not answer
@@ -207,9 +209,11 @@ class Handle:
         different = {id(m): m for m in messages.values()}
         encoded = {key: body(verb, step, m) for key, m in different.items()}  # once for all who are asked the same
         bodies = {p: encoded[id(m)] for p, m in messages.items()}  # and the word lists that they name
+        self._pulse.ask(self.round, step.__name__, list(bodies))
         replies = self._exchange(bodies, Asked(verb, step, messages, self.terms.max_documents))
         self._ordinal += 1
         self._heard = [p for p in bodies if p in replies]  # in party order
+        self._pulse.hear(self._heard, {p: why[-1] for p, why in self._silent.items()})
         return {p: replies[p] for p in self._heard}
 
     def _ask_quorum(self, verb: Verb, step: Step, message: Any) -> list[Any]:

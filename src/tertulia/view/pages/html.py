@@ -84,14 +84,23 @@ def _attribute(name: str, value: object) -> str:
     return f' {name}="{html.escape(written)}"'
 
 
-def table(head: Sequence[Child], rows: Iterable[Sequence[Child]], *, caption: Child = None, numeric: str = "") -> Html:
-    """A table that scrolls by itself where it is too wide; `numeric` has an `r` for each column that stands right."""
+def table(head: Sequence[Child], rows: Iterable[Sequence[Child]], *, numeric: str = "", stacks: bool = False) -> Html:
+    """A table that scrolls by itself where it is too wide; `numeric` has an `r` for each column that stands right.
+
+    One that `stacks` shows a block for each row on a narrow screen instead; its heads are texts.
+    """
     side = ["r" if i < len(numeric) and numeric[i] == "r" else None for i in range(len(head))]
+    names = [str(one) if stacks else None for one in head]
     top = el("tr", [el("th", one, scope="col", class_=at) for one, at in zip(head, side, strict=True)])
-    body = [el("tr", [el("td", one, class_=at) for one, at in zip(row, side, strict=True)]) for row in rows]
-    name = None if caption is None else el("caption", caption)
-    drawn = el("table", name, el("thead", top), el("tbody", body))
-    return el("div", drawn, class_="wide", tabindex="0", role="region", aria_label="table, scrolls sideways")
+    body = [
+        el("tr", [
+            el("td", el("span", one) if stacks else one, class_=at, data_name=name)
+            for one, at, name in zip(row, side, names, strict=True)
+        ])
+        for row in rows
+    ]  # fmt: skip
+    drawn = el("table", el("thead", top), el("tbody", body), class_="stacks" if stacks else None)
+    return el("div", drawn, class_="wide", tabindex="0", role="group", aria_label="table")
 
 
 def details(summary: Child, *inside: Child, is_open: bool = False) -> Html:

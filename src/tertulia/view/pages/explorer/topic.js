@@ -71,7 +71,7 @@ function drawShares() {
     const order = rows.sort((a, b) => b[1] - a[1]).slice(0, 12).map(([name, share]) => [name, share / most, percent(share)]);
     parts.push(h("h3", {}, "By label"), bars(order, 1));
   }
-  if (trends?.periods) parts.push(h("h3", {}, `By ${trends.by}`), lineChart(trends.periods, [selected], `Share of topic ${selected.k} by ${trends.by}`));
+  if (trends?.periods) parts.push(h("h3", {}, `By ${trends.by}`), lineChart(trends.periods, [selected], `Share of topic ${selected.k} by ${trends.by}`, widthOf($("shares"))));
   $("shares").replaceChildren(...parts);
 }
 

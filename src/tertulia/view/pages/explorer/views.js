@@ -25,6 +25,18 @@ function makeViews() {
     $(`tab-${page.view}`).focus();
     event.preventDefault();
   });
+  follow();
+}
+
+// Drawings are as wide as their places; where that changes, they are drawn anew.
+function follow() {
+  let width = $("view").clientWidth;
+  new ResizeObserver(() => {
+    if ($("view").clientWidth === width) return;
+    width = $("view").clientWidth;
+    drawView();
+    drawShares();
+  }).observe($("view"));
 }
 
 function show(name) {
@@ -44,10 +56,12 @@ function drawView() {
 
 // ---- the map: what stands close has similar words ----------------------------------------------------------------------
 
-const [WIDE, HIGH, EDGE] = [640, 460, 56];
+const widthOf = (panel) => Math.max(300, Math.min(860, panel.clientWidth));
 
 function drawMap(panel) {
   const { model, selected } = page;
+  const WIDE = widthOf(panel);
+  const [HIGH, EDGE] = [Math.max(320, Math.min(600, 0.8 * WIDE)), WIDE < 480 ? 34 : 56];
   const places = model.facts.places;
   const whole = [0, 1].map((axis) => {
     const all = places.map((place) => place[axis]);
@@ -58,20 +72,20 @@ function drawMap(panel) {
   const most = Math.max(...model.shown.map((topic) => topic.share));
   const points = model.shown.map((topic) => {
     const mean = [0, 1].map((axis) => sum(topic.members.map((k) => places[k][axis])) / topic.members.length);
-    const radius = model.facts.weights ? Math.max(5, 26 * Math.sqrt(topic.share / most)) : 12;
+    const radius = model.facts.weights ? Math.max(9, WIDE / 24 * Math.sqrt(topic.share / most)) : 12;
     return { topic, radius, x: WIDE / 2 + scale * (mean[0] - middle[0]), y: HIGH / 2 - scale * (mean[1] - middle[1]) };
   });
   const circles = points.map(({ topic, x, y, radius }) => h("g", { class: `point${topic === selected ? " chosen" : ""}`, onclick: () => select(topic.k) },
     h("circle", { cx: x, cy: y, r: radius }), h("title", {}, `${topic.k}: ${clean(model.label(topic, 6), 80)}`)));
   const title = `Map of ${points.length} topics. The list of topics does all that can be done here.`;
   panel.replaceChildren(
-    h("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": title, class: "map" }, circles, labels(points)),
+    h("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": title, class: "map" }, circles, labels(points, WIDE, HIGH)),
     h("p", { class: "soft" }, `Topics with similar words stand close${model.facts.weights ? "; the larger, the heavier" : ""}. `,
       model.facts.faithful === null ? "" : `How far distances here follow the true ones: ${model.facts.faithful.toFixed(2)} (correlation).`));
 }
 
 // Numbers in circles, names beside them where there is room: of the chosen topic first, then of heavy ones.
-function labels(points) {
+function labels(points, WIDE, HIGH) {
   const taken = points.map(({ x, y, radius }) => [x - radius, y - radius, x + radius, y + radius]);
   const order = [...points].sort((a, b) => (b.topic === page.selected) - (a.topic === page.selected) || b.radius - a.radius);
   const free = (box) => box[0] > 0 && box[2] < WIDE && box[1] > 0 && box[3] < HIGH
@@ -98,20 +112,27 @@ function drawAlike(panel) {
   const { model } = page;
   const topics = model.shown.slice(0, MOST_ALIKE);
   const n = topics.length;
+  if (n < 2) {
+    panel.replaceChildren(h("p", {}, "There is one topic: it has no other to be like."));
+    return;
+  }
   const likeness = topics.map(() => new Float64Array(n));
   for (let i = 0; i < n; i++) for (let j = 0; j < i; j++) likeness[i][j] = likeness[j][i] = model.likeness(topics[i], topics[j]);
   const tree = cluster(likeness);
   const order = leaves(tree);
-  const [left, size, right] = [150, Math.max(9, Math.min(22, 460 / n)), 110];
-  const most = Math.max(...likeness.map((row) => Math.max(...row)), 1e-12);
+  const [left, right] = [136, 70];
+  const size = Math.max(10, Math.min(24, (widthOf(panel) - left - right) / n));
+  const pairs = likeness.flatMap((row, i) => [...row].filter((_, j) => j !== i));
+  const [least, most] = [Math.min(...pairs), Math.max(...pairs)];
+  const strength = (alike) => (0.04 + (0.96 * (alike - least)) / (most - least || 1)).toFixed(3);
   const cells = order.flatMap((i, row) => order.map((j, column) => h("rect", {
     x: left + column * size, y: row * size, width: size - 0.5, height: size - 0.5, "data-i": i, "data-j": j,
-    class: i === j ? "track" : "f1", "fill-opacity": i === j ? 1 : (likeness[i][j] / most).toFixed(3),
+    class: i === j ? "track" : "f1", "fill-opacity": i === j ? 1 : strength(likeness[i][j]),
   })));
   const names = order.map((i, row) => h("text", {
     x: left - 6, y: (row + 0.5) * size + 4, "text-anchor": "end", class: topics[i] === page.selected ? "chosen" : "", "data-i": i,
-  }, `${topics[i].k}: ${nameOf(topics[i], 18)}`));
-  const said = h("p", { class: "soft", "aria-live": "polite" }, `The darker a cell, the more alike two topics (1 less Hellinger’s distance; the most alike: ${most.toFixed(2)}).`,
+  }, `${topics[i].k}: ${nameOf(topics[i], 16)}`));
+  const said = h("p", { class: "soft", "aria-live": "polite" }, `The stronger its colour, the more alike are two topics (1 less Hellinger’s distance; the most alike: ${most.toFixed(2)}).`,
     model.shown.length > n ? ` Of ${model.shown.length} topics these are the ${n} first.` : "");
   const point = (event) => {
     const { i, j } = event.target.dataset;
@@ -120,7 +141,7 @@ function drawAlike(panel) {
   panel.replaceChildren(
     h("div", { class: "wide", tabindex: 0, role: "group", "aria-label": "How alike topics are" },
       h("svg", {
-        viewBox: `0 0 ${left + n * size + right} ${n * size}`, role: "img", class: "alike", onmouseover: point,
+        viewBox: `0 0 ${left + n * size + right} ${n * size}`, width: left + n * size + right, role: "img", class: "alike", onmouseover: point,
         onclick: (event) => event.target.dataset.i !== undefined && select(topics[event.target.dataset.i].k),
         "aria-label": "How alike topics are, similar ones side by side; the most alike of a topic stand beside its words",
       }, cells, names, h("path", { class: "l0 thin", d: branches(tree, order, size, left + n * size + 4, right - 8) }))), said);
@@ -147,8 +168,9 @@ function cluster(likeness) {
 const leaves = (tree) => (tree.parts ? tree.parts.flatMap(leaves) : tree.members);
 
 function branches(tree, order, size, left, width) {
-  const deepest = tree.height || 1;
-  const at = (node) => left + (node.height / deepest) * width;
+  const heights = (node) => (node.parts ? [node.height, ...node.parts.flatMap(heights)] : []);
+  const [low, high] = [Math.min(...heights(tree)), Math.max(...heights(tree))];
+  const at = (node) => (node.parts ? left + (0.1 + (0.9 * (node.height - low)) / (high - low || 1)) * width : left);
   const walkTree = (node) => {
     if (!node.parts) return [(order.indexOf(node.members[0]) + 0.5) * size, ""];
     const [[y1, d1], [y2, d2]] = node.parts.map(walkTree);
@@ -161,17 +183,20 @@ function branches(tree, order, size, left, width) {
 // ---- two models ------------------------------------------------------------------------------------------------------------
 
 function drawCompare(panel) {
-  const { rows, title } = page.model.facts.compare;
-  const cells = (row) => [
-    h("td", {}, row.topic === null ? "" : h("button", { type: "button", class: "link", onclick: () => select(row.topic) }, `${row.topic}: ${nameOf(page.model.topic(row.topic), 24)}`)),
-    h("td", {}, row.other === null ? "" : `${row.other}${row.other_name ? `: ${clean(row.other_name, 24)}` : ""}`),
-    h("td", { class: "r" }, row.similarity.toFixed(2)), h("td", {}, clean(row.both, 90)), h("td", {}, clean(row.here, 90)), h("td", {}, clean(row.there, 90)),
-  ];
+  const { model } = page;
+  const { rows, title } = model.facts.compare;
+  const item = (row) => {
+    const here = row.topic === null ? null
+      : h("button", { type: "button", class: "link", onclick: () => select(row.topic) }, `${row.topic}: ${nameOf(model.topic(row.topic), 30)}`);
+    const there = row.other === null ? null : h("span", {}, `${row.other}${row.other_name ? `: ${clean(row.other_name, 30)}` : ""} there`);
+    const words = [["both", row.both], ["here", row.here], ["there", row.there]].filter(([, some]) => some);
+    return h("li", {},
+      h("div", { class: "pair" }, h("span", {}, here, here && there ? " and " : "", there), bar(row.similarity), row.similarity.toFixed(2)),
+      words.map(([where, some]) => h("p", { class: "soft" }, h("b", {}, where), ` ${clean(some, 200)}`)));
+  };
   const block = (state, said) => {
     const found = rows.filter((row) => row.state === state);
-    const head = ["topic here", "topic there", "alike", "words of both", "only here", "only there"];
-    return found.length === 0 ? [] : [h("h3", {}, `${said} (${found.length})`), h("div", { class: "wide", tabindex: 0, role: "group", "aria-label": said },
-      h("table", {}, h("thead", {}, h("tr", {}, head.map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, found.map((row) => h("tr", {}, cells(row))))))];
+    return found.length === 0 ? [] : [h("h3", {}, `${said} (${found.length})`), h("ol", { class: "pairs" }, found.map(item))];
   };
   panel.replaceChildren(h("p", { class: "soft" }, `Compared with ${clean(title, 80)}, by the weighted Jaccard likeness of their top words, one to one.`),
     ...block("matched", "In both models"), ...block("only here", "Only here"), ...block("only there", "Only there"));
@@ -186,7 +211,7 @@ function drawTrends(panel) {
   const parts = [];
   if (periods) {
     const legend = heavy.map((topic, i) => h("li", {}, h("span", { class: `swatch s${i + 1}` }), `${topic.k}: ${nameOf(topic, 30)}`));
-    parts.push(h("h3", {}, `Share by ${by}`), lineChart(periods, heavy, `Shares of ${heavy.length} topics by ${by}`), h("ul", { class: "legend" }, legend));
+    parts.push(h("h3", {}, `Share by ${by}`), lineChart(periods, heavy, `Shares of ${heavy.length} topics by ${by}`, widthOf(panel)), h("ul", { class: "legend" }, legend));
   }
   if (groups) {
     const largestOf = (shares) => [...shown].sort((a, b) => shareIn(b, shares) - shareIn(a, shares)).slice(0, 3);
@@ -199,11 +224,11 @@ function drawTrends(panel) {
   panel.replaceChildren(...parts);
 }
 
-function lineChart(periods, topics, title) {
-  const [width, height, left, bottom] = [640, 220, 44, 24];
+function lineChart(periods, topics, title, width) {
+  const [height, left, bottom] = [220, 44, 24];
   const shares = topics.map((topic) => periods.map((period) => (period.documents ? shareIn(topic, period.shares) : null)));
   const most = Math.max(...shares.flat().filter((share) => share !== null), 1e-9);
-  const x = (i) => left + (periods.length > 1 ? (i * (width - left - 12)) / (periods.length - 1) : (width - left) / 2);
+  const x = (i) => left + (periods.length > 1 ? (i * (width - left - 24)) / (periods.length - 1) : (width - left) / 2);
   const y = (share) => 8 + (1 - share / most) * (height - bottom - 8);
   const lines = shares.flatMap((row, t) => row.map((share, i) => share === null ? null : [
     i > 0 && row[i - 1] !== null ? h("line", { class: `l${t + 1}`, x1: x(i - 1), y1: y(row[i - 1]), x2: x(i), y2: y(share) }) : null,
@@ -211,7 +236,7 @@ function lineChart(periods, topics, title) {
   ]));
   const grid = [0, 0.5, 1].map((part) => [h("line", { class: "grid", x1: left, x2: width, y1: y(part * most), y2: y(part * most) }),
     h("text", { class: "soft", x: left - 6, y: y(part * most) + 4, "text-anchor": "end" }, percent(part * most, most < 0.1 ? 1 : 0))]);
-  const step = Math.ceil(periods.length / 8);
-  const names = periods.map(({ name }, i) => i % step ? null : h("text", { class: "soft", x: x(i), y: height - 4, "text-anchor": i ? "middle" : "start" }, clean(name, 10)));
+  const step = Math.ceil(periods.length / Math.max(1, Math.floor((width - left) / 70)));
+  const names = periods.map(({ name }, i) => i % step ? null : h("text", { class: "soft", x: x(i), y: height - 4, "text-anchor": "middle" }, clean(name, 10)));
   return h("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title, class: "trend" }, grid, names, lines);
 }

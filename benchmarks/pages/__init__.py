@@ -1,0 +1,1 @@
+"""Sizes, speed and accessibility of the pages."""

@@ -1,0 +1,23 @@
+"""`tertulia report`: a page that says what was learned, what left, and whether it was worth it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tertulia.view import console
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(help="A run's directory, a party's, or a federation's.", metavar="RUN")],
+    party: Annotated[str | None, typer.Option(help="That party's page alone, to be signed.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = Path("report.html"),
+    delta: Annotated[float, typer.Option(help="The delta at which epsilon is computed.")] = 1e-6,
+) -> None:
+    """Write a report: one HTML file, which loads nothing, can be read without scripts, and printed."""
+    from tertulia.view.pages.report import write_report
+
+    written = write_report(directory, output, party, delta)
+    console.line(f"{output}: {console.size(written)}, to be opened in a browser")

@@ -1,0 +1,256 @@
+"""The project's page: what was read, how it was trained, what was learned, what that was worth, and what it cost.
+
+Only what was released is drawn: topics and weights, totals of scores, bytes. What a party read and dropped is shown
+where one owner has all parties.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tertulia._toml import toml_value
+from tertulia.corpus import Corpus, Vocabulary
+from tertulia.federation.party.host import PartyHost
+from tertulia.metrics.communication import Communication
+from tertulia.models import Topics
+from tertulia.models.compare import similarities
+from tertulia.models.reading import who_took_part
+from tertulia.view.console import size
+from tertulia.view.pages.figures import Bar, Series, bar, bars, heat, lines, topic_map
+from tertulia.view.pages.html import Html, details, el, join, table, text
+from tertulia.view.plots.map import hellinger, to_plane
+
+_CARDS, _LISTED = 40, 400  # topics that are shown with bars, and as a line
+_WORDS = 10
+_MOST_MAPPED = 200
+_PACKAGES = ("tertulia", "numpy", "numba", "scipy", "polars", "dp-accounting")
+_LOOKS = {"federated": "f1", "centralised": "f3", "pooled": "f3", "alone": "f2"}
+History = Sequence[Mapping[str, Any]]
+
+
+class Section(NamedTuple):
+    """A part of the page, with its heading."""
+
+    title: str
+    body: Html
+
+
+def data_section(hosts: Sequence[PartyHost]) -> Section | None:
+    """What parties read and dropped; for the eyes of who owns them all."""
+    rows = []
+    for host in hosts:
+        stored = host.directory / "corpus"
+        if host.config.owners != "one" or not (stored / "corpus.json").exists():
+            continue
+        corpus = Corpus.load(stored)
+        report = corpus.report
+        reasons = "; ".join(f"{n} {why}" for why, n in {**report.dropped, **report.noted}.items()) or "nothing"
+        rows.append([
+            text(host.config.id, 40), f"{report.rows or corpus.n_documents:,}", f"{corpus.n_documents:,}",
+            f"{sum(report.dropped.values()):,}", f"{corpus.n_tokens:,}", f"{len(corpus.vocabulary):,}",
+            text(reasons, 200),
+        ])  # fmt: skip
+    if not rows:
+        return None
+    head = ["party", "rows read", "documents", "dropped", "words in them", "different words", "noted"]
+    return Section("What was read", table(head, rows, numeric="-rrrrr-", stacks=True))
+
+
+def convergence_section(history: History) -> Section | None:
+    """The score by round."""
+    scored = [(float(f["round"]), float(f["perplexity"])) for f in history if "perplexity" in f]
+    scored = [point for point in scored if math.isfinite(point[1])]
+    if not scored:
+        return None
+    gone = [(f["round"], p) for f in history for p, (_, up) in f["bytes"].items() if not up]
+    note = "; ".join(f"{p} was absent in round {r}" for r, p in gone[:20])
+    return Section("How it came together", join(
+        lines("Perplexity of held-out documents by round", [Series("all parties together", scored)], x="round",
+              y="Perplexity of everybody's held-out documents: how many words the model still wavers between. Lower is "
+                "better."),
+        el("p", text(note, 400), class_="soft") if note else None,
+    ))  # fmt: skip
+
+
+def topics_section(model: Topics) -> Section:
+    """Every topic with its words; the heaviest first."""
+    weights = model.weights
+    shown = [topic for topic in model if topic.number not in model.hidden]
+    order = sorted(shown, key=lambda topic: -(topic.weight or 0.0))
+    cards = [_card(topic.number, topic.name, topic.weight, topic.words) for topic in order[:_CARDS]]
+    rest = [
+        [str(topic.number), text(" ".join(word[:30] for word, _ in topic.words[:8]), 160),
+         "" if topic.weight is None else f"{topic.weight:.1%}"]
+        for topic in order[_CARDS:_LISTED]
+    ]  # fmt: skip
+    more = f" The {_CARDS} heaviest are shown with bars." if rest else ""
+    unit = "" if weights is None else " A topic's share is of all words in the documents."
+    return Section(f"{len(shown)} topics over {len(model.vocabulary):,} words", join(
+        el("p", f"Bars show how likely a word is in its topic, beside the topic's first word.{unit}{more}"),
+        el("div", cards, class_="cards"),
+        details(f"{len(rest)} lighter topics", table(["topic", "words", "share"], rest, numeric="r-r"))
+        if rest
+        else None,
+    ))  # fmt: skip
+
+
+def _card(number: int, name: str, weight: float | None, words: Sequence[tuple[str, float]]) -> Html:
+    share = "" if weight is None else f" · {weight:.1%}"
+    first = words[0][1] or 1.0 if words else 1.0
+    rows = [
+        el("tr", el("td", text(word, 28)), el("td", bar(p / first), class_="grows"))
+        for word, p in words[:_WORDS]
+        if p > 0
+    ]
+    title = join(f"{number}", f" {name[:60]}" if name else None, el("span", share, class_="soft"))
+    return el("section", el("h3", title), el("table", el("tbody", rows), class_="bars"), class_="card")
+
+
+def map_section(model: Topics) -> Section | None:
+    """Where topics stand to each other."""
+    heavy = np.ones(model.n_topics) if model.weights is None else np.asarray(model.weights, dtype=np.float64)
+    topics = [k for k in range(model.n_topics) if k not in model.hidden]
+    topics = sorted(topics, key=lambda k: -heavy[k])[:_MOST_MAPPED]
+    if len(topics) < 3:
+        return None
+    places = [(float(x), float(y)) for x, y in to_plane(hellinger(model.topic_word[topics]))]
+    names = [f"{k}: {model.names[k] or ' '.join(word[:24] for word, _ in model[k].words[:4])}" for k in topics]
+    sizes = [float(heavy[k]) for k in topics]
+    return Section("A map of topics", topic_map("A map of topics", places, sizes, names))
+
+
+def parties_section(model: Topics, released: Mapping[str, Any], words: tuple[str, ...]) -> Section | None:
+    """Which parties hold which topics, as far as the models say that they have released."""
+    if not released:
+        return None
+    own = {party: Topics(rows, Vocabulary(words)) for party, rows in released.items() if len(rows)}
+    if not own:
+        return None
+    held = np.stack([similarities(model, one, 50).max(axis=1) for one in own.values()], axis=1)
+    order = sorted(range(model.n_topics), key=lambda k: -held[k].mean())[:_MOST_MAPPED]
+    rows = [(f"{k}: {' '.join(word[:24] for word, _ in model[k].words[:4])}", held[k].tolist()) for k in order]
+    caption = (
+        "How similar a party's nearest topic is, 1 for the same words. Only models that parties have released are "
+        "looked at: this method's server was sent them."
+    )
+    drawn = heat("Which parties hold which topics", list(own), rows[:25], caption)
+    more = (
+        details(f"{len(rows) - 25} more topics", heat("Further topics", list(own), rows[25:], None))
+        if rows[25:]
+        else None
+    )
+    return Section("Topics by party", join(drawn, more))
+
+
+def scenarios_section(rows: Sequence[Mapping[str, Any]]) -> Section | None:
+    """Alone, federated, pooled: on everybody's documents, and on each party's own."""
+    sound = [row for row in rows if isinstance(row.get("perplexity"), int | float)]
+    if not sound:
+        return None
+    parties = list(dict.fromkeys(p for row in sound for p in row.get("parties", {})))
+    charts = [
+        bars("On everybody's held-out documents", [
+            Bar(str(row["scenario"]), float(row["perplexity"]), f"{row['perplexity']:,.0f}", _look(row))
+            for row in sound
+        ])
+    ]  # fmt: skip
+    for party in parties:
+        known = [row for row in sound if party in row.get("parties", {})]
+        charts.append(
+            bars(f"On the held-out documents of {party[:60]}", [
+                Bar(str(row["scenario"]), float(row["parties"][party]), f"{row['parties'][party]:,.0f}", _look(row))
+                for row in known
+            ])
+        )  # fmt: skip
+    body = [
+        [text(row["scenario"]), text(row.get("method", "")), str(row.get("topics", "")), f"{row['perplexity']:,.1f}",
+         *(f"{row['parties'][p]:,.1f}" if p in row.get("parties", {}) else "" for p in parties)]
+        for row in sound
+    ]  # fmt: skip
+    head = ["scenario", "method", "topics", "everybody's", *(text(p, 24) for p in parties)]
+    return Section("What the federation is worth", join(
+        el("p", "Perplexity: lower is better. Alone is what a party gets by itself, on its own documents by its own "
+           "model; pooled, or centralised, would need everybody's documents in one place."),
+        charts[0],
+        details("on each party's own documents", el("div", *charts[1:], class_="beside"), is_open=len(parties) <= 6)
+        if parties else None,
+        details("the same as a table", table(head, body, numeric="--r" + "r" * (1 + len(parties)))),
+    ))  # fmt: skip
+
+
+def _look(row: Mapping[str, Any]) -> str:
+    """A scenario's colour; controls are grey."""
+    words = str(row["scenario"]).replace(",", " ").split()
+    return next((look for name, look in _LOOKS.items() if name in words[:2]), "f0")
+
+
+def traffic_section(history: History) -> Section | None:
+    """Bytes by party and by round."""
+    if not history:
+        return None
+    found = Communication.of(history)
+    rows = [[text(party, 40), size(up), size(down)] for party, (down, up) in found.by_party.items()]
+    seconds = sum(float(facts.get("seconds", 0.0)) for facts in history)
+    series = [
+        Series(name, [(float(f["round"]), sum(pair[i] for pair in f["bytes"].values()) / 1024) for f in history], look)
+        for name, i, look in (("from parties", 1, "l2"), ("to parties", 0, "l1"))
+    ]
+    return Section("Traffic", join(
+        el("ul",
+           el("li", el("b", size(found.bytes_up)), "from parties"),
+           el("li", el("b", size(found.bytes_down)), "to parties"),
+           el("li", el("b", str(found.rounds)), "rounds"),
+           el("li", el("b", f"{seconds:,.1f} s"), "in all rounds"),
+           class_="numbers"),
+        table(["party", "sent", "received"], rows, numeric="-rr"),
+        details("by round", lines("Kilobytes by round", series, x="round", y="kB; orange from parties, blue to them"))
+        if len(history) > 1 else None,
+    ))  # fmt: skip
+
+
+def settings_section(settings: Mapping[str, Any], command: str) -> Section:
+    """The settings, and how to run it again."""
+    method = {k: v for k, v in dict(settings.get("method", {})).items() if not isinstance(v, dict) and v is not None}
+    first = [[text(name), text(toml_value(value), 80)] for name, value in method.items() if name != "name"]
+    return Section("Settings", join(
+        el("p", "Method ", el("b", text(settings.get("method", {}).get("name", ""))), ":"),
+        table(["setting", "value"], first[:12]),
+        details("all settings, as a file", el("pre", el("code", as_toml(settings)))),
+        el("h3", "To run it again"),
+        el("pre", el("code", command)),
+        el("p", _versions(), class_="soft"),
+    ))  # fmt: skip
+
+
+def as_toml(settings: Mapping[str, Any]) -> str:
+    """Settings as a TOML file would have them; word lists are left out, for they may be long."""
+    lines_, tables = [], []
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            inside = as_toml(value).splitlines()
+            inner = [f"[{name}.{line[1:]}" if line.startswith("[") else line for line in inside]
+            tables.append("\n".join([f"[{name}]", *inner]))
+        elif value is not None and not (name == "words" and isinstance(value, list | tuple) and len(value) > 20):
+            lines_.append(f"{name} = {toml_value(value)}")
+    return "\n".join([*lines_, *tables])
+
+
+def _versions() -> str:
+    found = [f"Python {platform.python_version()}"]
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return f"Report made with {', '.join(found)}, on {platform.system()} {platform.machine()}."
+
+
+def took_part(model: Topics | None, parties: Sequence[str]) -> str:
+    """Whose documents the model has seen."""
+    return who_took_part(model.provenance) if model is not None else f"{len(parties)} parties"

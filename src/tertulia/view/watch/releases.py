@@ -1,0 +1,99 @@
+"""What left, as a strip shows it: when, how many bytes, and how it was protected."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tertulia.errors import TertuliaError
+from tertulia.federation.party.door import policy_path_or_none
+from tertulia.federation.party.host import PartyConfig
+from tertulia.federation.party.reports import REPORTS
+from tertulia.privacy.policy import Policy
+from tertulia.privacy.releases import Release
+from tertulia.privacy.watching import releases_after
+from tertulia.runs.budgets import left_of
+from tertulia.view.watch.scene import short
+
+_MOST = 400  # releases that are shown
+_PAUSE = 5.0  # seconds between two computations of what is left of a budget
+_UNITS = {"token": "a word", "document": "a document", "user": "a person", "party": "the party"}
+Shown = dict[str, Any]
+
+
+class LedgerScene:
+    """A party's ledger, in its directory of a run or at its home."""
+
+    def __init__(self, directory: Path, run: str) -> None:
+        self._directory, self._run = directory, run
+        self._seen: list[Shown] = []
+        self._last = 0
+        self._budgets: list[dict[str, Any]] = []
+        self._computed = -math.inf
+        self._computed_at = 0  # the entry up to which budgets are computed
+
+    def releases(self, party: str) -> list[Shown]:
+        """Everything that left in this run, the newest if there is much."""
+        for seen in releases_after(self._home / "ledger.sqlite", self._last):
+            self._last = seen.seq
+            if seen.release.run == self._run and seen.release.verb != REPORTS:
+                self._seen.append(_shown(party, seen.time, seen.release))
+        self._seen = self._seen[-_MOST:]
+        return self._seen
+
+    @property
+    def _home(self) -> Path:
+        try:
+            return PartyConfig.load(self._directory).home_in(self._directory)
+        except TertuliaError:
+            return self._directory
+
+    def budgets(self) -> list[dict[str, Any]]:
+        """What is spent of each budget; computed now and then, for it takes a while."""
+        now = time.monotonic()
+        if not self._last or self._last == self._computed_at or now - self._computed < _PAUSE:
+            return self._budgets
+        self._computed, self._computed_at = now, self._last
+        try:
+            config = PartyConfig.load(self._directory)
+            path = policy_path_or_none(self._directory, config.home, config.owners)
+            policy = Policy() if path is None else Policy.load(path)
+            left = left_of(policy, self._home)
+        except TertuliaError:
+            return self._budgets
+        self._budgets = [
+            {"of": _UNITS[budget.unit.value], "limit": budget.epsilon,
+             "spent": min(budget.epsilon, budget.epsilon - left[budget.unit.value, budget.adjacency.value])}
+            for budget in policy.budget
+        ]  # fmt: skip
+        return self._budgets
+
+
+def _shown(party: str, when: str, release: Release) -> Shown:
+    level = "clear" if release.non_private else "noise" if release.charges else "free"
+    if release.event is None:  # computed from noisy reports
+        level = "noise"
+    return {
+        "at": datetime.fromisoformat(when).timestamp() if when else 0.0,
+        "party": short(party),
+        "what": short(release.what),
+        "bytes": release.nbytes,
+        "level": level,
+        "round": release.round,
+    }
+
+
+def releases_of_history(history: Sequence[Mapping[str, Any]], level: str) -> list[Shown]:
+    """The same at a server, which knows bytes by round alone; time is that of all rounds so far."""
+    found, at = [], 0.0
+    for facts in history:
+        at += float(facts.get("seconds", 0.0))
+        for party, (_, up) in facts["bytes"].items():
+            if up:
+                found.append({"at": at, "party": short(party), "what": "answers", "bytes": up, "level": level,
+                              "round": facts["round"]})  # fmt: skip
+    return found[-_MOST:]

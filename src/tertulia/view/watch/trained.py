@@ -1,0 +1,187 @@
+"""A run in training, as its directory shows it: journal, pulse and, where parties live here, their ledgers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tertulia._locks import seems_held
+from tertulia.errors import TertuliaError
+from tertulia.federation.server.pulse import pulse_or_none
+from tertulia.metrics.communication import Communication
+from tertulia.privacy import accounting
+from tertulia.privacy.accounting import Guarantee
+from tertulia.privacy.adjacency import Bounds
+from tertulia.privacy.mechanisms import Adjacency, Unit
+from tertulia.privacy.policy import Policy
+from tertulia.runs.budgets import announced, planned_releases
+from tertulia.runs.config import RunSettings
+from tertulia.runs.driver import settings_of
+from tertulia.runs.layout import Run
+from tertulia.runs.rehearsal import policy_or_none
+from tertulia.runs.results import reason_of
+from tertulia.runs.scenarios import kept_rows
+from tertulia.runs.so_far import SoFar, forming_or_none, so_far_or_none
+from tertulia.view.officer import level_of, verdict
+from tertulia.view.totals import totals
+from tertulia.view.watch.releases import LedgerScene, releases_of_history
+from tertulia.view.watch.scene import Look, new_look, new_party, number_or_none, phase_of, short, time_left
+
+_TOPICS, _WORDS = 30, 8  # that are shown
+_DELTA = 1e-6
+
+
+class RunScene:
+    """A run's directory; what was read is kept until it changes."""
+
+    def __init__(self, directory: Path, asked: Path | None = None) -> None:
+        self.directory, self._asked = directory, asked or directory
+        self.run = Run.open(directory)
+        self._commit: tuple[str, ...] = ()
+        self._so_far: SoFar | None = None
+        self._topics: list[dict[str, Any]] = []
+        places = {party: self.run.party_directory(party) for party in self.run.parties}
+        self._ledgers = {p: LedgerScene(place, self.run.id) for p, place in places.items() if place.exists()}
+
+    @cached_property
+    def settings(self) -> RunSettings:
+        """What was asked for."""
+        return settings_of(self.run)
+
+    def look(self) -> Look:
+        """The run as it is now."""
+        self._read_commit()
+        history = self._so_far.history if self._so_far else ()
+        rounds = (getattr(self.settings.method, "rounds", None) or 1) + 1
+        pulse = pulse_or_none(self.directory / "server")
+        state = self._state()
+        found = new_look(
+            self._asked.name,
+            run=self.run.id[:8], method=self.settings.method.name, state=state, round=len(history),
+            rounds=max(rounds, len(history)), left=time_left(history, rounds) if state == "under way" else None,
+            again="" if state == "finished" else f"tertulia resume {self.directory}",
+            text=str(self.directory.relative_to(self._asked)) if self.directory != self._asked else "",
+            doing=phase_of(str(pulse["step"])) if pulse and state == "under way" else "", verdict=self._verdict,
+            scores=[[f["round"], s] for f in history if (s := number_or_none(f.get("perplexity"))) is not None],
+            levels=self._levels(), gone=_absences(history), topics=self._topics,
+        )  # fmt: skip
+        found["parties"] = self._parties(history, pulse, state)
+        found["releases"] = self._releases(history)
+        found["sizes"] = "before packing" if self._ledgers else found["sizes"]
+        return found
+
+    def _read_commit(self) -> None:
+        names = tuple(sorted(path.name for path in (self.directory / "server").glob("commit-*.safetensors")))
+        if names == self._commit or not names:
+            return
+        found = so_far_or_none(self.run)
+        if found is not None:
+            self._commit, self._so_far = names, found
+            self._topics = self._forming(found.state)
+
+    def _state(self) -> str:
+        if (self.directory / "model" / "model.json").exists():
+            return "finished"
+        return "under way" if seems_held(self.directory) or not self._commit else "stopped"
+
+    def _forming(self, state: Any) -> list[dict[str, Any]]:
+        """The heaviest topics with their words; those that were not among them before are marked."""
+        try:
+            found = forming_or_none(self.settings.method, state)
+        except TertuliaError:
+            found = None
+        if found is None:
+            return self._topics
+        weights = found.weights
+        order = range(len(found.topic_word)) if weights is None else np.argsort(-weights, kind="stable")
+        before = {topic["number"]: {word for word, *_ in topic["words"]} for topic in self._topics}
+        shown = []
+        for k in list(map(int, order))[:_TOPICS]:
+            row = found.topic_word[k]
+            tops = np.argsort(-row, kind="stable")[:_WORDS]
+            words = [[short(found.words[v], 30), round(float(row[v]), 5)] for v in tops]
+            known = before.get(k)
+            share = None if weights is None else round(float(weights[k] / max(weights.sum(), 1e-300)), 4)
+            fresh = [[word, p, known is not None and word not in known] for word, p in words]
+            shown.append({"number": k, "share": share, "words": fresh})
+        return shown
+
+    @cached_property
+    def _verdict(self) -> dict[str, str] | None:
+        return verdict_of_plan_or_none(self.settings, self.run.parties)
+
+    def _levels(self) -> dict[str, float]:
+        """What alone and pooled give, where that is known by now."""
+        rows = {str(row["scenario"]): number_or_none(row.get("perplexity")) for row in kept_rows(self._asked)}
+        chosen = {"alone": rows.get("alone"), "pooled": rows.get("centralised")}
+        return {name: value for name, value in chosen.items() if value is not None}
+
+    def _parties(
+        self, history: Sequence[Mapping[str, Any]], pulse: Mapping[str, Any] | None, state: str
+    ) -> list[dict[str, Any]]:
+        sent = Communication.of(history).by_party
+        cards = []
+        for party in self.run.parties:
+            down, up = sent.get(party, (0, 0))
+            ledger = self._ledgers.get(party)
+            card = new_party(party, up=up, down=down, budgets=ledger.budgets() if ledger else [])
+            cards.append({**card, **presence(party, pulse, self._joins(party, len(history)), state)})
+        return cards
+
+    def _joins(self, party: str, round_: int) -> bool:
+        own = self.settings.parties.get(party)
+        return own is not None and round_ < (own.joins or 0)
+
+    def _releases(self, history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        found = [one for party, ledger in self._ledgers.items() for one in ledger.releases(party)]
+        if not self._ledgers:
+            level = {"bad": "clear", "weak": "noise", "good": "noise"}
+            return releases_of_history(history, level[self._verdict["level"]] if self._verdict else "clear")
+        return sorted(found, key=lambda one: one["at"])[-400:]
+
+
+def presence(party: str, pulse: Mapping[str, Any] | None, joins_later: bool, state: str) -> dict[str, Any]:
+    """Whether a party is here, and what it does, by what was last asked of it."""
+    if pulse is None or (joins_later and party not in pulse["asked"]):
+        return {"state": "joining", "phase": "reading" if not joins_later else "joins later"}
+    silent = pulse.get("silent", {})
+    seconds = number_or_none(pulse.get("seconds"))
+    if party in silent:
+        refused = reason_of(str(silent[party])).startswith("refused")
+        return {"state": "refused" if refused else "absent", "why": short(silent[party], 200), "phase": ""}
+    busy = pulse.get("answered") is None and party in pulse["asked"] and state == "under way"
+    idle = "has answered" if state == "under way" else state
+    return {"state": "here", "phase": phase_of(str(pulse["step"])) if busy else idle, "seconds": seconds}
+
+
+def _absences(history: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+    """Rounds in which a party was asked, and said nothing."""
+    return [[f["round"], short(p)] for f in history for p, (_, up) in f["bytes"].items() if not up]
+
+
+def verdict_of_plan_or_none(
+    settings: RunSettings, parties: Sequence[str], own: Policy | None = None
+) -> dict[str, str] | None:
+    """What the plan lets out, for the party that it protects least; None for a method without a plan."""
+    if settings.method.pools:
+        return None
+    said = []
+    for party in parties:
+        try:
+            policy = own or policy_or_none(settings, party) or Policy()
+            releases = planned_releases(announced(settings, party, policy), party)
+        except (TertuliaError, ImportError):
+            return None
+        if not releases:
+            return None
+
+        def spent(unit: Unit, bounds: Bounds, releases: Any = releases) -> Guarantee:
+            return accounting.cost(releases, unit, Adjacency.SUBSTITUTE, _DELTA, bounds)
+
+        said.append(verdict(totals(releases, spent, None, policy)))
+    worst = min(said, key=lambda one: ("bad", "weak", "good").index(level_of(one)), default=None)
+    return None if worst is None else {"level": level_of(worst), "text": worst}
