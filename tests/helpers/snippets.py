@@ -104,7 +104,9 @@ def typed_in(block: Block) -> list[str]:
 
 def arguments_of(typed: str) -> list[str]:
     """A command in words, without comments and without what the shell does."""
-    return shlex.split(re.split(r"\s[#>]|\s<\s", typed)[0].translate(dict.fromkeys(map(ord, "[]…"))).replace("...", ""))
+    return shlex.split(
+        re.split(r"\s[#>|]|\s\\\||\s<\s", typed)[0].translate(dict.fromkeys(map(ord, "[]…"))).replace("...", "")
+    )
 
 
 def mentions(page: Path) -> list[str]:
