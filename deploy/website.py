@@ -69,17 +69,19 @@ def build(folder: Path) -> None:
         ended = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
         if ended.returncode:
             raise SiteError(f"the site was not built\n{ended.stdout}{ended.stderr}")
-        load_nothing_from_elsewhere(work / "site")
+        for page in (work / "site").rglob("*.html"):
+            page.write_text(mend(page.read_text(), relpath(work / "site", page.parent)))
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(work / "site", folder)
 
 
-def load_nothing_from_elsewhere(site: Path) -> None:
-    """Let the one script that Zensical takes from a foreign server come from the site itself."""
-    for page in site.rglob("*.html"):
-        own = relpath(site / "assets" / "iframe-worker.js", page.parent)
-        page.write_text(page.read_text().replace(SHIM, own))
+def mend(html: str, root: str) -> str:
+    """Take the one foreign script from the site itself, and let wide tables scroll, by the keyboard, too."""
+    html = html.replace(SHIM, f"{root}/assets/iframe-worker.js")
+    return html.replace("<table>", '<div class="wide" tabindex="0"><table class="data">').replace(
+        "</table>", "</table></div>"
+    )
 
 
 @cache
@@ -167,7 +169,7 @@ def formulas(text: str) -> str:
 
     def drawn(formula: re.Match[str]) -> str:
         if formula["block"]:
-            return f'<div class="formula">{mathml(formula["block"], "block")}</div>'
+            return f'<div class="formula" tabindex="0">{mathml(formula["block"], "block")}</div>'
         return f'<span class="formula">{mathml(formula["inline"], "inline")}</span>'
 
     return FORMULA.sub(drawn, text)

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 from deploy import website
+from helpers.browser import DESKTOP, PHONE
 
 ROOT = website.ROOT
 LOADS = {
@@ -151,3 +152,22 @@ def test_signs_of_markdown_in_formulas_are_entities():
     assert "&#91;" in website.formulas("$P[a, b]$")
     assert "|" not in website.formulas(r"$p(a | b \mid c)$")  # in a table it would end a cell
     assert "five $ or six $" in website.formulas("five $ or six $ more")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(PHONE, False), (DESKTOP, True)], ids=["phone-light", "desktop-dark"])
+@pytest.mark.parametrize("name", ["index", "consensus", "concepts", "api/documents"])
+def test_pages_in_a_browser(browser, site, name, width, dark):
+    """No error, no request, nothing serious for axe, nothing too wide."""
+    opened = browser.open(site / f"{name}.html", width=width, dark=dark)
+    opened.page.locator("h1").wait_for()
+    opened.check(f"site-{name.replace('/', '-')}-{width}{'-dark' if dark else ''}")
+
+
+def test_search_works_from_files(browser, site):
+    """Opened from a disk, without a server and without a network. (Its window is Zensical's, with axe's findings.)"""
+    opened = browser.open(site / "index.html")
+    opened.page.keyboard.press("Control+k")
+    opened.page.locator("input:visible").first.fill("randomised response")
+    opened.page.get_by_role("option", name=re.compile("Privacy|Mechanisms|noise", re.I)).first.wait_for()
+    opened.picture("site-search")
+    assert (opened.errors, opened.outside) == ([], [])

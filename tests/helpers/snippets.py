@@ -93,7 +93,7 @@ def texts(seed: int, n: int = 64) -> list[str]:
 
 def commands(page: Path) -> list[str]:
     """The commands that a page types in blocks, without `tertulia`."""
-    return [typed for block in blocks(page) if block.language in ("", "bash") for typed in typed_in(block)]
+    return [typed for block in blocks(page) if block.language in ("", "bash", "sh") for typed in typed_in(block)]
 
 
 def typed_in(block: Block) -> list[str]:
@@ -104,7 +104,9 @@ def typed_in(block: Block) -> list[str]:
 
 def arguments_of(typed: str) -> list[str]:
     """A command in words, without comments and without what the shell does."""
-    return shlex.split(re.split(r"\s[#>]|\s<\s", typed)[0].translate(dict.fromkeys(map(ord, "[]…"))).replace("...", ""))
+    return shlex.split(
+        re.split(r"\s[#>|]|\s\\\||\s<\s", typed)[0].translate(dict.fromkeys(map(ord, "[]…"))).replace("...", "")
+    )
 
 
 def mentions(page: Path) -> list[str]:
