@@ -56,7 +56,7 @@ def demo(
     directory: Annotated[Path, typer.Option(help="Where to put the run.")] = Path("runs/demo"),
     as_json: AsJson = False,
 ) -> None:
-    """Three parties (the docstrings of Python, NumPy and SciPy) train one topic model."""
+    """Eight teams, which share the docstrings of Python, NumPy and SciPy, train one topic model."""
     from tertulia.cli.demo import run_demo
 
     run_demo(directory, as_json)

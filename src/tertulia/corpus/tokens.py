@@ -144,7 +144,7 @@ def tokenize(text: str, options: TextOptions | None = None) -> list[str]:
     """Cut a text into tokens, in order.
 
     >>> tokenize("The naïve banker's 3 boats aren't state-of-the-art.")
-    ['naïve', 'banker', 'boats', 'art']
+    ['naïve', 'banker', 'boats', 'state', 'art']
     """
     return splitter(options or TextOptions())(text)
 
