@@ -1,5 +1,5 @@
 # Two commands are all a newcomer needs:
-#   make demo   three parties train one topic model on this machine
+#   make demo   eight parties train one topic model on this machine
 #   make test   everything that must hold, from style to crash tests (`make test-all` adds what is rare and long)
 # Who releases or deploys needs two more:
 #   make dist         wheel and sdist, tried in a clean environment, with a bill of materials and hashes

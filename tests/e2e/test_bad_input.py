@@ -31,7 +31,7 @@ def fit(parties, **options):
         ("empty.jsonl", b"", "is empty"),
         ("empty.csv", b"", "is empty"),
         ("other.csv", b"title,body\na,b\n", "no column 'text'.*columns are: title, body"),
-        ("latin.csv", "text\ncafé crème\ndéjà vu\n".encode("latin-1"), "encoding="),
+        ("russian.csv", "text\nчёрный кофе\nснова\n".encode("cp1251"), "encoding="),
         ("words.docx", b"PK", "of no known kind"),
     ],
 )

@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import inspect
 import sys
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 
 from tertulia._arrays import F64, Array
 from tertulia.api.progress import Tick, showing
-from tertulia.api.training import How, Trainer
+from tertulia.api.training import FitOptions, How, Trainer
 from tertulia.corpus import TextOptions
 from tertulia.corpus.counts import columns_of, is_matrix, names_of
-from tertulia.corpus.inputs import Documents, with_column
+from tertulia.corpus.inputs import Documents, settle, with_column
 from tertulia.errors import ConfigError, NotFitted
-from tertulia.methods.common.describe import document, section_of
+from tertulia.methods.common.describe import document, other_name, section_of
 from tertulia.models import Topics
 from tertulia.models.reading import Topic
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-OWN = {"random_state": 0, "n_jobs": None}  # arguments besides the settings, by scikit-learn's names
-_OTHER_NAMES = {"n_topics": "topics", "n_components": "topics", "num_topics": "topics", "k": "topics", "K": "topics"}
-_OTHER_NAMES |= {"max_iter": "sweeps", "iterations": "sweeps", "passes": "sweeps", "epochs": "sweeps"}
-_OTHER_NAMES |= {"seed": "random_state", "eta": "beta", "doc_topic_prior": "alpha", "topic_word_prior": "beta"}
+OWN = {"random_state": 0, "n_jobs": None, "text": None}  # arguments besides the settings, by scikit-learn's names
 
 
 class _Either:
@@ -91,18 +88,19 @@ class Estimator:
         progress: bool | Tick | None = None,
         column: str | None = None,
     ) -> Self:
-        """Train on texts, lists of tokens or of dicts, a data frame, a corpus, or a matrix of counts.
+        """Train on texts, lists of tokens or of dicts, a table, a corpus, or a matrix of counts.
 
-        Frames and dicts have their texts in a column `text`, or in the one that `column` names. Columns of a matrix are
-        words, and none is pruned. `seed` comes before `random_state`. With `start` training continues from a model;
-        `progress` is a function that is called after each sweep or epoch, with its number and its perplexity or loss;
-        False: nothing is shown; True: a bar; None: a bar if there is a terminal. Labels `y` are not looked at.
+        Tables and dicts have their texts in a column `text`, or in the one that `column` names. Columns of a matrix are
+        words, and none is pruned. `seed` comes before `random_state`, and `text`, how texts are cut into words, before
+        the estimator's own. With `start` training continues from a model; `progress` is a function that is called after
+        each sweep or epoch, with its number and its perplexity or loss; False: nothing is shown; True: a bar; None: a
+        bar if there is a terminal. Labels `y` are not looked at.
         """
         documents = with_column(documents, column)
         first = start.topics_ if isinstance(start, Estimator) else start
         trainer = self._trainer()
         with showing(progress, type(self).__name__, *trainer.measured, trainer.steps) as tick:
-            how = How(first, self._seed() if seed is None else seed, text, tick)
+            how = How(first, self._seed() if seed is None else seed, text or self.text, tick)
             self.topics_ = trainer.train(documents, how)
         if is_matrix(documents):
             self.n_features_in_ = len(self.topics_.vocabulary)
@@ -110,8 +108,9 @@ class Estimator:
                 self.feature_names_in_ = np.array(names, dtype=object)
         return self
 
-    def fit_transform(self, documents: Documents, y: object = None, **options: Any) -> Any:
+    def fit_transform(self, documents: Documents, y: object = None, **options: Unpack[FitOptions]) -> Any:
         """Train, then infer the topic shares of the same documents."""
+        documents = settle(documents)  # they are read twice
         return self.fit(documents, y, **options).transform(documents, column=options.get("column"))
 
     def transform(self, documents: Documents, *, iterations: int = 100, column: str | None = None) -> Any:
@@ -240,6 +239,7 @@ class Estimator:
 
 _OWN_MEANING = """    random_state (int, a generator or None; default 0): of all that is drawn; None: another each time
     n_jobs (int or None; default None): threads, -1 for all cores; None: as `threads` says
+    text (TextOptions or None; default None): how texts are cut into words, such as tt.TextOptions(ngrams=2)
 """
 
 
@@ -250,9 +250,7 @@ def _defaults(trainer: type[Trainer]) -> dict[str, Any]:
 
 
 def _unknown(kind: str, name: str, known: list[str]) -> str:
-    if (meant := _OTHER_NAMES.get(name)) in known:
-        return f"unknown key '{name}': {kind} calls it '{meant}'"
-    return f"unknown key '{name}': {kind} has {', '.join(known)}"
+    return f"unknown key '{name}': {other_name(name, known) or f'{kind} has ' + ', '.join(known)}"
 
 
 def not_fitted(kind: str) -> NotFitted:

@@ -24,6 +24,7 @@ from tertulia.corpus.vocabulary import propose
 from tertulia.errors import ConfigError, InputError
 from tertulia.methods import METHODS, CustomSettings
 from tertulia.methods.baselines.settings import AloneSettings
+from tertulia.methods.common.describe import other_name
 from tertulia.methods.common.settings import Explained, MethodSettings, VocabularySettings
 from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.methods.fedlda.settings import FedLDASettings
@@ -117,9 +118,9 @@ def federate(
 ) -> Any:
     """Run a method over parties.
 
-    `parties` maps a name to a list of texts, of lists of tokens or of dicts, to a data frame with a column `text` (or
-    `column`; and `id`, `label`, `date` if there are), or to a corpus from `tt.read`. With a `directory` the run
-    survives a crash (`tertulia resume`) and its disclosures can be read afterwards; without, it lives in a temporary
+    `parties` maps a name to texts, lists of tokens or dicts, to a table (of pandas, polars, `datasets`) with a column
+    `text` (or `column`; and `id`, `label`, `date` if there are), or to a corpus from `tt.read`. With a `directory` the
+    run survives a crash (`tertulia resume`) and its disclosures can be read afterwards; without, it is a temporary
     one. `party_settings` are the parties' own choices, such as `{"south": {"topics": 30, "policy": "south.toml"}}`;
     `text` says how texts are cut into words. `observe("round", facts)` is called after each round; without,
     `progress` shows a bar (None: if there is a terminal, else lines of `logging`; False: nothing).
@@ -134,25 +135,22 @@ def federate(
     `method` may be the function `train(fed, config, state)` of a method of your own, whose steps live in its module,
     and `config` its settings.
     """
-    if not parties:
-        raise InputError("there are no parties: give a mapping from a name to documents")
-    if strangers := sorted(options.keys() - Options.__annotations__.keys()):
-        known = ", ".join(sorted(Options.__annotations__))
-        raise ConfigError(f"unknown option '{strangers[0]}': the options of a run are {known}")
+    _check(parties, options)
     run = {name: value for name, value in options.items() if name in RUN}
     settings = _as_settings(method, options.get("config"))
-    text, column, directory = options.get("text"), options.get("column"), options.get("directory")
+    column, directory = options.get("column"), options.get("directory")
     corpora = {
-        name: as_corpus(name, with_column(documents, column), text, settings.keeps_text)
+        name: as_corpus(name, with_column(documents, column), options.get("text"), settings.keeps_text)
         for name, documents in parties.items()
     }
+    text = _one_way_of_reading(corpora)
     with tempfile.TemporaryDirectory(prefix="tertulia-") as temporary:
         if (last := getattr(options.get("start_from"), "topics_", options.get("start_from"))) is not None:
             run["start_from"] = str(last.save(Path(temporary) / "last") if isinstance(last, Topics) else last)
         whole = RunSettings(
             directory=str(directory or Path(temporary) / "run"),
             method=settings,
-            text=_one_way_of_reading(corpora).to_dict(),
+            text=text.to_dict(),
             parties={party: dict(choices) for party, choices in (options.get("party_settings") or {}).items()},
             **run,
         )
@@ -161,7 +159,19 @@ def federate(
         total = None if rounds is None else rounds + 1  # first they agree on words
         with showing(options.get("progress"), settings.name, "round", "score", total) as tick:
             observe = options.get("observe") or (of_rounds(tick) if tick else None)
-            return rehearse(whole, corpora, durable=directory is not None, observe=observe)
+            result = rehearse(whole, corpora, durable=directory is not None, observe=observe)
+    if isinstance(result, FederatedTopics) and text.function is not None:
+        result.keep_tokenizer(text.function)
+    return result
+
+
+def _check(parties: Mapping[str, Documents], options: Mapping[str, Any]) -> None:
+    if not parties:
+        raise InputError("there are no parties: give a mapping from a name to documents")
+    if strangers := sorted(options.keys() - Options.__annotations__.keys()):
+        known = sorted(Options.__annotations__)
+        hint = other_name(strangers[0], known) or f"the options of a run are {', '.join(known)}"
+        raise ConfigError(f"unknown option '{strangers[0]}': {hint}")
 
 
 def choose_words(corpus: Corpus, terms: VocabularySettings) -> Vocabulary:
@@ -179,7 +189,7 @@ def _one_way_of_reading(corpora: Mapping[str, Corpus]) -> TextOptions:
     ways = {corpus.options for corpus in corpora.values()}
     if len(ways) > 1:
         raise ConfigError(f"parties were read with different text options: {sorted(map(str, ways))}; use the same")
-    return ways.pop()
+    return next(iter(corpora.values())).options
 
 
 def _as_settings(method: Any, config: Mapping[str, Any] | None) -> MethodSettings:

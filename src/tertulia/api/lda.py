@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 from pydantic import Field
@@ -18,10 +18,10 @@ from tertulia._arrays import F64
 from tertulia.api.advice import warn_before_training
 from tertulia.api.estimators import Estimator
 from tertulia.api.federated import choose_words
-from tertulia.api.training import How, Trainer, own_settings
+from tertulia.api.training import FitOptions, How, Trainer, own_settings
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.counts import is_matrix
-from tertulia.corpus.inputs import Documents, as_corpus
+from tertulia.corpus.inputs import Documents, as_corpus, settle
 from tertulia.errors import ConfigError, InputError
 from tertulia.methods.common.lda_settings import Sampling
 from tertulia.methods.common.priors import symmetric
@@ -169,9 +169,10 @@ class LDA(Estimator):
 
     trainer: ClassVar[type[LDATrainer]] = LDATrainer
 
-    def partial_fit(self, documents: Documents, y: object = None, **options: Any) -> Self:
+    def partial_fit(self, documents: Documents, y: object = None, **options: Unpack[FitOptions]) -> Self:
         """Go on from the topics that there are, if any, with more documents: both count by their tokens."""
-        start = self.__dict__.get("topics_")
-        if start is not None:
+        documents = settle(documents)
+        if "topics_" in self.__dict__:
             self._check_columns(documents)
-        return self.fit(documents, y, start=start, **options)
+            options = {"start": self.topics_, **options}
+        return self.fit(documents, y, **options)

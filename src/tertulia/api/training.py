@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict
 
 from tertulia.api.federated import choose_words
 from tertulia.api.progress import Tick
@@ -12,6 +12,19 @@ from tertulia.corpus.counts import from_counts, is_matrix
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.methods.common.settings import Explained, OverWords
 from tertulia.models import Topics
+
+if TYPE_CHECKING:
+    from tertulia.api.estimators import Estimator
+
+
+class FitOptions(TypedDict, total=False):
+    """What an estimator's `fit` takes besides documents and labels."""
+
+    start: Topics | Estimator | None
+    seed: int | None
+    text: TextOptions | None
+    progress: bool | Tick | None
+    column: str | None
 
 
 class How(NamedTuple):

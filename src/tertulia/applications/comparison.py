@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from tertulia._arrays import F64, Bool
+from tertulia._frames import Frame
 from tertulia.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,12 +95,12 @@ class Comparison:
     def private(self, share: float = 0.6, *, by_size: bool = False) -> pl.DataFrame:
         """Tabulate topics of which one party has at least `share`, the most private first."""
         found = self.table(private=share, by_size=by_size).filter(pl.col("kind") == "private")
-        return found.select("topic", "most in", "its share", "words").sort("its share", descending=True)
+        return Frame(found.select("topic", "most in", "its share", "words").sort("its share", descending=True))
 
     def shared(self, at_least: float | None = None, *, private: float = 0.6, by_size: bool = False) -> pl.DataFrame:
         """Tabulate topics of `at_least` so many effective parties (half of all) and no party's own."""
         found = self.table(at_least, private=private, by_size=by_size).filter(pl.col("kind") == "shared")
-        return found.select("topic", "effective parties", "words").sort("effective parties", descending=True)
+        return Frame(found.select("topic", "effective parties", "words").sort("effective parties", descending=True))
 
     def table(
         self, at_least: float | None = None, *, private: float = 0.6, by_size: bool = False, words: int = 8
@@ -112,7 +113,7 @@ class Comparison:
         most = np.nan_to_num(shares).argmax(axis=0)
         top = shares[most, np.arange(self.n_topics)]
         kind = np.where(top >= private, "private", np.where(effective >= enough, "shared", "between"))
-        return pl.DataFrame(
+        return Frame(
             {
                 "topic": range(self.n_topics),
                 **dict(zip(self.names, self.prevalence, strict=True)),
@@ -127,7 +128,7 @@ class Comparison:
     def similarity(self, measure: Measure = "jensen-shannon") -> pl.DataFrame:
         """Tabulate how alike parties are: 1 less the distance of their topic shares, which lies between 0 and 1."""
         matrix = similarities(self.prevalence, measure)
-        return pl.DataFrame({"party": self.names, **dict(zip(self.names, matrix, strict=True))})
+        return Frame({"party": self.names, **dict(zip(self.names, matrix, strict=True))})
 
     def order(self) -> list[int]:
         """Put similar parties side by side: average linkage on Jensen-Shannon distances; empty ones come last."""
@@ -147,7 +148,7 @@ class Comparison:
         self._check_periods()
         R, P, K = self.released.shape
         shares = to_shares(self.released)
-        return pl.DataFrame(
+        table = Frame(
             {
                 "party": np.repeat(self.names, P * K),
                 "period": np.tile(np.repeat(self.periods, K), R),
@@ -155,7 +156,8 @@ class Comparison:
                 "share": shares.ravel(),
                 self.weigh: np.repeat(self.released.sum(axis=2).ravel(), K),
             }
-        ).with_columns(pl.col("share").fill_nan(None))
+        )
+        return Frame(table.with_columns(pl.col("share").fill_nan(None)))
 
     def trends(self) -> pl.DataFrame:
         """Tabulate how shares move: slope per period, by least squares weighted with the size of each period."""
@@ -173,7 +175,7 @@ class Comparison:
                 {"party": name, "topic": k, "slope": float(b), "periods": int(seen.sum())} for k, b in enumerate(slope)
             ]
         schema = {"party": pl.String, "topic": pl.Int64, "slope": pl.Float64, "periods": pl.Int64}
-        return pl.DataFrame(rows, schema=schema).sort(pl.col("slope").abs(), descending=True)
+        return Frame(pl.DataFrame(rows, schema=schema).sort(pl.col("slope").abs(), descending=True))
 
     def save(self, directory: str | Path) -> Path:
         """Write CSV files: prevalence, similarity and, with dates, over_time."""

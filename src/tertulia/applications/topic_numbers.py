@@ -96,7 +96,8 @@ def choose_topics(
     """
     numbers = _check(topics, runs, heldout)
     untrained = LDA() if estimator is None else estimator
-    corpus = _corpus(with_column(documents, column), text, untrained)
+    documents = with_column(documents, column)
+    corpus = _corpus(documents, text or untrained.text, untrained)
     if counts := is_matrix(documents):  # of which every column is a word to model
         words = {"mode": "public", "words": corpus.vocabulary.words}
         untrained = type(untrained)(**{**untrained.get_params(), "vocabulary": words})
@@ -173,8 +174,10 @@ def agreement(one: Topics, other: Topics) -> float:
 def _table(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
     import polars as pl
 
+    from tertulia._frames import Frame
+
     kinds = {"topics": pl.Int64, **dict.fromkeys(("perplexity", "coherence", "stability", "seconds"), pl.Float64)}
-    return pl.DataFrame(rows, schema=kinds)
+    return Frame(rows, schema=kinds)
 
 
 def _best(table: pl.DataFrame) -> int:

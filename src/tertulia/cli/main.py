@@ -85,7 +85,7 @@ def demo(
     live_at: LiveAt = None,
     as_json: AsJson = False,
 ) -> None:
-    """Three parties (the docstrings of Python, NumPy and SciPy) train one topic model."""
+    """Eight teams, which share the docstrings of Python, NumPy and SciPy, train one topic model."""
     from tertulia.cli.demo import run_demo
 
     with showing(directory, live, live_at):

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from tertulia.cli.reading import reads_files
 from tertulia.errors import ConfigError
 from tertulia.view import console
 
 ModelDirectory = Annotated[Path, typer.Argument(help="A directory: a model's, a run's, a party's.", metavar="MODEL")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Files = Annotated[list[str], typer.Argument(help="Files or folders of documents.", metavar="FILE...")]
-TextColumn = Annotated[str, typer.Option("--text", help="The column that holds the text.")]
 IdColumn = Annotated[
     str | None, typer.Option("--id", help="The column that holds ids; without, a row is known by a hash of its text.")
 ]
@@ -71,11 +71,12 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{share:.1%}"
 
 
+@reads_files
 def transform(
     model: ModelDirectory,
     files: Files,
+    source: dict[str, Any],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write Parquet, CSV or JSONL here.")] = None,
-    text: TextColumn = "text",
     id_column: IdColumn = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 for all cores.")] = 1,
     as_json: AsJson = False,
@@ -88,8 +89,8 @@ def transform(
     from tertulia.view.tables import theta_table, write_table
 
     loaded = load_model(model)
-    keep_text = loaded.reads_sentences
-    corpus = read(files, text=text, id=id_column, options=loaded.options, keep_text=keep_text, every_row=True)
+    source |= {"id": id_column, "every_row": True}
+    corpus = read(files, options=loaded.options, keep_text=loaded.reads_sentences, **source)
     console.say(corpus.report.summary())
     found = theta_table(loaded, corpus, jobs)
     if output is not None:
@@ -102,13 +103,14 @@ def transform(
         console.table("Strongest topic", ["document", "topic", "share"], strongest)
 
 
-def evaluate(model: ModelDirectory, files: Files, text: TextColumn = "text", as_json: AsJson = False) -> None:
+@reads_files
+def evaluate(model: ModelDirectory, files: Files, source: dict[str, Any], as_json: AsJson = False) -> None:
     """Score a model on documents it has not seen: perplexity, coherence, diversity."""
     from tertulia.corpus import read
     from tertulia.view.tables import evaluation
 
     loaded = load_model(model)
-    corpus = read(files, text=text, options=loaded.options)
+    corpus = read(files, options=loaded.options, **source)
     console.say(corpus.report.summary())
     scores = evaluation(loaded, corpus)
     if as_json:

@@ -91,11 +91,11 @@ def _changed_vocabulary(kind: type[BaseModel]) -> list[Described]:
 
 def _options() -> Iterator[Described]:
     """The options of text, which are no pydantic model."""
-    for field in dataclasses.fields(TextOptions):
+    for field in (option for option in dataclasses.fields(TextOptions) if option.metadata):
         default = f'"{field.default}"' if isinstance(field.default, str) else repr(field.default)
         yield Described(
             field.name,
-            str(field.type).replace("tuple[str, ...]", "list of str").replace("|", "or"),
+            str(field.type).replace("tuple[str, ...]", "list of str").replace(" | Tokenizer", "").replace("|", "or"),
             default,
             field.metadata["description"],
         )

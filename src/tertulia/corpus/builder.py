@@ -16,7 +16,7 @@ from tertulia.corpus.columns import Column, FileColumn, TableColumns
 from tertulia.corpus.corpus import Corpus, embedding_column
 from tertulia.corpus.offsets import narrow
 from tertulia.corpus.report import ReadReport
-from tertulia.corpus.tokens import TextOptions, sentences
+from tertulia.corpus.tokens import TextOptions, sentences, with_ngrams
 from tertulia.corpus.vocabulary import Vocabulary
 from tertulia.errors import InputError
 
@@ -55,17 +55,23 @@ class Builder:
         for name in ("documents", "sentences", "paragraphs"):
             self._columns[name].buffer.append(0)
         self._n_tokens = 0
+        self._cut = True  # were all texts cut into words here?
 
     def _column(self, name: str, typecode: str) -> Column:
         return Column(typecode) if self._draft is None else FileColumn(typecode, self._draft.folder / f"{name}.npy")
 
     def add(
-        self, name: str, text: str, label: str | None = None, date: str | None = None, user: str | None = None
+        self,
+        name: str,
+        text: str | Sequence[str],
+        label: str | None = None,
+        date: str | None = None,
+        user: str | None = None,
     ) -> int:
-        """Append a document and return its number of tokens."""
+        """Append a document, a text or a list of its tokens, and return its number of tokens."""
         words, documents, sentence_ends, paragraph_ends = (column.buffer for column in self._columns.values())
         number, end = self._index.__getitem__, self._n_tokens
-        for paragraph in sentences(text, self.options):
+        for paragraph in self._paragraphs(text):
             for sentence in paragraph:
                 words.extend(map(number, sentence))
                 end += len(sentence)
@@ -74,12 +80,20 @@ class Builder:
         documents.append(end)
         self._table.add(name, label, date, user)
         if self._texts is not None:
-            self._texts.append(text)
+            self._texts.append(text if isinstance(text, str) else " ".join(text))
         if len(words) >= _BLOCK:
             for column in self._columns.values():
                 column.flush()
         added, self._n_tokens = end - self._n_tokens, end
         return added
+
+    def _paragraphs(self, text: str | Sequence[str]) -> list[list[list[str]]]:
+        """Paragraphs of sentences of tokens; a list of tokens is one sentence."""
+        if isinstance(text, str):
+            self._cut = self._cut and not self.options.tokenizer
+            return sentences(text, self.options)
+        self._cut = False
+        return [[with_ngrams(list(text), self.options.ngrams)]] if text else []
 
     def finish(self, report: ReadReport | None = None) -> Corpus:
         """Return the corpus of all documents added; on disk it is complete only now."""
@@ -99,7 +113,8 @@ class Builder:
         if self._draft is not None:
             self._draft.publish(vocabulary, table, self.options, report)
         corpus = Corpus(**arrays, vocabulary=vocabulary, table=table, options=self.options, report=report)
-        warn_of_language(corpus)
+        if self._cut:
+            warn_of_language(corpus)
         return corpus
 
     def close(self) -> None:
@@ -119,7 +134,7 @@ class _Index(dict[str, int]):
 
 
 def from_texts(
-    texts: Iterable[str],
+    texts: Iterable[str | Sequence[str]],
     ids: Sequence[str | None] | None = None,
     labels: Sequence[str | None] | None = None,
     dates: Sequence[str | None] | None = None,
@@ -127,7 +142,10 @@ def from_texts(
     keep_text: bool = False,
     users: Sequence[str | None] | None = None,
 ) -> Corpus:
-    """See `Corpus.from_texts`. A document whose id is None is known by a hash of its text."""
+    """See `Corpus.from_texts`. A document whose id is None is known by a hash of its text.
+
+    Texts may also be lists of tokens, which are taken as they are, each as one sentence.
+    """
     if isinstance(texts, str):
         raise InputError("texts must be a list of texts, not a single one: write [text]")
     texts = list(texts)
@@ -136,14 +154,23 @@ def from_texts(
             raise InputError(f"{len(given)} {name} were given for {len(texts)} texts")
     builder, report = Builder(options, keep_text=keep_text), ReadReport()
     for place, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(f"text {place} is {type(text).__name__}, not str: leave it out or write ''")
+        _check(text, place)
         known_as, label, date, user = (_at(column, place) for column in (ids, labels, dates, users))
-        added = builder.add(text_id(text) if known_as is None else known_as, text, label, date, user)
+        if known_as is None:
+            known_as = text_id(text if isinstance(text, str) else " ".join(text))
+        added = builder.add(known_as, text, label, date, user)
         report.keep()
         if not added:
             report.note(WORDLESS, f"text {place}")
     return builder.finish(report)
+
+
+def _check(text: object, place: int) -> None:
+    if isinstance(text, list | tuple):
+        if not all(isinstance(token, str) for token in text):
+            raise InputError(f"text {place} is a list, but not of words: give text, or a list of its words")
+    elif not isinstance(text, str):
+        raise InputError(f"text {place} is {type(text).__name__}, not str: leave it out or write ''")
 
 
 def _at(column: Sequence[str | None] | None, place: int) -> str | None:

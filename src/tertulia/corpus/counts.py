@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,12 @@ def is_matrix(documents: Any) -> bool:
     >>> is_matrix(np.ones((2, 3))), is_matrix([[1, 2], [0, 4]]), is_matrix(["a text"]), is_matrix([["a", "token"]])
     (True, True, False, False)
     """
-    if hasattr(documents, "columns"):
-        return "text" not in list(documents.columns) and _is_numeric_frame(documents)
     if _is_sparse(documents):
         return True
+    if hasattr(documents, "column_names") or isinstance(documents, Mapping):
+        return False  # a table of `datasets` or pyarrow, or one made by hand
+    if hasattr(documents, "columns"):
+        return "text" not in list(documents.columns) and _is_numeric_frame(documents)
     if hasattr(documents, "__array__"):
         array = documents if isinstance(documents, np.ndarray) else np.asarray(documents)
         return array.ndim != 1 or array.dtype.kind in "biufc"

@@ -1,6 +1,7 @@
 """The demo corpus: the docstrings of installed packages, real text that every Python brings along.
 
-Sources are parsed, never imported. Three parties: the standard library, NumPy and SciPy.
+Sources are parsed, never imported. They make three parties, the standard library, NumPy and SciPy, or several alike
+ones, among which the same docstrings are dealt out like cards.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from tertulia.corpus.builder import Builder
 from tertulia.corpus.corpus import Corpus
+from tertulia.corpus.splits import Row, at_random
 from tertulia.corpus.tokens import TextOptions
 from tertulia.errors import InputError
 
@@ -42,6 +46,18 @@ def demo_parties(options: TextOptions | None = None, min_words: int = 20) -> dic
             builder.add(name, text, label=".".join(name.split(".")[: 1 if party == "stdlib" else 2]))
         parties[party] = builder.finish()
     return parties
+
+
+def demo_teams(teams: int = 8, seed: int = 0) -> dict[str, Corpus]:
+    """Deal the same documents out to alike parties, `team 1` and so on, at random.
+
+    Such are branches of one field: what one knows, serves the others.
+    """
+    whole = Corpus.concatenate(list(demo_parties().values()))
+    names = [f"team {number}" for number in range(1, teams + 1)]
+    assign = at_random(dict.fromkeys(names, 1.0), seed)
+    owner = np.array([assign(Row(name, "")) for name in whole.table["id"]])
+    return {name: whole.select(owner == name) for name in names}
 
 
 def docstrings(package: str, min_words: int = 20) -> list[tuple[str, str]]:

@@ -1,20 +1,18 @@
-"""Whatever a user has in memory, as a corpus: texts, lists of tokens, dicts, a data frame, or a corpus."""
+"""Whatever a user has in memory, as a corpus: texts, lists of tokens, dicts, a table of any library, or a corpus."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from tertulia.corpus.builder import from_texts, text_id
+from tertulia.corpus.builder import from_texts
 from tertulia.corpus.corpus import Corpus
-from tertulia.corpus.offsets import narrow, offsets_of
 from tertulia.corpus.tokens import TextOptions
-from tertulia.corpus.vocabulary import Vocabulary
 from tertulia.errors import InputError
 
-Documents = Any  # texts, lists of tokens, dicts, a polars or pandas data frame, a matrix of counts, or a Corpus
+Documents = Any  # texts, lists of tokens, dicts, a table of pandas, polars or `datasets`, counts, or a Corpus
 _LIKELY = {"texts", "document", "documents", "content", "body", "abstract", "message", "sentence", "review", "note"}
 
 
@@ -26,24 +24,44 @@ def as_corpus(
 ) -> Corpus:
     """Make a corpus of whatever a user, or a party, has; document i is text i or row i, a missing text an empty one.
 
-    That is a list of texts, of lists of tokens or of dicts, a data frame, or a corpus. Frames and dicts have their
-    texts in `text`, unless `with_column` says another.
+    That is texts, lists of tokens or dicts, one after another; a table (of pandas, polars, `datasets` or pyarrow, or a
+    dict of columns); or a corpus. Tables and dicts have their texts in `text`, unless `with_column` says another.
     """
     whose = f" of party '{party}'" if party else ""
     if isinstance(documents, Corpus):
         return documents
     if isinstance(documents, str | bytes):
         raise InputError(f"the texts{whose} are one string: write [text] for a single text, or `tt.read(path)`")
-    options = options or TextOptions()
-    if hasattr(documents, "columns"):
-        return _from_table({name: documents[name] for name in documents.columns}, whose, options, keep_text)
+    options, documents = options or TextOptions(), settle(documents)
+    if (names := columns_or_none(documents)) is not None:
+        return _from_table({name: documents[name] for name in names}, whose, options, keep_text)
     rows = list(documents)
-    first = _first(rows)
-    if isinstance(first, Mapping):
+    if isinstance(_first(rows), Mapping):
         return _from_table(_columns(rows), whose, options, keep_text)
-    if isinstance(first, list | tuple):
-        return _from_tokens(rows, whose, options)
-    return from_texts(["" if is_missing(text) else text for text in rows], options=options, keep_text=keep_text)
+    return from_texts(_texts(rows, whose), options=options, keep_text=keep_text)
+
+
+def settle(documents: Documents) -> Documents:
+    """What can be read only once, or not yet, as what can be read again: generators, and polars' lazy frames."""
+    if isinstance(documents, Iterator):
+        return list(documents)
+    if hasattr(documents, "collect_schema") and hasattr(documents, "collect"):
+        return documents.collect()
+    return documents
+
+
+def columns_or_none(documents: Documents) -> list[Any] | None:
+    """The names of the columns, if documents are a table; `documents[name]` then is a column.
+
+    >>> columns_or_none({"text": ["Rain fell."], "id": [7]}), columns_or_none(["Rain fell."])
+    (['text', 'id'], None)
+    """
+    names = getattr(documents, "column_names", None)  # of `datasets` and pyarrow, whose `columns` are no names
+    if isinstance(names, Mapping):
+        raise InputError(f"these are several tables, {', '.join(names)}: give one, such as documents['train']")
+    if names is None:
+        names = documents if isinstance(documents, Mapping) else getattr(documents, "columns", None)
+    return None if names is None else list(names)
 
 
 class Renamed:
@@ -51,20 +69,12 @@ class Renamed:
 
     def __init__(self, table: Any, column: str) -> None:
         self._table, self._column = table, column
-        self.columns = ["text", *(name for name in table.columns if name not in ("text", column))]
+        self.columns = ["text", *(name for name in columns_or_none(table) or () if name not in ("text", column))]
         if hasattr(table, "iloc"):
             self.iloc, self.index = table.iloc, table.index  # pandas' rows keep their names
 
     def __getitem__(self, name: str) -> Any:
         return self._table[self._column if name == "text" else name]
-
-
-class _Table(dict[str, Any]):
-    """Columns by their names."""
-
-    @property
-    def columns(self) -> list[str]:
-        return list(self)
 
 
 def with_column(documents: Documents, column: str | None) -> Documents:
@@ -73,15 +83,18 @@ def with_column(documents: Documents, column: str | None) -> Documents:
     >>> as_corpus(None, with_column([{"body": "Rain fell."}, {"body": "Rivers rose."}], "body"))
     Corpus(2 documents, 4 tokens, 4 words)
     """
+    documents = settle(documents)
     if column is None:
         return documents
-    if not hasattr(documents, "columns"):
+    names = columns_or_none(documents)
+    if names is None:
         rows = [] if isinstance(documents, Corpus | str | bytes) else list(documents)
         if not isinstance(_first(rows), Mapping):
             raise InputError(f"column = '{column}': only tables and lists of dicts have columns; leave it out")
-        documents = _Table(_columns(rows))
-    if column not in list(documents.columns):
-        raise InputError(f"the table has no column '{column}', only {list(documents.columns)}: name one of them")
+        documents = _columns(rows)
+        names = list(documents)
+    if column not in names:
+        raise InputError(f"the table has no column '{column}', only {names}: name one of them")
     return Renamed(documents, column)
 
 
@@ -102,32 +115,38 @@ def _from_table(table: Mapping[str, Iterable[Any]], whose: str, options: TextOpt
         likely = [known for known in table if str(known).lower() in _LIKELY]
         remedy = f"write column='{likely[0]}'" if likely else "write column='...', or rename one"
         raise InputError(f"the table{whose} has no column 'text', only {list(table)}: {remedy}")
-    texts = [text or "" for text in _strings(table["text"])]
+    cells = [cell if _tokens_or_none(cell) is not None else string_or_none(cell) for cell in _cells(table["text"])]
+    texts = _texts(cells, whose)
     found = {f"{known}s": _strings(table[known]) for known in ("id", "label", "date", "user") if known in table}
     return from_texts(texts, **found, options=options, keep_text=keep_text)
 
 
-def _from_tokens(rows: list[Any], whose: str, options: TextOptions) -> Corpus:
-    """Documents that are cut into words already: they are taken as they are, each as one sentence."""
-    import polars as pl
+def _texts(rows: list[Any], whose: str) -> list[Any]:
+    """Texts, or lists of tokens; what is missing is empty."""
+    tokens = [_tokens_or_none(row) for row in rows]
+    if all(own is None for own in tokens):
+        return ["" if is_missing(row) else row for row in rows]
+    for number, (row, own) in enumerate(zip(rows, tokens, strict=True)):
+        if own is None and not is_missing(row):
+            raise InputError(f"document {number}{whose} is no list of words, as others are: give all as lists")
+    return [own or [] for own in tokens]
 
-    index: dict[str, int] = {}
-    words: list[int] = []
-    lengths = np.zeros(len(rows), np.int64)
-    for number, row in enumerate(rows):
-        tokens = [] if is_missing(row) else row
-        if not isinstance(tokens, list | tuple) or not all(isinstance(token, str) for token in tokens):
-            raise InputError(f"document {number}{whose} is no list of words, as the first one is: give all as lists")
-        words.extend(index.setdefault(token, len(index)) for token in tokens)
-        lengths[number] = len(tokens)
-    ids = [text_id(" ".join(row)) if row else text_id("") for row in rows]
-    units = narrow(offsets_of(lengths[lengths > 0]))
-    vocabulary, table = Vocabulary(tuple(index)), pl.DataFrame({"id": ids})
-    return Corpus(np.array(words, np.int32), offsets_of(lengths), units, units, vocabulary, table, options)
+
+def _tokens_or_none(row: Any) -> list[Any] | None:
+    """The tokens of a document that comes as a list of them, or as an array or series, as frames keep lists."""
+    if isinstance(row, list | tuple):
+        return list(row)
+    if isinstance(row, str) or np.ndim(row) != 1:
+        return None
+    return list(row.tolist() if hasattr(row, "tolist") else row)
+
+
+def _cells(column: Any) -> list[Any]:
+    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)  # pyarrow's own cells are no values
 
 
 def _strings(column: Iterable[Any]) -> list[str | None]:
-    return [string_or_none(value) for value in column]
+    return [string_or_none(value) for value in _cells(column)]
 
 
 def string_or_none(value: Any) -> str | None:

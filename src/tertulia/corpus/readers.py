@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from tertulia.corpus.builder import WORDLESS, Builder, text_id
 from tertulia.corpus.corpus import Corpus
@@ -25,6 +25,7 @@ from tertulia.errors import InputError
 
 PathLike = str | os.PathLike[str]
 OTHER_PARTY = "belongs to another party"
+_NAMED = {"tab": "\t", "\\t": "\t"}  # as they are written on a command line
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Source:
 
     `path` is a file (.jsonl, .csv, .tsv, .parquet, .txt; also .gz, .bz2, .xz), a folder of .txt files, a pattern
     (`notes/*.jsonl`) or a list of such. Several text columns are joined, each a paragraph of its own. Texts from a
-    folder have the columns `text`, `path` and `folder`. Without an id column a row is known by a hash of its text,
-    a text file by its path.
+    folder have the columns `text`, `path` and `folder`. A text that is a list of words (JSON lines and Parquet have
+    such) is taken as it is. Without an id column a row is known by a hash of its text, a text file by its path.
     """
 
     path: PathLike | Sequence[PathLike]
@@ -44,15 +45,20 @@ class Source:
     label: str | None = None
     user: str | None = None
     where: Mapping[str, str] = field(default_factory=dict)  # only rows with these values
-    encoding: str = "utf-8"
-    separator: str | None = None  # of CSV fields
+    encoding: str | None = None  # None: UTF-8, unless the file looks otherwise; what is guessed is in the report
+    separator: str | None = None  # of CSV fields; None: whatever gives the columns that are asked for
     every_row: bool = False  # a row without a usable text is an empty document, so that results can be joined to rows
 
     def __post_init__(self) -> None:
         try:
-            object.__setattr__(self, "encoding", codecs.lookup(self.encoding).name)
+            known_as = None if self.encoding is None else codecs.lookup(self.encoding).name
         except LookupError as error:
             raise InputError(f"encoding '{self.encoding}' is unknown: try 'utf-8', 'cp1252' or 'utf-16'") from error
+        object.__setattr__(self, "encoding", known_as)
+        separator = _NAMED.get(self.separator or "", self.separator)
+        if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
+            raise InputError(f"separator = {separator!r}: give one character, such as ';', or 'tab'")
+        object.__setattr__(self, "separator", separator)
 
     @property
     def text_columns(self) -> tuple[str, ...]:
@@ -66,9 +72,13 @@ class Source:
             table = open_table(file, Request(root, self.encoding, self.separator, frozenset(wanted)))
             if table.columns:
                 _check_columns(file, table, wanted)
+            for guess in table.guesses:
+                report.guess(guess, file.name)
             name = file.name.split(".")[0] if table.source is None else table.source
             for record in table.records:
-                row, problem = (None, record.problem) if record.problem else self._row(record, name, extra_columns)
+                row, problem = (
+                    (None, record.problem) if record.problem else self._row(record, name, table.encoding, extra_columns)
+                )
                 if row is None and self.every_row and problem != EMPTY and self._is_wanted(record):
                     report.note(problem, record.place)
                     known_as = self._name(record)
@@ -88,15 +98,16 @@ class Source:
             **dict.fromkeys(self.text_columns, "text"),
         }
 
-    def _row(self, record: Record, source: str, extra_columns: Sequence[str]) -> tuple[Row | None, str]:
+    def _row(self, record: Record, source: str, encoding: str, extra_columns: Sequence[str]) -> tuple[Row | None, str]:
         """Make a row, or say why there is none."""
         values = record.values
         if not self._is_wanted(record):
             return None, f"not {', '.join(f'{column} = {value}' for column, value in self.where.items())}"
         texts = [values.get(column) for column in self.text_columns]
-        if any(isinstance(text, list | dict) for text in texts):
-            return None, "text is a list or an object"
-        text = "\n\n".join(part for part in map(string_or_none, texts) if part)
+        tokens = texts[0] if len(texts) == 1 and _are_tokens(texts[0]) else None
+        if tokens is None and any(isinstance(text, list | dict) for text in texts):
+            return None, "text is an object, or a list of other things than words"
+        text = "\n\n".join(part for part in map(string_or_none, texts) if part) if tokens is None else " ".join(tokens)
         if not text.strip():
             return None, "empty text"
         columns = (self.label, self.date, self.user)
@@ -104,8 +115,8 @@ class Source:
         name = self._name(record)
         others = {column: string_or_none(values.get(column)) for column in extra_columns}
         if not all(map(_encodable, (text, name, label, date, user, *others.values()))):
-            return None, undecodable(self.encoding)
-        return Row(name or text_id(text), text, label, date, source, others, user), ""
+            return None, undecodable(encoding)
+        return Row(name or text_id(text), text, label, date, source, others, user, tokens), ""
 
     def _is_wanted(self, record: Record) -> bool:
         return all(string_or_none(record.values.get(column)) == value for column, value in self.where.items())
@@ -124,7 +135,7 @@ class SourceFields(TypedDict, total=False):
     label: str | None
     user: str | None
     where: Mapping[str, str]
-    encoding: str
+    encoding: str | None
     separator: str | None
     every_row: bool
 
@@ -147,7 +158,7 @@ def read(
     | `text` | the column of the text, or several, which are joined (default "text") |
     | `id`, `date`, `label`, `user` | the columns of ids, dates, labels and users, where there are such |
     | `where` | only rows with these values, by column |
-    | `encoding`, `separator` | of text files (default "utf-8"), and of CSV fields |
+    | `encoding`, `separator` | of text files, and of CSV fields (default: guessed, and noted in the report) |
     | `every_row` | a row whose text is missing, empty or broken becomes an empty document instead of being dropped |
 
     With a `directory` the corpus is built there and mapped into memory: of a large file only the list of distinct
@@ -189,7 +200,8 @@ def _assignable(source: Source, report: ReadReport, parties: Assignment | None) 
 
 def _add(builder: Builder, report: ReadReport, place: str, row: Row) -> None:
     report.keep()
-    if not builder.add(row.id, row.text, row.label, row.date, row.user) and row.text:
+    text = row.text if row.tokens is None else row.tokens
+    if not builder.add(row.id, text, row.label, row.date, row.user) and row.text:
         report.note(WORDLESS, place)
 
 
@@ -203,11 +215,11 @@ def _check_columns(file: Path, table: Table, wanted: Mapping[str, str]) -> None:
 
 
 def _check_rows(source: Source, report: ReadReport) -> None:
-    name, reason = _describe(source.path), undecodable(source.encoding)
-    broken = report.dropped.get(reason, 0) + report.noted.get(reason, 0)
+    name, encoding = _describe(source.path), source.encoding or "utf-8"
+    broken = report.dropped.get(undecodable(encoding), 0) + report.noted.get(undecodable(encoding), 0)
     if broken > report.rows // 2:
         raise InputError(
-            f"{broken} of {report.rows} rows of {name} are not {source.encoding.upper()}: name the real encoding "
+            f"{broken} of {report.rows} rows of {name} are not {encoding.upper()}: name the real encoding "
             "with encoding=... (old Windows files are often 'cp1252')"
         )
     if not report.kept and set(report.dropped) <= {EMPTY}:
@@ -255,6 +267,11 @@ def _is_text(file: Path) -> bool:
 
 def _describe(path: PathLike | Sequence[PathLike]) -> str:
     return os.fspath(path) if isinstance(path, str | os.PathLike) else f"the {len(path)} given files"
+
+
+def _are_tokens(value: Any) -> bool:
+    """Whether a cell holds the words of a document, which JSON lines and Parquet can."""
+    return isinstance(value, list) and all(isinstance(token, str) and token for token in value)
 
 
 def _encodable(value: str | None) -> bool:

@@ -28,6 +28,7 @@ class ReadReport:
     dropped: dict[str, int] = field(default_factory=dict)
     noted: dict[str, int] = field(default_factory=dict)  # kept all the same: duplicate ids, documents without words
     examples: dict[str, str] = field(default_factory=dict)  # reason -> place of the first such row
+    guessed: dict[str, int] = field(default_factory=dict)  # what files did not say themselves, and of how many
 
     def keep(self) -> None:
         """Count a row that became a document."""
@@ -43,6 +44,10 @@ class ReadReport:
         """Count documents that were kept but deserve a look."""
         self._count(self.noted, reason, place, count)
 
+    def guess(self, what: str, file: str) -> None:
+        """Count files of which something was guessed."""
+        self._count(self.guessed, what, file, 1)
+
     def _count(self, counts: dict[str, int], reason: str, place: str | None, count: int) -> None:
         if count:
             counts[reason] = counts.get(reason, 0) + count
@@ -56,6 +61,9 @@ class ReadReport:
             for reason, count in counts.items():
                 first = f" (first at {self.examples[reason]})" if reason in self.examples else ""
                 lines.append(f"  {verb} {count}: {reason}{first}")
+        for what, count in self.guessed.items():
+            files = f"{count} files" if count > 1 else "1 file"
+            lines.append(f"  guessed for {files}: {what} (first {self.examples[what]}); say it yourself if it is wrong")
         return "\n".join(lines)
 
     def __add__(self, other: ReadReport) -> ReadReport:
@@ -66,11 +74,12 @@ class ReadReport:
             dropped=_add(self.dropped, other.dropped),
             noted=_add(self.noted, other.noted),
             examples={**other.examples, **self.examples},
+            guessed=_add(self.guessed, other.guessed),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return asdict(self)
+        """Plain data for JSON. Where nothing was guessed, earlier versions can read it."""
+        return {name: value for name, value in asdict(self).items() if name != "guessed" or value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ReadReport:

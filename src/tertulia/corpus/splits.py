@@ -27,6 +27,7 @@ class Row(NamedTuple):
     source: str = ""  # the file's name without suffixes; for a folder of texts the first folder inside it
     values: Mapping[str, str | None] = {}  # the columns that a rule or a `where` asks for
     user: str | None = None
+    tokens: Sequence[str] | None = None  # of a document that was cut into words before it came
 
 
 @dataclass(frozen=True)

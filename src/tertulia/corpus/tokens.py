@@ -3,7 +3,10 @@
 A word is a run of letters, marks and digits that begins with a letter (`naïve`, `mp3`, `नमस्ते`). Hyphens and
 underscores separate words. An apostrophe between letters joins (`don't`, `п'ять`), but the English possessive falls off
 (`Boston's`) and in languages that elide (`l'arbre`, `dell'arte`) it separates. Texts in scripts without spaces between
-words come out right for Chinese; for others (Thai, Japanese) cut them into words first.
+words come out right for Chinese; for others (Thai, Japanese) bring a tokeniser, or cut them into words first.
+
+A tokeniser of one's own is a function from a sentence to its tokens, which are taken as they are. It is never stored
+nor sent, only its name is: no party runs another's code. Where the function is not, documents come as lists of tokens.
 """
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ from __future__ import annotations
 import importlib
 import re
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
 from unicodedata import normalize
@@ -23,6 +26,10 @@ from tertulia.errors import FormatError, InputError
 
 ELIDING = frozenset({"ca", "fr", "it"})  # an apostrophe ends a word of its own: l', qu', dell'
 DOTLESS = frozenset({"az", "tr"})  # I is the capital of ı, İ that of i
+MOST_NGRAMS = 5
+JOINT = "_"  # of the words of an n-gram: no text is cut into a word that has it
+
+Tokenizer = Callable[[str], Sequence[str]]
 
 
 def _option(default: Any, description: str) -> Any:
@@ -38,8 +45,24 @@ class TextOptions:
     min_length: int = _option(2, "shorter words are left out")
     numbers: bool = _option(False, "whether numbers are words, too")
     stop_words: str | tuple[str, ...] = _option("language", "`language`: those of the language; `none`; or a list")
+    ngrams: int = _option(
+        1,
+        "up to so many neighbouring words of a sentence are tokens, too: 2 gives `heart_attack` beside `heart` and "
+        "`attack`. Not with noise for words: a word would be in several tokens",
+    )
+    tokenizer: str | Tokenizer = field(
+        default="",
+        metadata={
+            "description": "the name of another way of cutting words, which all parties agree on. Documents then come "
+            "as lists of tokens, or in Python with the function itself; the options above but `ngrams` do nothing"
+        },
+    )
+    function: Tokenizer | None = field(default=None, compare=False, repr=False)  # the tokeniser, where it is at hand
 
     def __post_init__(self) -> None:
+        if callable(self.tokenizer):
+            object.__setattr__(self, "function", self.tokenizer)
+            object.__setattr__(self, "tokenizer", _name_of(self.tokenizer))
         if not isinstance(self.stop_words, str):
             object.__setattr__(self, "stop_words", tuple(self.stop_words))  # JSON and TOML give lists
         elif self.stop_words not in ("language", "none"):
@@ -48,17 +71,24 @@ class TextOptions:
             )
         if self.min_length < 1:
             raise InputError(f"min_length = {self.min_length} must be at least 1")
+        if not 1 <= self.ngrams <= MOST_NGRAMS:
+            raise InputError(f"ngrams = {self.ngrams} must be between 1, words alone, and {MOST_NGRAMS}")
         if self.stop_words == "language":
             stop_list(self.language)  # an unknown language is an error here, not at the first document
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return asdict(self)
+        """Plain data for JSON; what earlier versions do not know is there only where it is used."""
+        data = {name: getattr(self, name) for name in _names(type(self))}
+        return {name: value for name, value in data.items() if _LATER.get(name) != value}
+
+    def with_tokenizer(self, function: Tokenizer) -> TextOptions:
+        """The same options, with the function that cuts texts, whose name they have."""
+        return replace(self, function=function)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TextOptions:
         """Rebuild what `to_dict` gave, from JSON too."""
-        if unknown := set(data) - {field.name for field in fields(cls)}:
+        if unknown := set(data) - set(_names(cls)):
             raise InputError(f"text options {', '.join(sorted(unknown))} are unknown to this version: update tertulia")
         given: dict[str, Any] = {
             n: tuple(v) if isinstance(v, list) else v for n, v in data.items()
@@ -68,6 +98,20 @@ class TextOptions:
         except FormatError as error:
             raise InputError(f"text options: {error}") from None
         return cls(**given)
+
+
+_LATER = {"ngrams": 1, "tokenizer": ""}  # options that came later, by what is usual
+
+
+def _names(kind: type[TextOptions]) -> list[str]:
+    """The options that can be stored."""
+    return [option.name for option in fields(kind) if option.metadata]
+
+
+def _name_of(function: Any) -> str:
+    """Where a function comes from."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 def stop_words(options: TextOptions) -> frozenset[str]:
@@ -100,7 +144,7 @@ def tokenize(text: str, options: TextOptions | None = None) -> list[str]:
     """Cut a text into tokens, in order.
 
     >>> tokenize("The naïve banker's 3 boats aren't state-of-the-art.")
-    ['naïve', 'banker', 'boats', 'art']
+    ['naïve', 'banker', 'boats', 'state', 'art']
     """
     return splitter(options or TextOptions())(text)
 
@@ -113,9 +157,40 @@ def sentences(text: str, options: TextOptions | None = None) -> list[list[list[s
     """
     from tertulia.corpus.segment import segment
 
-    split = splitter(options or TextOptions())
-    paragraphs = [[words for piece in pieces if (words := split(piece))] for pieces in segment(text)]
+    options = options or TextOptions()
+    split, n = _own_splitter(options) if options.tokenizer else splitter(options), options.ngrams
+    paragraphs = [[with_ngrams(words, n) for piece in pieces if (words := split(piece))] for pieces in segment(text)]
     return [paragraph for paragraph in paragraphs if paragraph]
+
+
+def with_ngrams(words: list[str], n: int) -> list[str]:
+    """Words, and behind each the n-grams of up to n words that it ends.
+
+    >>> with_ngrams(["acute", "heart", "attack"], 2)
+    ['acute', 'heart', 'acute_heart', 'attack', 'heart_attack']
+    """
+    if n == 1:
+        return words
+    ends = range(1, len(words) + 1)
+    return [JOINT.join(words[end - length : end]) for end in ends for length in range(1, min(n, end) + 1)]
+
+
+def _own_splitter(options: TextOptions) -> Callable[[str], list[str]]:
+    """A user's own function; what it gives is checked, and nothing else is done to it."""
+    function, name = options.function, options.tokenizer
+    if function is None:
+        raise InputError(
+            f"texts are cut into tokens by '{name}', and that function is not here: give lists of tokens, or in Python "
+            "the function, `TextOptions(tokenizer=...)`, for a model `model.with_tokenizer(...)`"
+        )
+
+    def split(text: str) -> list[str]:
+        found = list(function(text))
+        if not all(isinstance(token, str) and token for token in found):
+            raise InputError(f"the tokeniser '{name}' must give a list of words, none of them empty, for each sentence")
+        return found
+
+    return split
 
 
 def _fold(text: str, language: str, lowercase: bool) -> str:

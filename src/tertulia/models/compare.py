@@ -40,12 +40,12 @@ class Comparable:
 
 def best_matches(model: Topics, other: Topics, top: int) -> pl.DataFrame:
     """Tabulate each topic of `model` with its most similar topic of `other`, most similar first."""
-    import polars as pl
+    from tertulia._frames import Frame
 
     similarity = similarities(model, other, top)  # [K, K of other]
     best = similarity.argmax(axis=1)
     words, other_words = model.top_words(5), other.top_words(5)
-    table = pl.DataFrame(
+    table = Frame(
         {
             "topic": range(model.n_topics),
             "other": best,
@@ -54,12 +54,14 @@ def best_matches(model: Topics, other: Topics, top: int) -> pl.DataFrame:
             "other_words": [" ".join(other_words[k]) for k in best],
         }
     )
-    return table.sort("similarity", descending=True, maintain_order=True)
+    return Frame(table.sort("similarity", descending=True, maintain_order=True))
 
 
 def compared(model: Topics, other: Topics, min_similarity: float, top: int, words: int) -> pl.DataFrame:
     """See `Topics.compare`."""
     import polars as pl
+
+    from tertulia._frames import Frame
 
     other = getattr(other, "topics_", other)  # a trained estimator's
     here, there = (np.setdiff1d(np.arange(m.n_topics), m.hidden) for m in (model, other))
@@ -80,7 +82,7 @@ def compared(model: Topics, other: Topics, min_similarity: float, top: int, word
             named = [None if k is None else whose.names[k] for k in table[column]]
             at = min(at, table.columns.index(column) + 1)
             table = table.insert_column(at, pl.Series("name" if whose is model else "other_name", named, pl.String))
-    return table
+    return Frame(table)
 
 
 _COLUMNS: Any = {

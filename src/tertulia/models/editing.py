@@ -20,6 +20,7 @@ from tertulia.models.edits import read_edits
 if TYPE_CHECKING:
     import polars as pl
 
+    from tertulia.corpus.tokens import Tokenizer
     from tertulia.models.topics import Topics
 
 _IN_A_NAME = 3  # words
@@ -69,6 +70,11 @@ class Editable:
         model = _topics(self)
         again = _check_numbers(model.hidden if topics is None else topics, model.n_topics)
         return cast(Self, replace(model, hidden=tuple(k for k in model.hidden if k not in again)))
+
+    def with_tokenizer(self, function: Tokenizer) -> Self:
+        """The same model, with the function that cut its texts into tokens: a saved model has only its name."""
+        model = _topics(self)
+        return cast(Self, replace(model, options=model.options.with_tokenizer(function)))
 
     def merge(self, groups: Iterable[Iterable[int]]) -> Self:
         """Make one topic of each group: `model.merge([[1, 4], [2, 7]])`.

@@ -75,6 +75,8 @@ def _table(model: Topics, corpus: Corpus, key: str, groups: list[str], places: I
     """Mean shares of topics; place -1 is the group null, which stands last, if anything is in it."""
     import polars as pl
 
+    from tertulia._frames import Frame
+
     sums, documents = _sums(model, corpus, np.where(places < 0, len(groups), places), len(groups) + 1, n_jobs)
     shown = [k for k in range(model.n_topics) if k not in model.hidden]
     rows = len(groups) + bool((places < 0).any())
@@ -88,7 +90,7 @@ def _table(model: Topics, corpus: Corpus, key: str, groups: list[str], places: I
         "share": shares[:rows, shown].ravel(),
     }
     seen = pl.when(pl.col("documents") > 0).then(pl.col("share"))
-    return pl.DataFrame(columns).with_columns(seen.alias("share"))
+    return Frame(pl.DataFrame(columns).with_columns(seen.alias("share")))
 
 
 def _sums(model: Topics, corpus: Corpus, places: I64, rows: int, n_jobs: int) -> tuple[F64, I64]:

@@ -15,7 +15,7 @@ from tertulia._arrays import F32, F64, Array
 from tertulia._plain import plain
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.counts import from_counts, is_matrix
-from tertulia.corpus.inputs import Documents, as_corpus
+from tertulia.corpus.inputs import Documents, as_corpus, settle
 from tertulia.errors import FormatError, InputError
 from tertulia.models.compare import Comparable
 from tertulia.models.editing import Editable, check_names
@@ -151,10 +151,11 @@ class Topics(Readable, Editable, Comparable, Groupable):
         return replace(self, alpha=alpha)
 
     def encode(self, documents: Documents) -> Corpus:
-        """Turn texts, a data frame, a corpus over other words or counts into a corpus over the model's vocabulary.
+        """Turn texts, a table, a corpus over other words or counts into a corpus over the model's vocabulary.
 
         Of a matrix of counts column v is the model's word v.
         """
+        documents = settle(documents)
         if is_matrix(documents):
             return from_counts(documents, self.vocabulary.words)
         return as_corpus(None, documents, self.options, self.reads_sentences).encode(self.vocabulary)
@@ -173,11 +174,13 @@ class Topics(Readable, Editable, Comparable, Groupable):
         """
         import polars as pl
 
+        from tertulia._frames import Frame
+
         words, numbers = [" ".join(topic) for topic in self.top_words(n)], tuple(range(self.n_topics))
         weights = {} if self.weights is None else {"weight": self.weights}
         ids = {} if self.ids == numbers else {"id": self.ids}
         table = self.with_names(pl.DataFrame({"topic": numbers, **ids, **weights, "words": words}))
-        return table.sort("weight", descending=True, maintain_order=True) if weights else table
+        return Frame(table.sort("weight", descending=True, maintain_order=True) if weights else table)
 
     def save(self, directory: str | Path) -> Path:
         """Write the model to a directory, in place of the model that may be there; return its path."""

@@ -164,6 +164,16 @@ class TrainingSettings(Explained):
             )
         return self
 
+    @model_validator(mode="after")
+    def _words_are_tokens(self) -> Self:
+        n, mode = self.text.get("ngrams", 1), getattr(self.method, "mode", "clear")
+        if n > 1 and mode != "clear":
+            raise ValueError(
+                f"text.ngrams = {n} puts a word into up to {n * (n + 1) // 2} tokens, and in mode '{mode}' epsilon is "
+                "of one: leave `ngrams` out, or take mode 'clear'"
+            )
+        return self
+
     @property
     def chooses(self) -> bool:
         """Whether each party chooses a model for itself in the end."""

@@ -7,6 +7,7 @@ plan names the copy by its hash. Whatever is in it was released with the earlier
 from __future__ import annotations
 
 import shutil
+from dataclasses import fields
 from pathlib import Path
 
 from tertulia._disk import sync_directory, write
@@ -50,8 +51,9 @@ def go_on(settings: RunSettings, last: Topics) -> RunSettings:
 
 
 def _differing(options: TextOptions, settings: RunSettings) -> str:
-    before, now = options.to_dict(), TextOptions.from_dict(settings.text).to_dict()
-    return ", ".join(f"{name} {before[name]!r}, here {now[name]!r}" for name in now if before[name] != now[name])
+    now = TextOptions.from_dict(settings.text)
+    pairs = [(part.name, getattr(options, part.name), getattr(now, part.name)) for part in fields(now) if part.compare]
+    return ", ".join(f"{name} {before!r}, here {here!r}" for name, before, here in pairs if before != here)
 
 
 def copy_start(model: Path, run: Path) -> None:

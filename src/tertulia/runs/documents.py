@@ -25,7 +25,13 @@ class SourceSettings(Settings):
     user: str | None = Field(
         None, description="the column of users or patients, which a policy's `max_documents_per_user` counts by"
     )
-    encoding: str = Field("utf-8", description="of text files")
+    encoding: str | None = Field(
+        None, description="of text files, such as `cp1252`; None: guessed, and noted where it is not UTF-8"
+    )
+    separator: str | None = Field(
+        None,
+        description="of the fields of `.csv` and `.tsv`: one character, or `tab`; None: whatever gives the columns",
+    )
     embeddings: str | None = Field(
         None,
         description="a file of sentence embeddings for `combinedtm` and `zeroshottm`: `.npy`, or `.npz` or "

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tertulia.corpus import TextOptions
+from tertulia.corpus.tokens import Tokenizer
 from tertulia.errors import InputError
 from tertulia.methods.common.choosing import Choice
 from tertulia.methods.common.result import Trained
@@ -67,6 +68,12 @@ class FederatedTopics(Topics):
             known = f"only {sorted(self.choices)} did" if self.choices else "fit with a share `validation`, such as 0.1"
             raise InputError(f"party '{party}' had no validation documents to choose a model by: {known}")
         return self.choices[party].best
+
+    def keep_tokenizer(self, function: Tokenizer) -> None:
+        """Give all models of the run the function that cut texts into tokens, which runs know only by its name."""
+        chosen = [model for choice in self.choices.values() for model in choice]
+        for model in (self, *self.local.values(), *chosen):
+            model.options = model.options.with_tokenizer(function)
 
     @property
     def communication(self) -> Communication:

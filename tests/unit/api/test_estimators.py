@@ -142,9 +142,9 @@ def test_random_state_and_jobs(texts):
 
 @pytest.mark.parametrize("name", ["n_topics", "n_components", "num_topics", "k"])
 def test_names_of_other_libraries_get_a_hint(name):
-    with pytest.raises(ConfigError, match=f"unknown key '{name}': LDA calls it 'topics'"):
+    with pytest.raises(ConfigError, match=f"unknown key '{name}': it is called 'topics' here"):
         tt.LDA(**{name: 5})
-    with pytest.raises(ConfigError, match="calls it 'topics'"):
+    with pytest.raises(ConfigError, match="it is called 'topics' here"):
         tt.LDA().set_params(**{name: 5})
 
 

@@ -156,3 +156,48 @@ def test_structure_and_tokens_agree(text):
     assert all(sentence for paragraph in nested for sentence in paragraph)
     assert all(paragraph for paragraph in nested)
     assert [w for paragraph in nested for sentence in paragraph for w in sentence] == tokenize(text, PLAIN)
+
+
+# --- tokenisers of one's own, and n-grams ---------------------------------------------------------------------------
+
+
+def cut(text):
+    return [part for part in text.replace(".", "").split("-") if part]
+
+
+OWN = TextOptions(tokenizer=cut)
+
+
+def test_n_grams_stay_within_sentences():
+    found = sentences("Acute heart attack. Ward closed.", TextOptions(ngrams=3))
+    assert found == [
+        [["acute", "heart", "acute_heart", "attack", "heart_attack", "acute_heart_attack"],
+         ["ward", "closed", "ward_closed"]]
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="ngrams = 0 must be between 1"):
+        TextOptions(ngrams=0)
+
+
+def test_an_own_tokeniser_gets_sentences_and_is_obeyed():
+    assert sentences("the-Oak. An-elm.", OWN) == [[["the", "Oak"], ["An", "elm"]]]
+    assert sentences("the-Oak", TextOptions(tokenizer=cut, ngrams=2)) == [[["the", "Oak", "the_Oak"]]]
+    with pytest.raises(InputError, match=r"the tokeniser '.*' must give a list of words, none of them empty"):
+        sentences("a", TextOptions(tokenizer=lambda text: [""]))
+
+
+def test_only_its_name_is_stored():
+    stored = OWN.to_dict()
+    assert stored["tokenizer"] == f"{__name__}.cut"
+    assert "function" not in stored
+    again = TextOptions.from_dict(stored)
+    assert again == OWN
+    with pytest.raises(InputError, match=r"cut', and that function is not here: give lists of tokens"):
+        sentences("the-Oak", again)
+    assert sentences("the-Oak", again.with_tokenizer(cut)) == [[["the", "Oak"]]]
+    assert set(TextOptions().to_dict()) == {"language", "lowercase", "min_length", "numbers", "stop_words"}
+
+
+def test_two_functions_of_one_name_are_two():
+    first, second = (TextOptions(tokenizer=function) for function in (lambda text: ["a"], lambda text: ["b"]))
+    assert sentences("x", first) == [[["a"]]]
+    assert sentences("x", second) == [[["b"]]]

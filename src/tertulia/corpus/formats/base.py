@@ -7,11 +7,12 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from tertulia.corpus.formats.guessing import SAMPLE, guess_encoding
 from tertulia.errors import InputError
 
 EMPTY = "empty file"
@@ -33,8 +34,8 @@ class Request(NamedTuple):
     """What a format may need to know to open a file."""
 
     root: Path  # the folder to which the names of text files are relative
-    encoding: str
-    separator: str | None  # of CSV fields
+    encoding: str | None  # None: to be guessed
+    separator: str | None  # of CSV fields; None: to be guessed
     wanted: frozenset[str]  # columns
 
 
@@ -45,6 +46,8 @@ class Table(NamedTuple):
     records: Iterator[Record]
     source: str | None = None  # what parties by file are called; None: the file's name without suffixes
     hint: str = ""  # for those who miss a column
+    encoding: str = "utf-8"
+    guesses: tuple[str, ...] = ()  # what the file does not say itself
 
 
 def is_compressed(path: Path) -> bool:
@@ -79,6 +82,15 @@ def _reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be read to its end: {error}") from error
 
 
+def encoding_of(path: Path, request: Request) -> tuple[str, tuple[str, ...]]:
+    """The encoding of a file, and if it was guessed, and is not what nearly all files have, a word about it."""
+    if request.encoding is not None:
+        return request.encoding, ()
+    with _open(path) as file, _reading(path):
+        found = guess_encoding(file.read(SAMPLE))
+    return found, () if found == "utf-8" else (f"encoding = '{found}'",)
+
+
 def read_bytes(path: Path) -> bytes:
     """Read a whole file, unpacked."""
     with _open(path) as file, _reading(path):
@@ -88,7 +100,7 @@ def read_bytes(path: Path) -> bytes:
     return found
 
 
-def read_lines(path: Path, encoding: str, newline: str) -> Iterator[str]:
+def read_lines(path: Path, encoding: str, newline: str) -> Generator[str, None, None]:
     """Decode lines; bytes that do not decode pass as lone surrogates, so that only their own row is dropped."""
     with _open(path) as file, _reading(path):
         try:

@@ -1,26 +1,30 @@
-"""Comma-separated values with a header line; a .tsv file is separated by tabs."""
+"""Comma-separated values with a header line; also by semicolons, bars or, in a .tsv file, tabs."""
 
 from __future__ import annotations
 
 import csv
 from collections import deque
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
-from tertulia.corpus.formats.base import Record, Request, Table, empty_table, read_lines
+from tertulia.corpus.formats.base import Record, Request, Table, empty_table, encoding_of, read_lines
+from tertulia.corpus.formats.guessing import guess_separator
 from tertulia.errors import InputError
 
 SUFFIXES = (".csv", ".tsv")
 _FIELD_LIMIT = 1 << 24  # characters of one field; a quote that is never closed swallows at most so many
-_HINT = " If fields are not separated by commas, pass separator=..."
+_HINT = " If something else separates its fields, say so: separator=..."
 
 
 def open_table(path: Path, request: Request) -> Table:
     """Open a file; each row is checked against the header."""
-    separator = request.separator
+    encoding, guesses = encoding_of(path, request)
+    separator, usual = request.separator, "\t" if ".tsv" in path.suffixes else ","
     if separator is None:
-        separator = "\t" if ".tsv" in path.suffixes else ","
-    rows = _rows(read_lines(path, request.encoding, newline=""), separator)
+        separator = guess_separator(_first_line(path, encoding), request.wanted, usual)
+        guesses += () if separator == usual else (f"separator = {separator!r}",)
+    rows = _rows(read_lines(path, encoding, newline=""), separator)
     number, header = next(rows, (1, []))
     if header is None:
         raise InputError(f"{path}: the header in line {number} is broken (a quote is never closed)")
@@ -38,7 +42,13 @@ def open_table(path: Path, request: Request) -> Table:
             else:
                 yield Record(place, dict(zip(columns, row, strict=True)))
 
-    return Table(columns, records(), hint=_HINT if len(columns) == 1 else "")
+    hint = _HINT if len(columns) == 1 else ""
+    return Table(columns, records(), hint=hint, encoding=encoding, guesses=guesses)
+
+
+def _first_line(path: Path, encoding: str) -> str:
+    with closing(read_lines(path, encoding, newline="")) as lines:
+        return next((line for line in lines if not line.isspace()), "")
 
 
 def _rows(lines: Iterator[str], separator: str) -> Iterator[tuple[int, list[str] | None]]:

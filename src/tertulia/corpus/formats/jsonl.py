@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
 
-from tertulia.corpus.formats.base import Record, Request, Table, empty_table, read_lines
+from tertulia.corpus.formats.base import Record, Request, Table, empty_table, encoding_of, read_lines
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 _PEEK = 100  # lines looked at to learn the columns
@@ -15,9 +15,10 @@ _PEEK = 100  # lines looked at to learn the columns
 
 def open_table(path: Path, request: Request) -> Table:
     """Open a file of JSON lines; its columns are the names that the first lines hold."""
+    encoding, guesses = encoding_of(path, request)
 
     def records() -> Iterator[Record]:
-        for number, line in enumerate(read_lines(path, request.encoding, newline="\n"), start=1):
+        for number, line in enumerate(read_lines(path, encoding, newline="\n"), start=1):
             if line.isspace():
                 continue
             place = f"{path.name}:{number}"
@@ -36,4 +37,4 @@ def open_table(path: Path, request: Request) -> Table:
     if not first:
         return empty_table(path)
     columns = dict.fromkeys(name for record in first for name in record.values)
-    return Table(tuple(columns), chain(first, stream))
+    return Table(tuple(columns), chain(first, stream), encoding=encoding, guesses=guesses)

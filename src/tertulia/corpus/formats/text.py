@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tertulia.corpus.formats.base import Record, Request, Table, read_bytes, undecodable
+from tertulia.corpus.formats.base import Record, Request, Table, encoding_of, read_bytes, undecodable
 
 SUFFIXES = (".txt", ".text", ".md")
 
 
 def open_table(path: Path, request: Request) -> Table:
     """Open a file, known by its path; a party by file is the first folder below the root."""
-    root, encoding = request.root, request.encoding
+    root, (encoding, guesses) = request.root, encoding_of(path, request)
     inside = path.relative_to(root)
     place, source = inside.as_posix(), inside.parts[0] if len(inside.parts) > 1 else root.name
     problem, text, raw = "", "", read_bytes(path)
@@ -22,4 +22,5 @@ def open_table(path: Path, request: Request) -> Table:
     if "\0" in text:
         problem = "not text (zero bytes)"
     values = {"text": text, "path": place, "folder": path.parent.name}
-    return Table(tuple(values), iter([Record(place, values, problem, name=place)]), source)
+    record = Record(place, values, problem, name=place)
+    return Table(tuple(values), iter([record]), source, encoding=encoding, guesses=guesses)

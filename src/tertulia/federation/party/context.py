@@ -11,13 +11,14 @@ import numpy as np
 from tertulia._arrays import Array
 from tertulia._disk import atomic_write, file_name, private_directory, read_checked, with_checksum
 from tertulia.corpus import Corpus, Vocabulary
-from tertulia.errors import FormatError, Unreleased
+from tertulia.errors import FormatError, PolicyRefusal, Unreleased
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import Ask, Question
 from tertulia.federation.party import reports
+from tertulia.federation.party.failures import NGRAMS
 from tertulia.federation.types import PartyId, Randomness
 from tertulia.privacy.ledger import Ledger, Release
-from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public, Randomiser
+from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public, Randomiser, Unit
 
 if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
@@ -80,6 +81,9 @@ class StepContext:
         host, question = self._host, self._question
         x = np.asarray(x)
         round_, ordinal = question.place
+        noisy = not isinstance(mechanism, Clear | Public | Derived)
+        if noisy and mechanism.unit is Unit.TOKEN:
+            _check_words_are_tokens(host.corpus)
         # A repeat of this question about the same data gives the same id, hence the same charge and the same noise. A
         # changed question, or other data (a rewound state, a grown corpus), give another: a new charge and new noise.
         contents = host.noise_key.mac_of_array(x)
@@ -90,7 +94,6 @@ class StepContext:
             step=self._ask.step, verb=self._ask.verb, message_hash=question.hash, x=x,
         )  # fmt: skip
         host.door.check_release(release)
-        noisy = not isinstance(mechanism, Clear | Public | Derived)
         self._ledger.record(release, host.policy, sync=noisy or question.durable)
         self.charged = self.charged or noisy
         noise = host.noise_key.stream(question.run, release_id, question.hash)
@@ -101,6 +104,7 @@ class StepContext:
 
     def randomise(self, corpus: Corpus, mechanism: Randomiser) -> Randomness:
         """Charge for noisy reports of tokens, once for each ledger, and give the keys that regenerate them."""
+        _check_words_are_tokens(corpus)
         return reports.randomise(self._host, self._ledger, corpus, mechanism)
 
     @property
@@ -141,6 +145,13 @@ class StepContext:
             scaled = {n: _scale(v, weight) for n, v in fields.items() if n != "weight"}
             return dataclasses.replace(reply, **scaled, weight=np.float64(weight))
         return reply
+
+
+def _check_words_are_tokens(corpus: Corpus) -> None:
+    """Noise that hides a token must hide a word: of n-grams one word is in several, and each would tell of it."""
+    if (n := corpus.options.ngrams) > 1:
+        most = n * (n + 1) // 2
+        raise PolicyRefusal(NGRAMS, f"a word is in up to {most} tokens, and noise is for one: leave `ngrams` out")
 
 
 def _scale(x: Array, weight: float) -> Array:

@@ -18,7 +18,8 @@ REFUSED = "refused: the reason is in the party's own log"
 ABSENT = "absent: it missed an earlier question"
 OWN_EPSILON = "the party's own epsilon"
 ONE_CONTENT = "one release, one content"
-RULES = frozenset({"run", "plan", "words", "rounds", OWN_EPSILON, ONE_CONTENT})  # beside those of policies
+NGRAMS = "ngrams"
+RULES = frozenset({"run", "plan", "words", "rounds", OWN_EPSILON, ONE_CONTENT, NGRAMS})  # beside those of policies
 LOG = "party.log"
 REFUSALS = "refusals.log"  # the name of a rule per line
 

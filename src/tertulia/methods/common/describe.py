@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import types
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -92,8 +92,32 @@ def document(kind: type[BaseModel], text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def explain(error: ValidationError) -> str:
-    """Say which key is wrong, what it holds, and what it should."""
+_OTHER_NAMES = {
+    **dict.fromkeys(("n_topics", "n_components", "num_topics", "nr_topics", "k", "K"), ("topics",)),
+    **dict.fromkeys(("max_iter", "iterations", "passes", "epochs"), ("sweeps", "epochs", "rounds")),
+    **dict.fromkeys(("eta", "topic_word_prior"), ("beta",)),
+    "doc_topic_prior": ("alpha",),
+    "seed": ("random_state",),
+    "random_state": ("seed",),
+    "n_jobs": ("workers",),
+    **dict.fromkeys(("tokenizer", "ngrams", "stop_words", "lowercase", "language"), ("text",)),
+}  # what other libraries call our settings
+
+
+def other_name(name: str, known: Collection[str]) -> str:
+    """A hint for a key of another library, if there is one of ours for it; else nothing.
+
+    >>> other_name("n_components", {"topics", "sweeps"})
+    "it is called 'topics' here"
+    """
+    meant = next((ours for ours in _OTHER_NAMES.get(name, ()) if ours in known), None)
+    if meant == "text":
+        return f"it belongs to `text`: [text] in TOML, `text=tt.TextOptions({name}=...)` in Python"
+    return f"it is called '{meant}' here" if meant else ""
+
+
+def explain(error: ValidationError, known: Collection[str] = ()) -> str:
+    """Say which key is wrong, what it holds, and what it should; `known` are the keys of the whole."""
     lines: list[str] = []
     for problem in error.errors():
         path = tuple(part for part in problem["loc"] if not _is_kind(part))
@@ -104,17 +128,25 @@ def explain(error: ValidationError) -> str:
             section = f"{before}{problem['ctx']['section']}"
             lines.append(f"unknown key '{before}{name}': it belongs to '{section}', so write '{section}.{name}'")
         elif problem["type"] == "extra_forbidden":
-            lines.append(f"unknown key '{key}': remove it, or check its spelling")
+            hint = other_name(str(path[-1]), {*known, "topics", "text"})  # which every run has
+            lines.append(f"unknown key '{key}': {hint or 'remove it, or check its spelling'}")
         elif problem["type"] == "missing":
             lines.append(f"'{key}' is missing: add it")
         else:
             reason = problem["msg"].removeprefix("Value error, ")
-            start, reason = f"{key} = {problem['input']!r}: ", f"{reason[0].lower()}{reason[1:]}"
+            start, reason = _given(path, key, problem["input"]), f"{reason[0].lower()}{reason[1:]}"
             if lines and lines[-1].startswith(start):  # of several kinds that it may have, the next
                 lines[-1] += f", or {reason.removeprefix('input should be ')}"
             else:
                 lines.append(start + reason)
     return "; ".join(lines)
+
+
+def _given(path: tuple[Any, ...], key: str, value: Any) -> str:
+    """The key with what it holds, unless that is a whole section."""
+    if isinstance(value, dict | BaseModel):
+        return f"{key}: " if path else ""
+    return f"{key} = {value!r}: "
 
 
 def _is_kind(part: str | int) -> bool:

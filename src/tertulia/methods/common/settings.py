@@ -89,7 +89,7 @@ class Explained(Settings):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise ConfigError(explain(error)) from None
+            raise ConfigError(explain(error, type(self).model_fields)) from None
         except UnicodeEncodeError:
             raise ConfigError("settings hold half a character (a lone surrogate), which is no text") from None
 
