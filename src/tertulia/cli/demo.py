@@ -40,7 +40,7 @@ def run_demo(directory: Path, as_json: bool) -> None:
     with _without_notices(), console.RoundProgress(method.rounds + 1, "together") as progress:
         together = method.fit(teams, workers=2, heldout=HELDOUT, directory=directory, observe=progress)
     console.say("for comparison: each team alone, and all documents in one place ...")
-    facts = {
+    facts: dict[str, Any] = {
         "documents": {t: corpus.n_documents for t, corpus in teams.items()},
         "topics": together.n_topics,
         "perplexity": _perplexities(teams, together, method.sweeps_alone.per_round + method.sweeps_alone.more),
