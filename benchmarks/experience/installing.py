@@ -56,8 +56,8 @@ def _type(command: str, clone: Path) -> str:
 
 
 def _megabytes(folder: Path) -> float:
-    """What a folder's files take on disk."""
-    return sum(path.lstat().st_blocks for path in folder.rglob("*") if not path.is_dir()) * 512 / 1e6
+    """How large a folder's files are, in MB of 2^20 bytes; on disk, blocks add a few hundredths."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()) / 2**20
 
 
 def _children() -> float:

@@ -165,5 +165,6 @@ def test_a_newer_format_and_other_directories(prepared, tmp_path):
 
 
 def test_a_run_is_never_overwritten(prepared, worded):
+    finish(prepared)
     with pytest.raises(ConfigError, match="holds a run already: `tertulia resume"), warnings.catch_warnings():
         fit({"a": worded(0, 9), "b": worded(1, 9)}, directory=prepared.directory)

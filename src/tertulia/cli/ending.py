@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import signal
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -82,6 +83,9 @@ def _terminable() -> Iterator[None]:
     def terminate(number: int, frame: FrameType | None) -> None:
         raise Terminated
 
+    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+        yield
+        return
     before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield

@@ -40,6 +40,7 @@ class Scenario(Output):
     topics: int
     perplexity: float
     diversity: float
+    parties: dict[str, float] | None = Field(None, description="perplexity on each party's own held-out documents")
 
 
 class Scenarios(Output):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64
+from tertulia.kernels.core.cells import first_above
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import uniform
 
@@ -72,7 +73,7 @@ def sweep_block(
             for k in range(K):  # (6), (13)
                 total += (cdk[k] + alpha[k]) * math.exp(log_likelihood[k] - largest)
                 cumulative[k] = total
-            new = min(np.searchsorted(cumulative, total * uniform(key, np.uint64(u)), "right"), K - 1)
+            new = first_above(cumulative, total * uniform(key, np.uint64(u)))
             cdk[new] += 1
             z[u] = new
             changed += new != old

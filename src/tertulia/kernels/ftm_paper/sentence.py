@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from tertulia._arrays import F64, I32, Array
+from tertulia.kernels.core.cells import first_above
 from tertulia.kernels.core.checks import (
     check_alpha,
     check_beta,
@@ -106,5 +107,5 @@ def _topics_of_words(units: Units, cumulative: F64, key: np.uint64) -> I32:
         first, last = units.tokens[s], units.tokens[s + 1]
         length = np.uint64(last - first)
         row = cumulative[units.words[first + np.int64(bits(key, np.uint64(2 * s + 1)) % length)]]
-        z[s] = min(np.searchsorted(row, row[K - 1] * uniform(key, np.uint64(2 * s)), "right"), K - 1)
+        z[s] = first_above(row, row[K - 1] * uniform(key, np.uint64(2 * s)))
     return z

@@ -26,8 +26,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tertulia._arrays import F32, F64, I32, I64
+from tertulia._arrays import F32, I32, I64
 from tertulia.kernels.core import parallel
+from tertulia.kernels.core.cells import first_above
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
 from tertulia.kernels.core.simd import add
@@ -208,7 +209,7 @@ def choose_seeds(
             upto[d] = total
         most, better = -1.0, 0
         for c in range(candidates):
-            seed, gain, mine = _find(upto, total * uniform(key, np.uint64(candidates * k + c))), 0.0, 1 - better
+            seed, gain, mine = first_above(upto, total * uniform(key, np.uint64(candidates * k + c))), 0.0, 1 - better
             for j in range(starts[seed], starts[seed + 1]):
                 row[words[j]] = values[j]
             for d in range(D):
@@ -224,19 +225,6 @@ def choose_seeds(
         for d in range(D):  # numba compiles texts for the error that a slice might raise: two seconds
             best[d] = likeness[better, d]
     return chosen
-
-
-@kernel
-def _find(upto: F64, goal: float) -> int:
-    """The first place whose running sum exceeds the goal, or the last."""
-    low, high = 0, upto.shape[0] - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if upto[middle] > goal:
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 @kernel

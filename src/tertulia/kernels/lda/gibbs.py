@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from tertulia._arrays import F64, I32, I64
+from tertulia.kernels.core.cells import first_above
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import uniform
 
@@ -36,7 +37,7 @@ def sweep(words: I32, documents: I64, z: I32, cwk: I32, ck: I64, alpha: F64, bet
             for k in range(K):  # p(z_i = k | all else) ∝ (C_dk + alpha_k) (C_wk + beta) / (C_k + V beta)
                 total += (cdk[k] + alpha[k]) * (cwk[w, k] + beta) * inverse[k]
                 cumulative[k] = total
-            new = min(np.searchsorted(cumulative, total * uniform(key, np.uint64(i)), "right"), K - 1)
+            new = first_above(cumulative, total * uniform(key, np.uint64(i)))
             cdk[new] += 1
             cwk[w, new] += 1
             ck[new] += 1

@@ -6,6 +6,7 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.kernels.core import parallel
+from tertulia.kernels.core.cells import first_above
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, derive, uniform, uniform32
 from tertulia.kernels.core.simd import draw, pad_with_zeros
@@ -77,5 +78,5 @@ def topics_of_words(words: I32, cumulative: F64, key: np.uint64) -> I32:
     z = np.empty(words.shape[0], dtype=np.int32)
     for i in range(words.shape[0]):
         row = cumulative[words[i]]
-        z[i] = min(np.searchsorted(row, row[K - 1] * uniform(key, np.uint64(i)), "right"), K - 1)
+        z[i] = first_above(row, row[K - 1] * uniform(key, np.uint64(i)))
     return z

@@ -21,9 +21,8 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from tertulia._arrays import F64, Array
+from tertulia._arrays import F64, I64, Array
 from tertulia.methods.ftm.merging import Merged, merge_sets
 from tertulia.metrics.similarity import Tops, top_words_sparse, weighted_jaccard
 
@@ -63,7 +62,7 @@ def align(
             members = [tuple(party_of[:known][part_of == z].tolist()) for z in range(T)]
             needed = {who: xi or scale.threshold(p, who) for who in set(members)}
             rho[rho < np.array([needed[who] for who in members])] = 0.0
-            k, z = linear_sum_assignment(rho, maximize=True)
+            k, z = _best_pairs(rho)
             place[k] = np.where(rho[k, z] > 0, z, -1)
         new = place < 0
         place[new] = T + np.arange(new.sum())
@@ -101,7 +100,15 @@ def similarities_within(own: Tops) -> F64:
         return np.empty(0)
     rho = weighted_jaccard(own, own)
     np.fill_diagonal(rho, -K)
-    return np.asarray(rho[linear_sum_assignment(rho, maximize=True)])
+    return np.asarray(rho[_best_pairs(rho)])
+
+
+def _best_pairs(rho: F64) -> tuple[I64, I64]:
+    """Rows and columns, each at most once, whose similarities add up to the most."""
+    from scipy.optimize import linear_sum_assignment  # a sixth of all that `import` takes, and few need it
+
+    rows, columns = linear_sum_assignment(rho, maximize=True)
+    return rows, columns
 
 
 def mean_topic(M_p: Array, sizes: Array | None) -> F64:
