@@ -124,7 +124,7 @@ def _facts(host: PartyHost) -> Html:
     topics = f" with {settings['topics']} topics" if "topics" in settings else ""
     mode = {"clear": "without noise", "paper": "with the paper's noise", "sound": "with noise whose guarantee holds"}
     noise = f", {mode[settings['mode']]}" if settings.get("mode") in mode else ""
-    parties = join([text(name, 40) if i == 0 else join(", ", text(name, 40)) for i, name in enumerate(plan.roster)]
+    parties = join([text(name, 40) if i == 0 else join(", ", text(name, 40)) for i, name in enumerate(plan.roster[:50])]
                    ) if plan else text(host.config.id)  # fmt: skip
     return facts_list([
         ("purpose", f"to train one topic model{topics} together by the method “{plan.method}”{noise}"
