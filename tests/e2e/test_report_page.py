@@ -142,6 +142,7 @@ def test_plan_and_fact_are_compared(clear):
     content = re.sub("<[^>]*>", " ", report(clear, "north"))
     announced, happened = map(int, re.search(r"agree: (\d+) announced, (\d+) took place", content).groups())
     assert announced == happened > 5
+    assert re.search(r"score of held-out documents\s+3 times", content)  # an answer of two numbers is one occasion
 
 
 def test_a_house_reports_itself_and_a_server_nobody(tmp_path):
