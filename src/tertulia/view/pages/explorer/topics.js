@@ -119,11 +119,11 @@ class Model {
 
   apply(edits) {
     const isTopic = (k) => Number.isInteger(k) && k >= 0 && k < this.K;
-    const every = [...(edits.hidden ?? []), ...(edits.merged ?? []).flat(), ...Object.keys(edits.names ?? {}).map(Number)];
-    if (edits.format !== "tertulia names" || edits.model !== this.facts.digest || !every.every(isTopic)) {
-      throw new Error("these names are of another model");
-    }
-    this.names = this.names.map((_, k) => "");
+    if (edits?.format !== "tertulia names" || edits.model !== this.facts.digest) throw new Error("it is of another model");
+    const grouped = edits.merged.flat();
+    const every = [...edits.hidden, ...grouped, ...Object.keys(edits.names).map(Number)];
+    if (!every.every(isTopic) || new Set(grouped).size < grouped.length) throw new Error("it is damaged");
+    this.names = this.names.map(() => "");
     for (const [k, name] of Object.entries(edits.names)) this.rename(Number(k), String(name));
     this.hidden = new Set(edits.hidden);
     this.merged = edits.merged.map((group) => [...group].sort((a, b) => a - b));
