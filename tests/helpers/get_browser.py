@@ -38,7 +38,7 @@ def get_axe() -> None:
             ["npm", "pack", "--silent", f"axe-core@{AXE_VERSION}"],
             cwd=folder,
             check=True,
-            timeout=600,
+            timeout=300,
             stdout=subprocess.DEVNULL,
         )
         packed = next(Path(folder).glob("*.tgz"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -163,7 +164,8 @@ def origin_of(model: Topics) -> str:
     known = [f"{model.n_topics} topics{hidden} over {len(model.vocabulary):,} words", str(facts.get("method", ""))]
     known.append(who_took_part(facts))
     perplexity = history[-1].get("perplexity")
-    known.append(f"held-out perplexity {perplexity:.0f}" if isinstance(perplexity, float) else "")
+    is_known = isinstance(perplexity, float) and math.isfinite(perplexity)  # without held-out documents there is none
+    known.append(f"held-out perplexity {perplexity:.0f}" if is_known else "")
     return "; ".join(part for part in known if part)
 
 

@@ -15,6 +15,7 @@ from tertulia.corpus import Vocabulary
 from tertulia.errors import InputError
 from tertulia.models.edits import digest_of
 from tertulia.view.pages.explorer import explorer
+from tertulia.view.pages.explorer.facts import reader_of
 from tertulia.view.pages.explorer.packed import error_of, pack
 
 K, V = 50, 10_000
@@ -178,3 +179,11 @@ def test_a_run_shows_which_parties_hold_a_topic_if_they_released_models(tmp_path
         assert tertulia("explore", run, "-o", tmp_path / "page.html")[0] == 0
         facts = json.loads(re.search(r'id="facts">(.*?)</script>', (tmp_path / "page.html").read_text())[1])
         assert (facts["parties"] or {}).get("names") == named
+
+
+def test_options_that_the_page_does_not_know_are_named(monkeypatch):
+    model = counted_model(3, 30)
+    assert reader_of(model)["why"] is None
+    known = model.options.to_dict()
+    monkeypatch.setattr(type(model.options), "to_dict", lambda self: {**known, "stemmer": "porter"})
+    assert "(stemmer) which a page cannot run" in reader_of(model)["why"]

@@ -13,6 +13,7 @@ from helpers.explored import counted_model, texts_for
 from tertulia import Topics
 from tertulia.corpus import TextOptions, Vocabulary
 from tertulia.corpus.tokens import tokenize
+from tertulia.models.edits import digest_of
 from tertulia.runs.results import FederatedTopics
 from tertulia.view.pages.explorer.facts import facts_of
 
@@ -136,7 +137,9 @@ def test_search_finds_where_a_word_is(browser, place, model):
     assert page.locator("#list button .number").first.inner_text() == str(share.argmax())
     shown = page.locator("#list button .weight").first.inner_text()
     assert shown == f"{100 * share.max() / share.sum():.1f} %"
-    assert f"is in topic {share.argmax()}" in page.inner_text("#said")
+    assert page.inner_text("#said") == f"Topic {share.argmax()} has the most of “{word}”."
+    strength = page.locator(".map circle").evaluate_all("dots => dots.map(dot => +dot.getAttribute('fill-opacity'))")
+    assert np.argmax(strength) == np.argsort(-model.weights).tolist().index(share.argmax())  # on the map, too
     page.fill("#search", "nowhere to be found")
     assert page.inner_text("#said") == "No topic has such a word or name."
     page.fill("#search", "")
@@ -211,16 +214,23 @@ def test_what_was_hidden_or_merged_comes_back(browser, place, model):
     assert page.locator("#list").inner_text() == before
 
 
-def test_names_of_another_model_are_refused(browser, place, tmp_path):
+def test_names_of_another_model_are_refused(browser, place, model, tmp_path):
     page = opened_at(browser, place).page
-    for text in (
-        '{"format": "tertulia names", "model": "other", "names": {}, "hidden": [], "merged": []}',
-        "no JSON",
-        "[]",
+    before = page.locator("#list").inner_text()
+    good = {"format": "tertulia names", "model": digest_of(model), "names": {}, "hidden": [], "merged": []}
+    for change, why in (
+        ({"model": "other"}, "it is of another model"),
+        ({"hidden": [99]}, "it is damaged"),
+        ({"merged": [[1, 2], [2, 3]]}, "it is damaged"),
+        ({"names": None}, "Cannot convert"),
+        (None, "is not valid JSON"),
     ):
-        (tmp_path / "names.json").write_text(text)
+        (tmp_path / "names.json").write_text("no JSON" if change is None else json.dumps(good | change))
+        page.evaluate("$('unsaved').textContent = ''")
         page.set_input_files("#read-names", tmp_path / "names.json")
-        page.get_by_text("names.json cannot be used").wait_for()
+        page.locator("#unsaved").get_by_text("names.json cannot be used").wait_for()
+        assert why in page.inner_text("#unsaved")
+    assert page.locator("#list").inner_text() == before
 
 
 def test_topics_are_exported_as_csv(browser, place, model):
@@ -310,7 +320,7 @@ def test_hostile_words_names_and_parties_are_text(browser, tmp_path):
         place = model.explore(tmp_path / "hostile.html", documents)
     for width in (PHONE, DESKTOP):
         opened = opened_at(browser, place, width=width)
-        for view in opened.page.evaluate("page.views"):
+        for view in opened.page.evaluate("page.views") if width == PHONE else ["map"]:
             opened.page.click(f"#tab-{view}")
             if view == "text":
                 opened.page.fill("#pasted", script + "\x1b __proto__ constructor")

@@ -14,6 +14,7 @@ from tertulia.models.reading import origin_of
 from tertulia.view.pages.explorer.packed import error_of, pack, squeeze_json
 from tertulia.view.plots.map import faithful_or_none, hellinger, to_plane
 
+_REPEATED = {"language", "lowercase", "min_length", "numbers", "stop_words"}  # options that the page's script knows
 _TOP = 50  # words by which topics of two models are compared
 
 
@@ -33,19 +34,22 @@ def facts_of(model: Topics, other: Topics | None = None) -> dict[str, Any]:
         "phi": packed.text,
         "places": places.round(4).tolist(),
         "faithful": faithful_or_none(distances, places),
-        "reader": {**_reader(model), "error": error_of(packed, model.topic_word, model.alpha)},
+        "reader": {**reader_of(model), "error": error_of(packed, model.topic_word, model.alpha)},
         "parties": _parties(model),
         "compare": None if other is None else _compared(model, other),
     }
 
 
-def _reader(model: Topics) -> dict[str, Any]:
+def reader_of(model: Topics) -> dict[str, Any]:
     """How the page cuts a text into words, or why it cannot."""
     options, why = model.options, None
     if model.encoder is not None:
         why = "This model finds a text's topics by a neural network, which a page cannot run: use `tertulia transform`."
     elif options.language == "zh":
         why = "Chinese is cut into words by jieba, which a page cannot run: use `tertulia transform`."
+    elif others := set(options.to_dict()) - _REPEATED:
+        asked = ", ".join(sorted(others))
+        why = f"Texts of this model are cut by options ({asked}) which a page cannot run: use the model itself."
     if why is not None:
         return {"why": why}
     unwanted = stop_words(options)

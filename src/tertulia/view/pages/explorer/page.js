@@ -98,10 +98,13 @@ function drawFound() {
   page.word = null;
   let found = [];
   if (asked) {
-    const has = model.words.flatMap((word, number) => (word.toLowerCase().includes(asked) ? [number] : []));
-    const rank = (number) => [model.words[number].toLowerCase() !== asked, !model.words[number].toLowerCase().startsWith(asked)];
-    const order = (a, b) => rank(a)[0] - rank(b)[0] || rank(a)[1] - rank(b)[1] || model.anywhere[b] - model.anywhere[a];
-    found = has.sort(order).slice(0, 8);
+    // The word itself first, then words that begin so, then frequent ones.
+    const rank = (word) => (word === asked ? 0 : word.startsWith(asked) ? 1 : 2);
+    const has = model.words.flatMap((word, number) => {
+      const lower = word.toLowerCase();
+      return lower.includes(asked) ? [{ number, rank: rank(lower), p: model.anywhere[number] }] : [];
+    });
+    found = has.sort((a, b) => a.rank - b.rank || b.p - a.p).slice(0, 8).map(({ number }) => number);
     const named = model.topics.some(({ k }) => model.names[k].toLowerCase().includes(asked));
     if (found.length && !named) page.word = found[0];
   }
@@ -112,12 +115,14 @@ function drawFound() {
       for (const chip of $("found").children) chip.setAttribute("aria-pressed", "false");
       event.target.setAttribute("aria-pressed", String(page.word === number));
       drawList();
+      if (page.view === "map") drawView();
     },
   }, clean(model.words[number], 24)));
   $("found").replaceChildren(...chips);
   drawList();
+  if (page.view === "map") drawView();
   const best = page.word === null ? null : [...model.shown].sort((a, b) => model.shareOfWord(b, page.word) - model.shareOfWord(a, page.word))[0];
-  $("said").textContent = !asked ? "" : best ? `Most of “${clean(model.words[page.word], 24)}” is in topic ${best.k}.`
+  $("said").textContent = !asked ? "" : best ? `Topic ${best.k} has the most of “${clean(model.words[page.word], 24)}”.`
     : found.length ? `${found.length} words, and topics of this name.`
     : $("list").children.length ? "Topics of this name." : "No topic has such a word or name.";
 }

@@ -40,7 +40,7 @@ function readPasted() {
   const said = known.length ? `${known.length} of ${found.length} words are known to the model.`
     : "The model knows none of these words: what it says is what it expects of any text.";
   const rows = order.map((place, i) => h("tr", { "data-topic": model.topics[place].k, "data-share": shares[place] },
-    h("td", { class: "word" }, h("button", { type: "button", class: "link", onclick: () => select(model.topics[place].k) }, `${model.topics[place].k}: ${nameOf(model.topics[place], 30)}`)),
+    h("td", { class: "word" }, h("button", { type: "button", class: "link", onclick: () => select(model.topics[place].k, true) }, `${model.topics[place].k}: ${nameOf(model.topics[place], 30)}`)),
     h("td", { class: "bars" }, bar(shares[place], `f${i + 1}`)), h("td", { class: "r" }, percent(shares[place]))));
   $("found-shares").replaceChildren(h("p", { class: "soft" }, said), h("table", { class: "shares" }, h("tbody", {}, rows)));
   $("found-words").replaceChildren(...marked(text, found, shares, order));

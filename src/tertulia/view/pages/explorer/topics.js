@@ -77,7 +77,8 @@ class Model {
   }
 
   label(topic, n = 3) {
-    return this.names[topic.k] || this.topWords(topic, 1, n).map(({ word }) => this.words[word]).join(" ");
+    topic.tops ??= largest(topic.row, 10).map((word) => this.words[word]);
+    return this.names[topic.k] || topic.tops.slice(0, n).join(" ");
   }
 
   rename(k, name) {
@@ -119,11 +120,11 @@ class Model {
 
   apply(edits) {
     const isTopic = (k) => Number.isInteger(k) && k >= 0 && k < this.K;
-    const every = [...(edits.hidden ?? []), ...(edits.merged ?? []).flat(), ...Object.keys(edits.names ?? {}).map(Number)];
-    if (edits.format !== "tertulia names" || edits.model !== this.facts.digest || !every.every(isTopic)) {
-      throw new Error("these names are of another model");
-    }
-    this.names = this.names.map((_, k) => "");
+    if (edits?.format !== "tertulia names" || edits.model !== this.facts.digest) throw new Error("it is of another model");
+    const grouped = edits.merged.flat();
+    const every = [...edits.hidden, ...grouped, ...Object.keys(edits.names).map(Number)];
+    if (!every.every(isTopic) || new Set(grouped).size < grouped.length) throw new Error("it is damaged");
+    this.names = this.names.map(() => "");
     for (const [k, name] of Object.entries(edits.names)) this.rename(Number(k), String(name));
     this.hidden = new Set(edits.hidden);
     this.merged = edits.merged.map((group) => [...group].sort((a, b) => a - b));
@@ -132,8 +133,10 @@ class Model {
 
   // The n words with the largest relevance (Sievert and Shirley 2014): 1 for the likeliest, 0 for the topic's own.
   topWords(topic, relevance = 1, n = 10) {
-    const lift = (p, word) => (this.anywhere[word] > 0 ? p * this.anywhere[word] ** (relevance - 1) : 0);
-    const scores = Float64Array.from(topic.row, lift);
+    const scores = new Float64Array(topic.row);
+    for (let word = 0; relevance < 1 && word < scores.length; word++) {
+      scores[word] *= this.anywhere[word] > 0 ? this.anywhere[word] ** (relevance - 1) : 0;
+    }
     return largest(scores, n).map((word) => ({ word, p: topic.row[word], anywhere: this.anywhere[word] }));
   }
 
@@ -156,7 +159,7 @@ class Model {
   }
 }
 
-const root = (topic) => (topic.root ??= Float64Array.from(topic.row, Math.sqrt));
+const root = (topic) => (topic.root ??= new Float64Array(topic.row).map(Math.sqrt));
 
 // The places of the n largest numbers; of equal ones the first leads.
 function largest(scores, n) {

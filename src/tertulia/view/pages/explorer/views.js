@@ -75,12 +75,17 @@ function drawMap(panel) {
     const radius = model.facts.weights ? Math.max(9, WIDE / 24 * Math.sqrt(topic.share / most)) : 12;
     return { topic, radius, x: WIDE / 2 + scale * (mean[0] - middle[0]), y: HIGH / 2 - scale * (mean[1] - middle[1]) };
   });
-  const circles = points.map(({ topic, x, y, radius }) => h("g", { class: `point${topic === selected ? " chosen" : ""}`, onclick: () => select(topic.k) },
-    h("circle", { cx: x, cy: y, r: radius }), h("title", {}, `${topic.k}: ${clean(model.label(topic, 6), 80)}`)));
+  // While a word is searched for, topics are as strong as their share of it.
+  const { word } = page;
+  const strongest = word === null ? 1 : Math.max(...model.shown.map((topic) => model.shareOfWord(topic, word)), 1e-12);
+  const strength = (topic) => (word === null ? null : (0.04 + (0.6 * model.shareOfWord(topic, word)) / strongest).toFixed(3));
+  const look = (topic) => `point${word === null ? " plain" : ""}${topic === selected ? " chosen" : ""}`;
+  const circles = points.map(({ topic, x, y, radius }) => h("g", { class: look(topic), onclick: () => select(topic.k) },
+    h("circle", { cx: x, cy: y, r: radius, "fill-opacity": strength(topic) }), h("title", {}, `${topic.k}: ${clean(model.label(topic, 6), 80)}`)));
   const title = `Map of ${points.length} topics. The list of topics does all that can be done here.`;
   panel.replaceChildren(
     h("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": title, class: "map" }, circles, labels(points, WIDE, HIGH)),
-    h("p", { class: "soft" }, `Topics with similar words stand close${model.facts.weights ? "; the larger, the heavier" : ""}. `,
+    h("p", { class: "soft" }, `Topics with similar words stand close${model.facts.weights ? "; the larger, the heavier" : ""}${word === null ? "" : `; the stronger, the more of “${clean(model.words[word], 24)}”`}. `,
       model.facts.faithful === null ? "" : `How far distances here follow the true ones: ${model.facts.faithful.toFixed(2)} (correlation).`));
 }
 
@@ -120,7 +125,7 @@ function drawAlike(panel) {
   for (let i = 0; i < n; i++) for (let j = 0; j < i; j++) likeness[i][j] = likeness[j][i] = model.likeness(topics[i], topics[j]);
   const tree = cluster(likeness);
   const order = leaves(tree);
-  const [left, right] = [136, 70];
+  const [left, right] = [142, 70];
   const size = Math.max(10, Math.min(24, (widthOf(panel) - left - right) / n));
   const pairs = likeness.flatMap((row, i) => [...row].filter((_, j) => j !== i));
   const [least, most] = [Math.min(...pairs), Math.max(...pairs)];
@@ -187,7 +192,7 @@ function drawCompare(panel) {
   const { rows, title } = model.facts.compare;
   const item = (row) => {
     const here = row.topic === null ? null
-      : h("button", { type: "button", class: "link", onclick: () => select(row.topic) }, `${row.topic}: ${nameOf(model.topic(row.topic), 30)}`);
+      : h("button", { type: "button", class: "link", onclick: () => select(row.topic, true) }, `${row.topic}: ${nameOf(model.topic(row.topic), 30)}`);
     const there = row.other === null ? null : h("span", {}, `${row.other}${row.other_name ? `: ${clean(row.other_name, 30)}` : ""} there`);
     const words = [["both", row.both], ["here", row.here], ["there", row.there]].filter(([, some]) => some);
     return h("li", {},
