@@ -89,6 +89,7 @@ def time_to_open(browser: Any, path: Path) -> float:
     for _ in range(5):
         started = time.perf_counter()
         opened = browser.open(path)
+        opened.page.wait_for_selector("html[data-ready]")  # the explorer has drawn its topics
         opened.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
         times.append(1000 * (time.perf_counter() - started))
         browser.close_pages()

@@ -46,12 +46,13 @@ class Opened:
     errors: list[str] = field(default_factory=list)  # of the console, and uncaught ones
     outside: list[str] = field(default_factory=list)  # addresses that it asked for, and may not
 
-    def serious(self) -> list[str]:
-        """What axe finds that is serious or critical: rule, place and text of each."""
+    def serious(self, within: str = "html") -> list[str]:
+        """What axe finds that is serious or critical in a part of the page: rule, place and text of each."""
         if not self.scripts:
             raise ValueError("axe is a script: look at a page with scripts off by your own assertions")
         self.page.evaluate(_axe())
-        found = self.page.evaluate("async () => (await axe.run(document, {resultTypes: ['violations']})).violations")
+        how = "{resultTypes: ['violations'], preload: false}"  # pages have all that they need inside
+        found = self.page.evaluate(f"async within => (await axe.run(within, {how})).violations", within)
         return [
             f"{rule['id']}: {node['html'][:200]}: {' '.join(node['failureSummary'].split())}"
             for rule in found
@@ -72,11 +73,11 @@ class Opened:
         self.page.screenshot(path=path, full_page=whole, animations="disabled", timeout=PATIENCE)
         return path
 
-    def check(self, name: str) -> None:
+    def check(self, name: str, within: str = "html") -> None:
         """Nothing serious for axe (if scripts run), no error, no request, nothing too wide; take a picture."""
         self.picture(name)
         assert (self.errors, self.outside) == ([], [])
-        assert not self.scripts or self.serious() == []
+        assert not self.scripts or self.serious(within) == []
         assert self.overflow() <= 0
 
 

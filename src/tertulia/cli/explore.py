@@ -43,7 +43,9 @@ def explore(
     """Write a page to look around in a model's topics: one file that any browser opens, without a network."""
     from tertulia.view.tables import write_table
 
-    loaded = load_model(model)
+    if columns and not documents:
+        raise ConfigError("--column names columns of --data: give --data, too")
+    loaded = _with_parties(load_model(model), model)
     if names is not None:
         loaded = loaded.edit(names)
     elif save is not None:
@@ -60,6 +62,14 @@ def explore(
         console.say(f"{written.stat().st_size / 1000:,.0f} kB written to {written}: open it in a browser")
         if corpus is not None:
             console.say("it holds texts: do not pass it on")
+
+
+def _with_parties(model: Any, path: Path) -> Any:
+    """A run's model knows the parties' own, as far as they have released them."""
+    from tertulia.runs.layout import Run
+    from tertulia.runs.so_far import with_released
+
+    return with_released(model, Run.open(path)) if (path / "run.json").exists() else model
 
 
 def _columns(given: list[str]) -> dict[str, Any]:

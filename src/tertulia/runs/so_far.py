@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tertulia._arrays import F64
+from tertulia.corpus import Vocabulary
 from tertulia.errors import TertuliaError
 from tertulia.federation.server.journal import Journal
 from tertulia.methods import METHODS, entry_of
 from tertulia.methods.common.settings import MethodSettings
+from tertulia.models import Topics
 from tertulia.runs.driver import settings_of
 from tertulia.runs.layout import Run
+from tertulia.runs.results import FederatedTopics
 
 _MOST_CELLS = 50_000_000  # of topics by words: beyond, topics are shown when the run is finished
 
@@ -85,3 +89,14 @@ def released_models(state: Any) -> dict[str, F64]:
     if not isinstance(found, dict):
         return {}
     return {party: np.asarray(rows, dtype=np.float64) for party, rows in found.items() if np.ndim(rows) == 2}
+
+
+def with_released(model: Topics, run: Run) -> Topics:
+    """A run's saved model, with those of single parties that the server was sent, if it was sent any."""
+    so_far = so_far_or_none(run)
+    rows = released_models(so_far.state) if so_far else {}
+    if not any(map(len, rows.values())):
+        return model
+    vocabulary = Vocabulary(so_far.state.words)  # type: ignore[union-attr]
+    local = {party: Topics(own, vocabulary) for party, own in rows.items() if len(own)}
+    return FederatedTopics(**{part.name: getattr(model, part.name) for part in fields(Topics)}, local=local)

@@ -99,7 +99,12 @@ def table(head: Sequence[Child], rows: Iterable[Sequence[Child]], *, numeric: st
         ])
         for row in rows
     ]  # fmt: skip
-    drawn = el("table", el("thead", top), el("tbody", body), class_="stacks" if stacks else None)
+    drawn = el(
+        "table",
+        el("thead", top),
+        el("tbody", body),
+        class_="stacks" if stacks else "narrow" if len(head) <= 3 else None,
+    )
     return el("div", drawn, class_="wide", tabindex="0", role="group", aria_label="table")
 
 

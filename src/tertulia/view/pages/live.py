@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 PORT = 7434
-_LOOK = 0.25  # seconds between two looks, and between two looks for something to send
+_LOOK = 0.2  # seconds between two looks at the run
+_TURN = 0.05  # seconds between two looks for something to send
 _BEAT = 15.0  # seconds after which a silent stream says that it is there
 _MOST_STREAMS = 50
 _COOKIE = "tertulia"
@@ -86,7 +87,7 @@ class Shown:
                     yield ": here\n\n"
                 if self.ended.is_set() and self.number == seen:
                     return
-                await asyncio.sleep(_LOOK / 2)
+                await asyncio.sleep(_TURN)
         finally:
             self.streams -= 1
 

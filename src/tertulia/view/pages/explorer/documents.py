@@ -37,7 +37,7 @@ def look_into(
     dates: Sequence[str | None] | None,
     column: str | None,
 ) -> dict[str, Any]:
-    """What the page is told of documents."""
+    """What the page is given of documents."""
     corpus = as_corpus(None, with_column(documents, column), model.options, keep_text=True)
     for name, given in (("label", labels), ("date", dates)):
         if given is not None:

@@ -1,4 +1,4 @@
-"""What the explorer's script is told of a model: plain data, of the model alone, never of a document."""
+"""What the explorer's script is given of a model: plain data, of the model alone, never of a document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TOP = 50  # words by which topics of two models are compared
 
 
 def facts_of(model: Topics, other: Topics | None = None) -> dict[str, Any]:
-    """All that the page is told."""
+    """All that the page is given."""
     packed = pack(model.topic_word)
     distances = hellinger(model.topic_word)
     places = to_plane(distances)

@@ -37,7 +37,7 @@ def _topics() -> Html:
         "div",
         el("label", "Search for a word or a name", for_="search"),
         el("input", id="search", type="search", autocomplete="off", spellcheck="false"),
-        class_="field",
+        class_="field screen",
     )
     buttons = el(
         "div",
@@ -79,7 +79,7 @@ def _topic() -> Html:
         "div",
         el("label", "Name", for_="name"),
         el("input", id="name", maxlength=80, autocomplete="off"),
-        class_="field",
+        class_="field screen",
     )
     merge = el(
         "div",
@@ -93,7 +93,8 @@ def _topic() -> Html:
         el("input", id="relevance", type="range", min=0, max=1, step=0.05, value=1),
         class_="field screen",
     )
-    heads = [el("th", "word", scope="col"), el("th", el("span", "bar", class_="hidden"), scope="col")]
+    heads = [el("th", "word", scope="col", class_="word")]
+    heads += [el("th", el("span", "bar", class_="hidden"), scope="col", class_="bars")]
     heads += [el("th", "in topic", scope="col", class_="r"), el("th", "of its uses", scope="col", class_="r")]
     return el(
         "section",
@@ -102,10 +103,12 @@ def _topic() -> Html:
         name,
         el("div", el("button", "Hide", type="button", id="hide"),
            el("button", "Part again", type="button", id="part", hidden=True), class_="row screen"),
-        details("Merge with another topic", merge),
+        el("div", details("Merge with another topic", merge), class_="screen"),
         el("h3", "Words"),
         slider,
         el("table", el("thead", el("tr", heads)), el("tbody", id="words"), class_="words"),
+        el("p", "A bar is how likely a word is in the topic; its dark part, this topic's share of all its uses.",
+           class_="soft"),
         el("h3", "Almost only in this topic"),
         el("p", id="own"),
         el("h3", "Most alike"),

@@ -56,7 +56,10 @@ function drawList() {
   const measure = word === null ? (topic) => topic.share : (topic) => model.shareOfWord(topic, word);
   let topics = [...model.shown];
   if (word !== null) topics.sort((a, b) => measure(b) - measure(a));
-  else if (asked) topics = topics.filter((topic) => model.label(topic, 10).toLowerCase().includes(asked));
+  else if (asked) {
+    const named = topics.filter((topic) => model.label(topic, 10).toLowerCase().includes(asked));
+    if (named.length || $("found").children.length === 0) topics = named;
+  }
   const most = Math.max(...topics.map(measure), 1e-12);
   const known = word !== null || model.facts.weights;
   $("list").replaceChildren(...topics.map((topic) => listItem(topic, known ? measure(topic) : null, most)));

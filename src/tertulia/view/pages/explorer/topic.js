@@ -50,7 +50,7 @@ function nearest(topic, n) {
 
 function drawNear() {
   const item = ({ topic, likeness }) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => select(topic.k, true) },
-    `${topic.k}: ${nameOf(topic, 34)}`), ` ${likeness.toFixed(2)}`);
+    `${topic.k}: ${nameOf(topic, 34)}`), h("span", { class: "r" }, likeness.toFixed(2)));
   $("near").replaceChildren(...nearest(page.selected, 4).map(item));
 }
 

@@ -92,7 +92,7 @@ function labels(points, WIDE, HIGH) {
     && !taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]);
   return order.flatMap(({ topic, x, y, radius }) => {
     const text = nameOf(topic, 22);
-    const width = 6.6 * [...text].length + 4;
+    const width = 7 * [...text].length + 4;
     const sides = [[x + radius + 3, y - 8, "start"], [x - radius - 3 - width, y - 8, "end"], [x - width / 2, y + radius + 1, "middle"], [x - width / 2, y - radius - 17, "middle"]];
     const inside = radius >= 9 ? h("text", { x, y: y + 4, "text-anchor": "middle", class: "inside" }, String(topic.k)) : null;
     const side = sides.find(([left, top]) => free([left, top, left + width, top + 16]));
@@ -236,7 +236,11 @@ function lineChart(periods, topics, title, width) {
   ]));
   const grid = [0, 0.5, 1].map((part) => [h("line", { class: "grid", x1: left, x2: width, y1: y(part * most), y2: y(part * most) }),
     h("text", { class: "soft", x: left - 6, y: y(part * most) + 4, "text-anchor": "end" }, percent(part * most, most < 0.1 ? 1 : 0))]);
+  // Numbers at the ends of lines say what colours say, each a line of text away from the next.
+  const ends = shares.flatMap((row, t) => (row.at(-1) === null ? [] : [{ t, at: y(row.at(-1)) }])).sort((a, b) => a.at - b.at);
+  ends.forEach((end, i) => { end.at = Math.max(end.at, i ? ends[i - 1].at + 11 : 0); });
+  const numbers = topics.length > 1 ? ends.map(({ t, at }) => h("text", { x: x(periods.length - 1) + 6, y: at + 4 }, String(topics[t].k))) : [];
   const step = Math.ceil(periods.length / Math.max(1, Math.floor((width - left) / 70)));
   const names = periods.map(({ name }, i) => i % step ? null : h("text", { class: "soft", x: x(i), y: height - 4, "text-anchor": "middle" }, clean(name, 10)));
-  return h("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title, class: "trend" }, grid, names, lines);
+  return h("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title, class: "trend" }, grid, names, lines, numbers);
 }
