@@ -170,6 +170,15 @@ def test_the_command_writes_a_file_and_says_what_is_wrong(clear, tmp_path, tertu
     assert "is not a run's directory" in err
 
 
+def test_the_folder_of_scenarios_is_a_report_of_the_federated_run(clear, tmp_path):
+    (tmp_path / "federated").symlink_to(clear)
+    keep_rows(tmp_path, [{"scenario": "alone", "perplexity": 77.0, "parties": {"north": 88.0}}])
+    content = report(tmp_path)
+    assert "What the federation is worth" in content
+    assert "88.0" in content
+    assert "tertulia scenarios run.toml" in content
+
+
 def test_broken_scenarios_are_left_out(clear, tmp_path):
     for name in ("run.json", "server", "parties", "model"):
         (tmp_path / name).symlink_to(clear / name)

@@ -166,6 +166,22 @@ def test_a_run_is_seen_as_it_goes(tmp_path):
     assert look()["levels"] == {"alone": 9.0}
 
 
+def test_a_run_has_a_status_in_a_terminal(tmp_path, tertulia):
+    finish(prepared(tmp_path / "ward", {"north": halves(1), "south": halves(2)}, METHOD, heldout=0.2))
+    for arguments in ([], ["--watch"]):
+        code, out, _ = tertulia("status", tmp_path / "ward", *arguments)
+        assert code == 0
+        assert "round 3 of 3" in out
+        assert "north" in out
+    code, out, _ = tertulia("status", tmp_path / "ward", "--watch", "--json")
+    assert json.loads(out)["state"] == "finished"
+    code, _, err = tertulia("status", tmp_path)
+    assert code == 0  # the newest run below it
+    code, _, err = tertulia("status", tmp_path / "nothing", "--watch")
+    assert code == 1
+    assert "is not a federation's directory" in err
+
+
 def test_a_party_that_refuses_and_one_that_joins_later_are_told_apart(tmp_path):
     (tmp_path / "policy.toml").write_text("allow_clear = false\n")
     own = {"south": {"policy": str(tmp_path / "policy.toml")}, "west": {"joins": 3}}

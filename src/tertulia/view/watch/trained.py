@@ -173,7 +173,10 @@ def verdict_of_plan_or_none(
     for party in parties:
         try:
             policy = own or policy_or_none(settings, party) or Policy()
-            releases = planned_releases(announced(settings, party, policy), party)
+            planned = announced(settings, party, policy)
+            releases = planned_releases([one._replace(times=min(one.times, 1)) for one in planned], party)
+            if not any(release.non_private for release in releases):  # else once is enough to know
+                releases = planned_releases(planned, party)
         except (TertuliaError, ImportError):
             return None
         if not releases:
