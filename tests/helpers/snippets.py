@@ -6,6 +6,7 @@ comment before it that says why: `<!-- not run: it needs a cluster -->`. Command
 `<!-- run -->` are run, one after the other.
 """
 
+import ast
 import re
 import shlex
 from functools import cache
@@ -111,13 +112,29 @@ def arguments_of(typed: str) -> list[str]:
 
 def mentions(page: Path) -> list[str]:
     """The commands that a page's sentences name."""
-    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.S | re.M)
-    return [" ".join(found.split()) for found in INLINE.findall(prose)]
+    return [" ".join(found.split()) for found in INLINE.findall(_prose(page))]
+
+
+def _prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.S | re.M)
 
 
 @cache
 def _commands() -> click.Command:
     return typer.main.get_command(app)
+
+
+def inline_python(page: Path) -> list[ast.expr]:
+    """What a page's sentences say in Python about `tt`, where it can be parsed."""
+    spans = re.findall(r"(?<!`)`([^`]*\btt\.[^`]*)`(?!`)", _prose(page))
+    return [found for span in spans if (found := _expression_or_none(span)) is not None]
+
+
+def _expression_or_none(span: str) -> ast.expr | None:
+    try:
+        return ast.parse(" ".join(span.split()), mode="eval").body
+    except SyntaxError:
+        return None
 
 
 def understand(typed: str, *, whole: bool) -> None:
