@@ -1,18 +1,14 @@
-"""docs/plots.md runs as it is printed, and so does its example."""
+"""docs/plots.md runs as it is printed."""
 
 import json
 import re
-import runpy
-import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 
 import tertulia as tt
 from helpers import drawn
-from tertulia.corpus import demo_corpus
 
 ROOT = Path(__file__).parents[2]
 (BLOCK,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "plots.md").read_text(), re.S)
@@ -24,13 +20,6 @@ def _closed(monkeypatch, tmp_path):
     plt.switch_backend("agg")
     yield
     plt.close("all")
-
-
-def small_parties():
-    random = np.random.default_rng(0)
-    words = [[f"word{subject}{letter}" for letter in "abcdefgh"] for subject in range(4)]
-    words[0][:3] = "samples", "normal", "distribution"
-    return {party: [" ".join(random.choice(words[d % 4], 20)) for d in range(40)] for party in ("stdlib", "numpy")}
 
 
 def test_the_block_runs():
@@ -45,12 +34,3 @@ def test_the_block_runs():
     assert len(plt.get_fignums()) == 13  # a figure for each call, and one for two
     named = set(re.findall(r"model\.plot\.(\w+)", BLOCK))
     assert named == {name for name in dir(model.plot) if not name.startswith("_")} - {"model"}
-
-
-def test_the_example_runs(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(demo_corpus, "demo_parties", small_parties)
-    monkeypatch.setattr(sys, "argv", ["plots.py", str(tmp_path / "pictures")])
-    runpy.run_path(str(ROOT / "examples" / "plots.py"), run_name="__main__")
-    written = capsys.readouterr().out.split()
-    assert len(written) == 7
-    assert all(Path(name).read_bytes().startswith(b"\x89PNG") for name in written)
