@@ -4,12 +4,12 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 
 import tertulia as tt
 from tertulia.corpus.demo_corpus import demo_parties
 
-mpl.use("agg")  # draws into files; leave it out in a notebook
+plt.switch_backend("agg")  # draws into files; leave it out in a notebook
 folder = Path(sys.argv[1])
 folder.mkdir(parents=True, exist_ok=True)
 
@@ -26,5 +26,6 @@ with TemporaryDirectory() as place:
         "privacy": model.plot.privacy(),  # read from the parties' ledgers, in the run's directory
     }
     for name, axes in pictures.items():
-        axes.figure.savefig(folder / f"plots_{name}.png", dpi=80)
+        plt.sca(axes)
+        plt.savefig(folder / f"plots_{name}.png", dpi=80)
         print(folder / f"plots_{name}.png")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tertulia as tt
+from helpers.attacks_noise import ask, party, report
 from tertulia.errors import ConfigError, InputError, QuorumError
 from tertulia.models import Topics
 
@@ -50,6 +51,15 @@ def test_a_party_refuses_noise_for_tokens_where_words_are_in_several(tmp_path, m
         QuorumError, match=r"refused by rule 'ngrams': a word is in up to 3 tokens, and noise is for one"
     ):
         tt.federate(noisy_counts.train, PARTIES, config={"words": ["heart"]}, text=tt.TextOptions(ngrams=2))
+
+
+def test_a_party_reports_no_tokens_of_n_grams_and_charges_nothing(tmp_path):
+    corpus = tt.Corpus.from_texts(NOTES, options=tt.TextOptions(ngrams=2))
+    host = party(tmp_path / "north", corpus)
+    answer = ask(host, report)
+    assert answer.kind == "refused"
+    assert "ngrams" in answer.text
+    assert host.ledger.releases() == []
 
 
 def test_an_own_tokeniser_from_texts_to_a_saved_model(tmp_path):

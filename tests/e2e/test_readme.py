@@ -1,6 +1,7 @@
-"""README runs as it is printed: its two blocks of Python. Its commands are parsed by `test_snippets.py`."""
+"""README runs as it is printed: its two blocks of Python, its commands, and what it says in passing."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import typer
 
 import tertulia as tt
+from tertulia.api.federated import Options
 from tertulia.cli.main import app
 from tertulia.corpus import demo_corpus
 
@@ -15,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text()
 FIRST, SECOND = re.findall(r"```python\n(.*?)```", TEXT, re.S)
 OUTPUT = re.search(r"```\n(Topics\(.*?)```", TEXT, re.S)[1].splitlines()
+PROSE = re.sub(r"```.*?```", "", TEXT, flags=re.S)
 COMMANDS = re.findall(r"^tertulia (.*?)(?: +#.*)?$", TEXT, re.M)
 
 
@@ -71,3 +74,33 @@ def test_sound_mode(names):
 def test_every_command_is_shown():
     known = set(typer.main.get_command(app).commands)
     assert {line.split()[0] for line in COMMANDS} == known - {"demo"}
+
+
+def test_commands_in_the_text_exist_with_their_options():
+    known = typer.main.get_command(app).commands
+    mentioned = re.findall(r"`tertulia ([^`]+)`", PROSE.replace("\n", " "))
+    assert len(mentioned) > 3
+    for line in mentioned:
+        name, *arguments = line.split()
+        options = {flag for parameter in known[name].params for flag in parameter.opts}
+        assert {argument for argument in arguments if argument.startswith("--")} <= options, line
+
+
+def test_everything_else_that_it_names_exists():
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
+    blocks = "".join(re.findall(r"```.*?```", TEXT, re.S))
+    assert {"demo", "test"} <= set(re.findall(r"^make ([a-z]+)", blocks, re.M)) <= set(targets)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for named in re.findall(r"pip install '\.\[([a-z,]+)\]'", TEXT):
+        assert set(named.split(",")) <= set(extras)
+    for name in set(re.findall(r"`tt\.(\w+)", PROSE)):
+        assert hasattr(tt, name), name
+    methods = set(re.findall(r"`model\.(\w+)\(", PROSE)) | {"best_for"}
+    assert methods <= set(dir(tt.FederatedTopics))
+
+
+def test_options_of_fit_that_it_mentions_exist():
+    mentioned = re.findall(r"`fit\(parties, ([^`]*?)\)`", PROSE)
+    assert mentioned
+    for arguments in mentioned:
+        assert set(re.findall(r"(\w+)=", arguments)) <= set(Options.__annotations__)

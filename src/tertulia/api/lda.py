@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 from pydantic import Field
@@ -27,6 +27,9 @@ from tertulia.methods.common.lda_settings import Sampling
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.settings import Positive, Threads
 from tertulia.models import Topics
+
+if TYPE_CHECKING:
+    from tertulia.api.arguments import LDAArguments
 
 
 class LDATrainer(Trainer, Threads, Sampling):
@@ -168,6 +171,9 @@ class LDA(Estimator):
     """
 
     trainer: ClassVar[type[LDATrainer]] = LDATrainer
+    if TYPE_CHECKING:
+
+        def __init__(self, **given: Unpack[LDAArguments]) -> None: ...
 
     def partial_fit(self, documents: Documents, y: object = None, **options: Unpack[FitOptions]) -> Self:
         """Go on from the topics that there are, if any, with more documents: both count by their tokens."""

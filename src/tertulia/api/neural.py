@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Unpack
 
 import numpy as np
 from pydantic import Field
@@ -26,6 +26,7 @@ from tertulia.methods.gfedntm.settings import NeuralSettings
 from tertulia.models import Topics
 
 if TYPE_CHECKING:
+    from tertulia.api.arguments import NeuralArguments
     from tertulia.models.neural.sizes import Kind
 
 
@@ -115,15 +116,24 @@ class ProdLDA(Estimator):
     """A neural topic model of bags of words (Srivastava and Sutton 2017)."""
 
     trainer: ClassVar[type[NeuralTrainer]] = ProdLDATrainer
+    if TYPE_CHECKING:
+
+        def __init__(self, **given: Unpack[NeuralArguments]) -> None: ...
 
 
 class CombinedTM(Estimator):
     """A neural topic model of words and sentence embeddings (Bianchi, Terragni and Hovy 2021)."""
 
     trainer: ClassVar[type[NeuralTrainer]] = CombinedTMTrainer
+    if TYPE_CHECKING:
+
+        def __init__(self, **given: Unpack[NeuralArguments]) -> None: ...
 
 
 class ZeroShotTM(Estimator):
     """A neural topic model that infers from sentence embeddings alone, so also in languages it has not seen."""
 
     trainer: ClassVar[type[NeuralTrainer]] = ZeroShotTMTrainer
+    if TYPE_CHECKING:
+
+        def __init__(self, **given: Unpack[NeuralArguments]) -> None: ...

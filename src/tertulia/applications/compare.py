@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import polars as pl
@@ -33,6 +33,22 @@ from tertulia.runs.layout import Run
 from tertulia.runs.rehearsal import open_party, rehearse
 
 __all__ = ["Comparison", "of_run", "parties", "plan", "settings_of_run"]
+
+
+class Asked(TypedDict, total=False):
+    """What a comparison asks for: the fields of `PrevalenceSettings` but the model."""
+
+    weigh: Literal["documents", "tokens"]
+    by: Literal["month", "quarter", "year"] | None
+    since: str | None
+    until: str | None
+    min_documents_per_cell: int
+    epsilon: float | None
+    delta: float
+    adjacency: Literal["add-remove", "substitute"]
+    groups: Mapping[str, Sequence[str]]
+
+
 _SEEN = {"each": "each party's, by the server", "sum": "as a sum over a group; its parts reach the server's machine"}
 
 
@@ -44,7 +60,7 @@ def parties(
     party_settings: Mapping[str, Mapping[str, Any]] | None = None,
     engine: str = "local",
     workers: int = 1,
-    **settings: Any,
+    **settings: Unpack[Asked],
 ) -> Comparison:
     """Let each party measure its topic prevalence under a shared model, and compare what they release.
 
@@ -73,7 +89,7 @@ def parties(
     return _comparison(measured, model, asked)
 
 
-def of_run(run: str | Path, *, directory: str | Path | None = None, **settings: Any) -> Comparison:
+def of_run(run: str | Path, *, directory: str | Path | None = None, **settings: Unpack[Asked]) -> Comparison:
     """Compare the parties of a finished run by its own model; the comparison is a run of its own, in `directory`.
 
     Parties keep their policies, homes and documents; by default it is the run's name with "-compared".
@@ -85,7 +101,7 @@ def of_run(run: str | Path, *, directory: str | Path | None = None, **settings: 
     return _comparison(rehearse(whole, corpora, observe=_warn), Topics.load(asked.model), asked)
 
 
-def settings_of_run(run: str | Path, *, directory: str | Path | None = None, **settings: Any) -> RunSettings:
+def settings_of_run(run: str | Path, *, directory: str | Path | None = None, **settings: Unpack[Asked]) -> RunSettings:
     """The settings of a comparison of a run's parties, for a dry run, say."""
     run = Path(run)
     trained = RunSettings(**Run.open(run).config)
@@ -100,7 +116,7 @@ def settings_of_run(run: str | Path, *, directory: str | Path | None = None, **s
     )  # fmt: skip
 
 
-def plan(model: Topics, **settings: Any) -> pl.DataFrame:
+def plan(model: Topics, **settings: Unpack[Asked]) -> pl.DataFrame:
     """What would leave each party, and what it would cost: the settings are those of `parties`."""
     asked = PrevalenceSettings(model=".", **settings)
     rows = 1 if asked.periods is None else asked.periods.count

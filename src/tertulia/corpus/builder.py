@@ -167,8 +167,8 @@ def from_texts(
 
 def _check(text: object, place: int) -> None:
     if isinstance(text, list | tuple):
-        if not all(isinstance(token, str) for token in text):
-            raise InputError(f"text {place} is a list, but not of words: give text, or a list of its words")
+        if not all(isinstance(token, str) and token for token in text):
+            raise InputError(f"text {place} is a list, but not of words: give text, or a list of words, none empty")
     elif not isinstance(text, str):
         raise InputError(f"text {place} is {type(text).__name__}, not str: leave it out or write ''")
 

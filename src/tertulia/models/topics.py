@@ -15,7 +15,7 @@ from tertulia._arrays import F32, F64, Array
 from tertulia._plain import plain
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.counts import from_counts, is_matrix
-from tertulia.corpus.inputs import Documents, as_corpus, settle
+from tertulia.corpus.inputs import Documents, as_corpus, settle, with_column
 from tertulia.errors import FormatError, InputError
 from tertulia.models.compare import Comparable
 from tertulia.models.editing import Editable, check_names
@@ -100,8 +100,10 @@ class Topics(Readable, Editable, Comparable, Groupable):
         """Return the model as it is: it is trained already, and may stand in a `Pipeline`."""
         return self
 
-    def transform(self, documents: Documents, *, iterations: int = 100, n_jobs: int = 1) -> F64:
-        """Infer the topic shares theta [D, K] of texts, of a data frame's column `text`, or of a corpus.
+    def transform(
+        self, documents: Documents, *, iterations: int = 100, n_jobs: int = 1, column: str | None = None
+    ) -> F64:
+        """Infer the topic shares theta [D, K] of texts, of a table's column `text` (or `column`), or of a corpus.
 
         Texts become tokens as the model's own did. A document without a known word, or a row without a text, gets the
         prior mean, and a warning says how many there were. Each document is iterated until its shares have settled
@@ -112,8 +114,7 @@ class Topics(Readable, Editable, Comparable, Groupable):
         from tertulia.kernels.lda import fold_in
 
         threads = threads_for(n_jobs)
-
-        corpus = self.encode(documents)
+        corpus = self.encode(with_column(documents, column))
         unknown = int((corpus.lengths == 0 if self.encoder is None else self.encoder.silent(corpus)).sum())
         if unknown:
             warnings.warn(

@@ -1,6 +1,8 @@
 """Trainers as scikit-learn's users know estimators: the whole of its checks, and what they combine them with."""
 
+import inspect
 import pickle
+import typing
 
 import numpy as np
 import pandas as pd
@@ -17,7 +19,11 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.utils.estimator_checks import check_estimator
 
 import tertulia as tt
+from tertulia.api.arguments import LDAArguments, NeuralArguments
+from tertulia.api.training import FitOptions
+from tertulia.applications import compare
 from tertulia.errors import ConfigError, InputError
+from tertulia.methods.prevalence.settings import PrevalenceSettings
 
 SKIPPED = {"check_array_api_input"}  # skips itself unless SCIPY_ARRAY_API is set: our arrays are NumPy's
 SMALL = {"topics": 3, "sweeps": 5}
@@ -221,3 +227,40 @@ def test_parties_bring_any_column(texts):
     model = tt.Consensus(topics=3, rounds=2, sweeps=2).fit(rows, column="body")
     plain = tt.Consensus(topics=3, rounds=2, sweeps=2).fit({"north": texts[:30], "south": texts[30:]})
     np.testing.assert_array_equal(model.topic_word, plain.topic_word)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "listed"),
+    [(tt.LDA, LDAArguments), *((kind, NeuralArguments) for kind in (tt.ProdLDA, tt.CombinedTM, tt.ZeroShotTM))],
+    ids=lambda value: value.__name__,
+)
+def test_editors_know_all_arguments(estimator, listed):
+    assert set(typing.get_type_hints(listed)) == set(estimator().get_params())
+
+
+def test_editors_know_all_options():
+    fit = inspect.signature(tt.LDA.fit).parameters.values()
+    assert set(FitOptions.__annotations__) == {option.name for option in fit if option.kind is option.KEYWORD_ONLY}
+    assert set(typing.get_type_hints(compare.Asked)) == set(PrevalenceSettings.model_fields) - {"model"}
+
+
+def test_how_texts_are_cut_is_a_setting(texts):
+    phrases = tt.TextOptions(ngrams=2)
+    model = tt.LDA(text=phrases, **SMALL).fit(texts)
+    assert model.options == phrases
+    assert any("_" in word for word in model.vocabulary.words)
+    assert clone(model).text is not None
+    assert model.fit(texts, text=tt.TextOptions()).options == tt.TextOptions()
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [("n_topics", "it is called 'topics' here"), ("max_iter", "it is called 'sweeps' here"),
+     ("ngrams", r"it belongs to `text`: \[text\] in TOML, `text=tt.TextOptions\(ngrams=...\)` in Python"),
+     ("nonsense", "remove it, or check its spelling")],
+)  # fmt: skip
+def test_federated_methods_hint_too(key, hint):
+    with pytest.raises(ConfigError, match=f"unknown key '{key}': {hint}"):
+        tt.Consensus(**{key: 5})
+    with pytest.raises(ConfigError, match="unknown option 'random_state': it is called 'seed' here"):
+        tt.Consensus().fit({"north": ["rain"]}, random_state=1)

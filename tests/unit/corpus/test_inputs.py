@@ -124,3 +124,8 @@ def test_tables_become_pandas_without_pyarrow(monkeypatch):
     labels = model.by_label([{**ROWS[0], "label": "a"}, {**ROWS[1], "label": None}]).to_pandas()
     assert labels["label"].isna().sum() == 2
     assert model.compare(model).to_pandas()["similarity"].tolist() == [1.0, 1.0]
+
+
+def test_a_column_of_another_name_serves_a_saved_model():
+    model = tt.LDA(topics=2, sweeps=5, vocabulary={"min_documents": 1}).fit(TEXTS).topics_
+    assert model.transform(pl.DataFrame({"body": TEXTS}), column="body").shape == (2, 2)

@@ -1,6 +1,8 @@
 """Plots of a model: each draws what the numbers say, and returns its axes."""
 
 import json
+import re
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -202,3 +204,9 @@ def test_a_document_shows_shares_and_the_topic_of_each_word():
             model.plot.document(nothing)
     with pytest.raises(InputError, match="give one document"):
         model.plot.document([["rain"], ["sun"]])
+
+
+def test_every_plot_stands_on_the_page_of_plots():
+    page = (Path(__file__).parents[3] / "docs" / "plots.md").read_text()
+    plots = {name for name in dir(drawn.model(3).plot) if not name.startswith("_")} - {"model"}
+    assert set(re.findall(r"model\.plot\.(\w+)", page)) == plots

@@ -87,7 +87,12 @@ def encoding_of(path: Path, request: Request) -> tuple[str, tuple[str, ...]]:
     if request.encoding is not None:
         return request.encoding, ()
     with _open(path) as file, _reading(path):
-        found = guess_encoding(file.read(SAMPLE))
+        return guess_from(file.read(SAMPLE))
+
+
+def guess_from(sample: bytes) -> tuple[str, tuple[str, ...]]:
+    """The encoding of a file that begins like this, with a word about it."""
+    found = guess_encoding(sample)
     return found, () if found == "utf-8" else (f"encoding = '{found}'",)
 
 

@@ -40,11 +40,20 @@ def guess_encoding(sample: bytes) -> str:
             return encoding
     if b"\0" in sample:
         return _half_zero_or_none(sample) or "utf-8"
-    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample)  # a last letter may be cut in two
-    faults = len(_NOT_UTF8.findall(text))
-    if 2 * faults <= len(_BEYOND_ASCII.findall(text)):  # a broken row or two are broken rows
-        return "utf-8"
-    return "cp1252" if _reads_as_cp1252(sample) else "utf-8"
+    if _faults(sample) > 0.5 and _reads_as_cp1252(sample):  # where fewer are wrong, these are broken rows
+        return "cp1252"
+    return "utf-8"
+
+
+def _faults(sample: bytes) -> float:
+    """Of what is not ASCII, the share that is not UTF-8; the sample may cut the last letter in two."""
+    decoder = codecs.getincrementaldecoder("utf-8")
+    try:
+        decoder().decode(sample)
+    except UnicodeDecodeError:
+        text = decoder("surrogateescape").decode(sample)
+        return len(_NOT_UTF8.findall(text)) / len(_BEYOND_ASCII.findall(text))
+    return 0.0
 
 
 def _half_zero_or_none(sample: bytes) -> str | None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tertulia.corpus.formats.base import Record, Request, Table, encoding_of, read_bytes, undecodable
+from tertulia.corpus.formats.base import Record, Request, Table, guess_from, read_bytes, undecodable
 
 SUFFIXES = (".txt", ".text", ".md")
 
 
 def open_table(path: Path, request: Request) -> Table:
     """Open a file, known by its path; a party by file is the first folder below the root."""
-    root, (encoding, guesses) = request.root, encoding_of(path, request)
+    root, raw = request.root, read_bytes(path)
+    encoding, guesses = guess_from(raw) if request.encoding is None else (request.encoding, ())
     inside = path.relative_to(root)
     place, source = inside.as_posix(), inside.parts[0] if len(inside.parts) > 1 else root.name
-    problem, text, raw = "", "", read_bytes(path)
+    problem, text = "", ""
     try:
         text = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError:
