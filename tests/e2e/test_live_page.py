@@ -82,7 +82,7 @@ def test_a_federation_that_runs(houses, typist, browser):
 def test_a_partys_own_page_shows_itself_alone(houses, typist, browser):
     houses.desk.start()
     with serving(houses), attending(houses, "south", "east"):
-        attend = typist.type("attend", houses.base / "north", "--live-at", "0", cwd=houses.base)
+        attend = typist.type("attend", houses.base / "north", "--live=0", cwd=houses.base)
         eventually(lambda: "live page: http" in attend.err)
         opened = browser.open(re.search(r"live page: (\S+)", attend.err)[1], width=PHONE)
         card(opened, "north", "here")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tertulia.cli.live import Live, LiveAt, showing
+from tertulia.cli.live import Live, showing
 from tertulia.view import console
 
 FederationDirectory = Annotated[Path, typer.Argument(help="A federation's directory.", metavar="FEDERATION")]
@@ -69,7 +69,7 @@ def invite(
     next_steps(f"tertulia join {invitation.name}      # at the member")
 
 
-def serve(directory: FederationDirectory, metrics: Metrics = None, live: Live = False, live_at: LiveAt = None) -> None:
+def serve(directory: FederationDirectory, metrics: Metrics = None, live: Live = None) -> None:
     """Let parties in, and drive the run that was started; goes on with an unfinished one by itself."""
     from tertulia.runs.federations import Federation
     from tertulia.runs.seeing import on_port
@@ -79,7 +79,7 @@ def serve(directory: FederationDirectory, metrics: Metrics = None, live: Live = 
     server = Server(Federation(directory), console.say)
     signal.signal(signal.SIGTERM, server.stop)
     try:
-        with on_port(server.watch, metrics) as port, showing(directory, live, live_at):
+        with on_port(server.watch, metrics) as port, showing(directory, live):
             say_where(port)
             server.serve()
     except KeyboardInterrupt:

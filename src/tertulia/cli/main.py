@@ -28,7 +28,7 @@ from tertulia.cli import (
     words,
 )
 from tertulia.cli.ending import REFUSED, Commands
-from tertulia.cli.live import Live, LiveAt, showing
+from tertulia.cli.live import Live, LiveCommand, showing
 from tertulia.cli.speaking import speak
 from tertulia.view import console
 
@@ -39,17 +39,26 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("words")(words.words)
-for _command in (
-    *(running.run, running.resume),
-    *(models.topics, models.drift, models.transform, models.evaluate, explore.explore),
-    *(init.init, federation.invite, federation.serve, federation.start, federation.status, federation.revoke),
-    *(party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
-    *(rehearse.rehearse, doctor.doctor, upgrade.upgrade, report.report, warm.warm, completion.completion),
-):
-    app.command()(_command)
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(nvflare.app, name="nvflare")
+HERE, MODELS = "On one machine", "Models and pages"
+SERVER, PARTY = "A federation: the operator", "A federation: a party"
+PRIVACY, CARE = "What left, and what it costs", "This installation"
+for _panel, _commands in {
+    HERE: (init.init, running.run, running.resume),
+    MODELS: (
+        *(models.topics, explore.explore, report.report, models.transform, models.evaluate, models.drift),
+        words.words,
+    ),
+    SERVER: (
+        *(rehearse.rehearse, federation.invite, federation.serve, federation.start, federation.status),
+        federation.revoke,
+    ),
+    PARTY: (party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
+    CARE: (doctor.doctor, warm.warm, upgrade.upgrade, completion.completion),
+}.items():
+    for _command in _commands:
+        app.command(cls=LiveCommand, rich_help_panel=_panel)(_command)
+app.add_typer(ledger.app, name="ledger", rich_help_panel=PRIVACY)
+app.add_typer(nvflare.app, name="nvflare", rich_help_panel=SERVER)
 ConfigFile = Annotated[Path, typer.Argument(help="The run's settings, a TOML file.", metavar="CONFIG.toml")]
 RunDirectory = Annotated[Path, typer.Argument(help="A run's directory.", metavar="RUN")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
@@ -78,26 +87,24 @@ def _options(
     context.with_resource(speak(verbose, quiet))
 
 
-@app.command()
+@app.command(cls=LiveCommand, rich_help_panel=HERE)
 def demo(
     directory: Annotated[Path, typer.Option(help="Where to put the run.")] = Path("runs/demo"),
-    live: Live = False,
-    live_at: LiveAt = None,
+    live: Live = None,
     as_json: AsJson = False,
 ) -> None:
     """Eight teams, which share the docstrings of Python, NumPy and SciPy, train one topic model."""
     from tertulia.cli.demo import run_demo
 
-    with showing(directory, live, live_at):
+    with showing(directory, live):
         run_demo(directory, as_json)
 
 
-@app.command()
+@app.command(cls=LiveCommand, rich_help_panel=HERE)
 def scenarios(
     config: ConfigFile,
     directory: Annotated[Path | None, typer.Option(help="Instead of the config's `directory`.")] = None,
-    live: Live = False,
-    live_at: LiveAt = None,
+    live: Live = None,
     as_json: AsJson = False,
 ) -> None:
     """Train federated, with all documents in one place, and each party alone, beside controls; score on everybody's."""
@@ -107,7 +114,7 @@ def scenarios(
     settings = configuration.load(config)
     if directory is not None:
         settings = settings.replace(directory=str(directory))
-    with showing(Path(settings.directory), live, live_at):
+    with showing(Path(settings.directory), live):
         rows = compare(settings, console.say)
     if as_json:
         console.print_json({"scenarios": rows})
@@ -120,7 +127,7 @@ def scenarios(
     console.say(f"a page of all this: `tertulia report {settings.directory}`")
 
 
-@app.command()
+@app.command(rich_help_panel=HERE)
 def compare(
     directory: RunDirectory,
     groups: Annotated[
@@ -151,7 +158,7 @@ def compare(
         console.records("How alike parties are", found["similarity"])
 
 
-@app.command()
+@app.command(rich_help_panel=HERE)
 def check(
     config: Annotated[Path, typer.Argument(help="A run's settings, or a party's directory.", metavar="CONFIG.toml")],
     as_json: AsJson = False,
@@ -166,7 +173,7 @@ def check(
     _show_dry_run(dry_run(configuration.load(config)), as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=PRIVACY)
 def policy(
     path: Annotated[Path, typer.Argument(help="Where to write it.", metavar="FILE")] = Path("policy.toml"),
     strict: Annotated[bool, typer.Option("--strict/--open", help="Nothing leaves in the clear; or all may.")] = True,
@@ -187,7 +194,7 @@ def _show_dry_run(report: Mapping[str, Any], as_json: bool) -> None:
         raise typer.Exit(REFUSED)
 
 
-@app.command()
+@app.command(rich_help_panel=PRIVACY)
 def disclosures(
     directory: RunDirectory,
     every: Annotated[bool, typer.Option("--all", help="Every release in a row of its own.")] = False,
@@ -206,7 +213,7 @@ def disclosures(
         console.show(text)
 
 
-@app.command()
+@app.command(rich_help_panel=PRIVACY)
 def privacy(
     directory: Annotated[Path, typer.Argument(help="A run's directory, or a party's.", metavar="RUN")],
     delta: Annotated[float, typer.Option(help="The delta at which epsilon is computed.")] = 1e-6,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tertulia.cli.federation import Metrics, next_steps, say_where
-from tertulia.cli.live import Live, LiveAt, showing
+from tertulia.cli.live import Live, showing
 from tertulia.errors import ConfigError
 from tertulia.view import console
 
@@ -124,7 +124,7 @@ def _write(seen: Consideration, lines: dict[str, Any]) -> None:
         raise ConfigError(f"{path} still refuses some of the plan: see {', '.join(left)}")
 
 
-def attend(directory: Party, metrics: Metrics = None, live: Live = False, live_at: LiveAt = None) -> None:
+def attend(directory: Party, metrics: Metrics = None, live: Live = None) -> None:
     """Stay connected to the server, and answer what approved runs ask."""
     from tertulia._locks import holding
     from tertulia.federation.engines.grpc.attendance import Attendance
@@ -145,7 +145,7 @@ def attend(directory: Party, metrics: Metrics = None, live: Live = False, live_a
             attendant.note(connected=kind == "connected")
 
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    held, page = holding(party.runs, again=f"tertulia attend {directory}"), showing(directory, live, live_at)
+    held, page = holding(party.runs, again=f"tertulia attend {directory}"), showing(directory, live)
     with held, on_port(watch, metrics) as port, page:
         say_where(port)
         console.say(f"'{file.name}' attends '{file.federation}' at {file.server}; Ctrl-C ends it, and nothing is lost")

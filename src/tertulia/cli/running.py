@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tertulia.cli.ending import Terminated, code_of
-from tertulia.cli.live import Live, LiveAt, showing
+from tertulia.cli.live import Live, showing
 from tertulia.view import console
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ def run(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Begin anew where a run is already; that one is moved aside.")
     ] = False,
-    live: Live = False,
-    live_at: LiveAt = None,
+    live: Live = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model as CONFIG.toml says."""
@@ -41,21 +40,20 @@ def run(
     changes = {"directory": str(directory) if directory else None, "engine": engine, "method": method}
     changes["start_from"] = str(last.resolve()) if last else None
     settings = settings.replace(**{k: v for k, v in changes.items() if v is not None})
-    with showing(Path(settings.directory), live, live_at):
+    with showing(Path(settings.directory), live):
         _finish(begin(settings, fresh=fresh, say=console.say), as_json)
 
 
 def resume(
     directory: Annotated[Path, typer.Argument(help="A run's directory.", metavar="RUN")],
     method: Annotated[list[str] | None, typer.Option(help="The module of your own method, if the run has one.")] = None,
-    live: Live = False,
-    live_at: LiveAt = None,
+    live: Live = None,
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run that was interrupted, however it was."""
     from tertulia.runs.layout import Run
 
-    with showing(directory, live, live_at):
+    with showing(directory, live):
         _finish(Run.open(directory, method or ()), as_json)
 
 

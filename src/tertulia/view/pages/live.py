@@ -238,8 +238,7 @@ def _listen(at: str) -> tuple[str, socket.socket]:
         except OSError as error:
             if number == tries[-1]:
                 raise ConfigError(
-                    f"the live page cannot be shown at {host}:{number} ({error.strerror}): choose another with "
-                    "--live-at"
+                    f"the live page cannot be shown at {host}:{number} ({error.strerror}): write --live=PORT"
                 ) from None
     raise AssertionError
 
