@@ -24,6 +24,7 @@ from tertulia.api.training import FitOptions
 from tertulia.applications import compare
 from tertulia.errors import ConfigError, InputError
 from tertulia.methods.prevalence.settings import PrevalenceSettings
+from tertulia.runs.config import RunSettings
 
 SKIPPED = {"check_array_api_input"}  # skips itself unless SCIPY_ARRAY_API is set: our arrays are NumPy's
 SMALL = {"topics": 3, "sweeps": 5}
@@ -264,3 +265,5 @@ def test_federated_methods_hint_too(key, hint):
         tt.Consensus(**{key: 5})
     with pytest.raises(ConfigError, match="unknown option 'random_state': it is called 'seed' here"):
         tt.Consensus().fit({"north": ["rain"]}, random_state=1)
+    with pytest.raises(ConfigError, match=r"unknown key 'method\.n_topics': it is called 'topics' here"):
+        RunSettings(method={"name": "consensus", "n_topics": 5})

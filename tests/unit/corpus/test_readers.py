@@ -407,3 +407,15 @@ def test_broken_rows_too_give_a_document_if_asked(tmp_path):
     (tmp_path / "empty.csv").write_text("")
     with pytest.raises(InputError, match="is empty"):
         read(tmp_path / "empty.csv", every_row=True)
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.parquet"])
+def test_lists_of_words_are_taken_as_they_are(tmp_path, name):
+    rows = [{"n": 1, "text": ["The", "Oak"]}, {"n": 2, "text": []}, {"n": 3, "text": ["an", "elm", "elm"]}]
+    path = write_table(tmp_path / name, rows)
+    corpus = read(path, id="n", options=TextOptions(ngrams=2))
+    assert tokens(corpus) == [["The", "Oak", "The_Oak"], ["an", "elm", "an_elm", "elm", "elm_elm"]]
+    assert corpus.sentences.tolist() == [0, 3, 8]
+    assert corpus.report.dropped == {"empty text": 1}
+    assert read(path, keep_text=True).table["text"].to_list() == ["The Oak", "an elm elm"]
+    assert read(path, id="n", every_row=True).lengths.tolist() == [2, 0, 3]
