@@ -127,7 +127,9 @@ def test_the_last_state_stays_when_the_run_has_ended(browser):
     with live_page(lambda: dict(now), "0") as address:
         opened = browser.open(address)
         opened.page.get_by_text("round 1 of 2").wait_for()
+        opened.page.locator("#foot[data-at]").wait_for()  # it is connected
         now.update(state="finished", round=2)
     opened.page.get_by_text("round 2 of 2").wait_for()
     opened.page.get_by_text("finished").wait_for()
+    opened.page.get_by_text("It has ended").wait_for()
     assert (opened.errors, opened.outside) == ([], [])

@@ -17,6 +17,7 @@ from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import finish
 from tertulia.runs.rehearsal import begin
 from tertulia.runs.scenarios import keep_rows
+from tertulia.view.pages.project import parties_section
 from tertulia.view.pages.report import report
 
 METHOD = {"name": "consensus", "topics": 3, "rounds": 3, "sweeps": 2, "start_sweeps": 2}
@@ -141,6 +142,7 @@ def test_plan_and_fact_are_compared(clear):
     content = re.sub("<[^>]*>", " ", report(clear, "north"))
     announced, happened = map(int, re.search(r"agree: (\d+) announced, (\d+) took place", content).groups())
     assert announced == happened > 5
+    assert re.search(r"score of held-out documents\s+3 times", content)  # an answer of two numbers is one occasion
 
 
 def test_a_house_reports_itself_and_a_server_nobody(tmp_path):
@@ -168,6 +170,41 @@ def test_the_command_writes_a_file_and_says_what_is_wrong(clear, tmp_path, tertu
     code, _, err = tertulia("report", tmp_path)
     assert code == 1
     assert "is not a run's directory" in err
+
+
+def test_the_folder_of_scenarios_is_a_report_of_the_federated_run(clear, tmp_path):
+    (tmp_path / "federated").symlink_to(clear)
+    keep_rows(tmp_path, [{"scenario": "alone", "perplexity": 77.0, "parties": {"north": 88.0}}])
+    content = report(tmp_path)
+    assert "What the federation is worth" in content
+    assert "88.0" in content
+    assert "tertulia scenarios run.toml" in content
+
+
+def test_rare_words_are_counted_on_the_page_and_listed_for_the_party_alone(tmp_path, tertulia):
+    texts = {"north": [*halves(1), "harbour garden xylophone"], "south": halves(2)}
+    finish(prepared(tmp_path / "run", texts, METHOD))
+    page, rare = tmp_path / "north.html", tmp_path / "rare.txt"
+    code, out, _ = tertulia("report", tmp_path / "run", "--party", "north", "-o", page, "--rare-words", rare)
+    assert code == 0
+    assert "do not pass it on" in out
+    assert "xylophone\t1" in rare.read_text().splitlines()
+    assert "xylophone" not in page.read_text()
+    assert "1 in one only" in page.read_text()
+    code, _, err = tertulia("report", tmp_path / "run", "-o", page, "--rare-words", rare)
+    assert (code, "say by --party" in err) == (1, True)
+
+
+def test_many_parties_are_not_too_much(clear, tmp_path):
+    parties = {f"party{i}": 9.0 + i for i in range(300)}
+    keep_rows(tmp_path, [{"scenario": name, "perplexity": 9.0, "parties": parties} for name in ("alone", "federated")])
+    (tmp_path / "federated").symlink_to(clear)
+    assert len(report(tmp_path).encode()) <= MOST
+    model, rng = Topics.load(clear / "model"), np.random.default_rng(0)
+    released = {party: rng.dirichlet(np.ones(len(model.vocabulary)), 40) for party in parties}
+    section = parties_section(model, released, model.vocabulary.words)
+    assert len(section.body) < MOST / 3
+    assert "The first 30 of 300 parties are shown" in section.body
 
 
 def test_broken_scenarios_are_left_out(clear, tmp_path):

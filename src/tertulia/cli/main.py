@@ -124,8 +124,15 @@ def scenarios(
         settings = settings.replace(directory=str(directory))
     with showing(Path(settings.directory), live, live_at):
         rows = compare(settings, console.say)
-    shown = rows if as_json else [{**row, **row.pop("parties")} for row in rows]
-    _show("scenarios", f"Scenarios in {settings.directory}; a party's name: on its own documents", shown, as_json)
+    if as_json:
+        console.print_json({"scenarios": rows})
+        return
+    shown = [{name: value for name, value in row.items() if name != "parties"} for row in rows]
+    console.records(f"Scenarios in {settings.directory}", shown)
+    if len(rows[0]["parties"]) <= 6:  # else the report has them
+        own = [{"scenario": row["scenario"], **row["parties"]} for row in rows]
+        console.records("Perplexity on each party's own documents", own)
+    console.say(f"a page of all this: `tertulia report {settings.directory}`")
 
 
 @app.command()

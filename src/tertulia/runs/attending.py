@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from pathlib import Path
@@ -12,20 +11,16 @@ from typing import Any
 from tertulia._disk import atomic_write
 from tertulia._locks import is_held
 from tertulia._logs import write_line
-from tertulia.errors import FormatError, JournalError, PolicyRefusal
-from tertulia.federation.codec import decode, encode
-from tertulia.federation.messages import Answer, Inquiry, Question, read_frame
-from tertulia.federation.packing import LackingBase, unpack
+from tertulia.errors import JournalError, PolicyRefusal
+from tertulia.federation.codec import encode
+from tertulia.federation.messages import Inquiry, Question, read_frame
 from tertulia.federation.party import failures
 from tertulia.federation.party.door import NO_SUCH_RUN
 from tertulia.federation.party.host import PartyConfig, PartyHost
-from tertulia.methods.common.evaluation import Score
 from tertulia.runs.membership import PartyDirectory
 from tertulia.runs.seeing import Watch
 
 _OPEN = 2  # runs whose documents stay in memory
-_SCORES = 500  # of the last rounds
-_SHORT = 4096  # bytes of an answer that may be a score
 _Look = tuple[tuple[int, int, int] | None, ...]
 
 
@@ -53,19 +48,16 @@ class Attendant:
         started = time.monotonic()
         answer = host.answer(frame)
         self._watch.answered(len(frame), len(answer))
-        self._count(asked, len(frame), answer, time.monotonic() - started)
+        self._count(asked, len(frame), len(answer), time.monotonic() - started)
         return answer
 
-    def _count(self, asked: Question | Inquiry, received: int, answer: bytes, seconds: float) -> None:
-        """Note what was answered in this run: the round, its bytes and seconds, and the party's own score, if any."""
+    def _count(self, asked: Question | Inquiry, received: int, sent: int, seconds: float) -> None:
+        """Note what was answered in this run: the round, bytes and seconds."""
         known = self._status if self._status.get("run") == asked.run else {}
-        facts = {"down": known.get("down", 0) + received, "up": known.get("up", 0) + len(answer), "seconds": seconds}
-        scores = known.get("scores", [])
+        facts = {"down": known.get("down", 0) + received, "up": known.get("up", 0) + sent, "seconds": seconds}
         if isinstance(asked, Question):
             facts["round"] = asked.place[0]
-            if (score := score_or_none(answer)) is not None:
-                scores = [*scores, [asked.place[0] + 1, score]][-_SCORES:]
-        self.note(run=asked.run, answered=self._status["answered"] + 1, **facts, scores=scores)
+        self.note(run=asked.run, answered=self._status["answered"] + 1, **facts)
 
     def _host(self, run: str) -> PartyHost:
         """The host of a run; opened anew when the run was forgotten, or the policy edited."""
@@ -89,21 +81,6 @@ class Attendant:
             atomic_write(self._party.directory / "status.json", json.dumps(self._status).encode(), durable=False)
         except JournalError:
             write_line(self._party.directory / failures.LOG, "warning", "status.json cannot be written")
-
-
-def score_or_none(answer: bytes) -> float | None:
-    """The perplexity in an answer, if it holds a score of this party's held-out documents."""
-    if len(answer) > _SHORT:
-        return None
-    try:
-        said = decode(unpack(answer))
-    except (FormatError, LackingBase):
-        return None
-    if not isinstance(said, Answer) or not isinstance(said.reply, Score):
-        return None
-    likelihood, tokens = float(said.reply.log_likelihood), float(said.reply.tokens)
-    found = math.exp(min(-likelihood / tokens, 700.0)) if tokens > 0 else math.nan
-    return found if math.isfinite(found) else None
 
 
 def _look(path: Path) -> tuple[int, int, int] | None:

@@ -60,7 +60,7 @@ def _method(plan: Plan) -> dict[str, object]:
 def occasions(releases: Sequence[Release]) -> Counter[str]:
     """How often each kind of thing left: an answer that holds several arrays of a kind is one occasion."""
     seen = {
-        (one.what, one.verb) if one.verb == REPORTS else (one.what, one.verb, one.round, one.step, one.message_hash)
+        (one.what, one.verb) if one.verb == REPORTS else (one.what, one.run, one.round, one.step, one.message_hash)
         for one in releases
     }
     return Counter(what for what, *_ in seen)

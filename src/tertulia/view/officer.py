@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tertulia.corpus.vocabulary import propose
+from tertulia.corpus.vocabulary import Proposal, propose
 from tertulia.errors import ConfigError
 from tertulia.federation.party.host import PartyHost
 from tertulia.federation.party.reports import REPORTS
@@ -124,14 +124,27 @@ def _rare_words(host: PartyHost) -> str:
         return "Rare words that left: none (no words were sent)."
     if not has_documents(host):
         return "Rare words that left: not counted, for this run's documents were forgotten."
-    least = host.policy.word_minimum(host.config.owners)
-    sent = propose(host.parts["train"], least)
+    sent = _words_sent(host)
     few, one = (sum(count < limit for count in sent.counts) for limit in (RARE, 2))
     withheld = len(propose(host.parts["train"]).words) - len(sent.words)
     return (
         f"Rare words that left: {few} of {len(sent.words)} are in fewer than {RARE} documents, {one} in one only; "
         f"{withheld} were withheld."
     )
+
+
+def _words_sent(host: PartyHost) -> Proposal:
+    """The words that a party has named to the server, with the numbers of its documents that have them."""
+    return propose(host.parts["train"], host.policy.word_minimum(host.config.owners))
+
+
+def rare_words_sent(host: PartyHost) -> list[tuple[str, int]]:
+    """The rare words that left, the rarest first: a list for the party's own eyes."""
+    if not has_documents(host) or not any(release.what == WORDS.what for release in host.ledger.releases()):
+        return []
+    sent = _words_sent(host)
+    rare = [(word, int(count)) for word, count in zip(sent.words, sent.counts, strict=True) if count < RARE]
+    return sorted(rare, key=lambda pair: (pair[1], pair[0]))
 
 
 def _refused(host: PartyHost) -> str:

@@ -157,6 +157,10 @@ def test_a_run_is_seen_as_it_goes(tmp_path):
     assert [party["state"] for party in last["parties"]] == ["here", "here"]
     assert all(party["up"] > 0 < party["down"] for party in last["parties"])
     assert len(last["scores"]) == 2
+    # What parties scored by themselves lies on both sides of what all of them did together, round by round.
+    for (round_, every), north, south in zip(last["scores"], last["own"]["north"], last["own"]["south"], strict=True):
+        assert north[0] == south[0] == round_
+        assert min(north[1], south[1]) < every < max(north[1], south[1])
     assert last["verdict"]["level"] == "bad"
     assert {one["party"] for one in last["releases"]} == {"north", "south"}
     assert {one["level"] for one in last["releases"]} == {"clear", "free"}
@@ -164,6 +168,22 @@ def test_a_run_is_seen_as_it_goes(tmp_path):
     assert json.dumps(last, allow_nan=False)
     keep_rows(tmp_path / "ward", [{"scenario": "alone", "perplexity": 9.0}])
     assert look()["levels"] == {"alone": 9.0}
+
+
+def test_a_run_has_a_status_in_a_terminal(tmp_path, tertulia):
+    finish(prepared(tmp_path / "ward", {"north": halves(1), "south": halves(2)}, METHOD, heldout=0.2))
+    for arguments in ([], ["--watch"]):
+        code, out, _ = tertulia("status", tmp_path / "ward", *arguments)
+        assert code == 0
+        assert "round 3 of 3" in out
+        assert "north" in out
+    code, out, _ = tertulia("status", tmp_path / "ward", "--watch", "--json")
+    assert json.loads(out)["state"] == "finished"
+    code, _, err = tertulia("status", tmp_path)
+    assert code == 0  # the newest run below it
+    code, _, err = tertulia("status", tmp_path / "nothing", "--watch")
+    assert code == 1
+    assert "is not a federation's directory" in err
 
 
 def test_a_party_that_refuses_and_one_that_joins_later_are_told_apart(tmp_path):
@@ -175,6 +195,7 @@ def test_a_party_that_refuses_and_one_that_joins_later_are_told_apart(tmp_path):
     with pytest.warns(UserWarning, match="south"):
         finish(run, observe=lambda kind, facts: seen.append(look()) if kind == "round" else None)
     states = {party["name"]: party["state"] for party in seen[0]["parties"]}
+    assert "south" not in seen[-1]["own"]
     assert states == {"north": "here", "south": "refused", "west": "joining", "east": "here"}
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tertulia._arrays import Array
 from tertulia._disk import atomic_write, file_name, private_directory, read_checked, with_checksum
+from tertulia._logs import write_line
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import FormatError, Unreleased
 from tertulia.federation.codec import decode, encode
@@ -21,6 +22,8 @@ from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public, Rando
 
 if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
+
+SCORES = "scores.log"  # what left of scores, for the party's own people: the server's method adds them up
 
 
 class Released(np.ndarray[Any, np.dtype[Any]]):
@@ -97,6 +100,8 @@ class StepContext:
         released = np.array(mechanism.apply(x, noise)).view(Released)
         released.release_id = release_id
         released.flags.writeable = False
+        if mechanism.metric and released.ndim == 0 and question.durable and host.config.durable:
+            write_line(host.directory / SCORES, "info", mechanism.what, round=round_, value=float(released))
         return released
 
     def randomise(self, corpus: Corpus, mechanism: Randomiser) -> Randomness:

@@ -128,7 +128,10 @@
     last = JSON.parse(event.data);
     draw(last);
     at("foot").dataset.at = String(Date.now());
-    if (last.ended) stream.close();
+    if (last.ended) {
+      stream.close();
+      at("foot").textContent = "It has ended: what is shown is how it was then. Load the page anew if it was started again.";
+    }
   };
   stream.onerror = () => { at("foot").textContent = "The connection is lost: what is shown is the last that was seen."; };
 })();

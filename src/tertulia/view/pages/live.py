@@ -36,7 +36,7 @@ _TURN = 0.05  # seconds between two looks for something to send
 _BEAT = 15.0  # seconds after which a silent stream says that it is there
 _MOST_STREAMS = 50
 _COOKIE = "tertulia"
-_LAST = 2.0  # seconds for which the last state waits to be fetched
+_LAST = 10.0  # seconds that the last state has to get to who still looks; it takes a moment
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",

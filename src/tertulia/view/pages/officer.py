@@ -12,7 +12,7 @@ from tertulia.federation.party.reports import REPORTS
 from tertulia.methods.common.vocabulary import WORDS
 from tertulia.privacy.chain import DOCUMENTS, KEY, MARK, Row
 from tertulia.privacy.releases import Release
-from tertulia.runs.kept_plans import plan_and_fact_or_none
+from tertulia.runs.kept_plans import occasions, plan_and_fact_or_none
 from tertulia.view.console import size
 from tertulia.view.officer import level_of, number_of, page_of
 from tertulia.view.pages.figures import bar, epsilon_scale
@@ -42,14 +42,15 @@ SEEN_BY = {
 def officer_sections(host: PartyHost, delta: float) -> Html:
     """All sections of the page, from the verdict to the line to sign."""
     found = page_of(host, delta)
-    things = [row for row in found.things if row["verb"] != REPORTS or row["releases"]]
+    often = occasions(host.ledger.releases())
     numbers = [(_person(row["of"]), number_of(row["real epsilon"])) for row in found.totals]
     return join(
         el("h1", f"What left “{_short(found.party)}”"),
         verdict_box(found.verdict),
         _facts(host),
         el("h2", "What left"),
-        table(["what", "how often", "size", "protection", "who can read it"], [_thing(row) for row in things],
+        table(["what", "how often", "size", "protection", "who can read it"],
+              [_thing(row, often[row["what"]]) for row in found.things],
               stacks=True),
         el("p", el("b", "Did not leave: "), "the documents themselves, their ids, dates and labels, and the key that "
            "noise is drawn from. Whatever leaves passes one door, which writes it into the ledger first."),
@@ -84,8 +85,8 @@ def _person(of: str) -> str:
     return of.replace("a word", "one word").replace("a user", "a person")
 
 
-def _thing(row: dict[str, Any]) -> list[Html]:
-    times = "once" if row["releases"] == 1 else f"{row['releases']} times"
+def _thing(row: dict[str, Any], often: int) -> list[Html]:
+    times = "once" if often == 1 else f"{often} times"
     kept = "0 B" if row["verb"] == REPORTS else size(row["bytes"])
     members = "; the words that are kept: all members" if row["what"] == WORDS.what else ""
     return [
@@ -124,7 +125,7 @@ def _facts(host: PartyHost) -> Html:
     topics = f" with {settings['topics']} topics" if "topics" in settings else ""
     mode = {"clear": "without noise", "paper": "with the paper's noise", "sound": "with noise whose guarantee holds"}
     noise = f", {mode[settings['mode']]}" if settings.get("mode") in mode else ""
-    parties = join([text(name, 40) if i == 0 else join(", ", text(name, 40)) for i, name in enumerate(plan.roster)]
+    parties = join([text(name, 40) if i == 0 else join(", ", text(name, 40)) for i, name in enumerate(plan.roster[:50])]
                    ) if plan else text(host.config.id)  # fmt: skip
     return facts_list([
         ("purpose", f"to train one topic model{topics} together by the method “{plan.method}”{noise}"

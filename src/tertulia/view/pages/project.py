@@ -29,6 +29,7 @@ from tertulia.view.plots.map import hellinger, to_plane
 _CARDS, _LISTED = 40, 400  # topics that are shown with bars, and as a line
 _WORDS = 10
 _MOST_MAPPED = 200
+_CELLS, _COLUMNS, _CHARTS, _ROWS = 750, 30, 12, 200  # of tables and charts by party: a page stays readable, and small
 _PACKAGES = ("tertulia", "numpy", "numba", "scipy", "polars", "dp-accounting")
 _LOOKS = {"federated": "f1", "centralised": "f3", "pooled": "f3", "alone": "f2"}
 History = Sequence[Mapping[str, Any]]
@@ -44,7 +45,7 @@ class Section(NamedTuple):
 def data_section(hosts: Sequence[PartyHost]) -> Section | None:
     """What parties read and dropped; for the eyes of who owns them all."""
     rows = []
-    for host in hosts:
+    for host in hosts[:_ROWS]:
         stored = host.directory / "corpus"
         if host.config.owners != "one" or not (stored / "corpus.json").exists():
             continue
@@ -129,16 +130,19 @@ def parties_section(model: Topics, released: Mapping[str, Any], words: tuple[str
     """Which parties hold which topics, as far as the models say that they have released."""
     if not released:
         return None
-    own = {party: Topics(rows, Vocabulary(words)) for party, rows in released.items() if len(rows)}
+    every = {party: rows for party, rows in released.items() if len(rows)}
+    own = {party: Topics(rows, Vocabulary(words)) for party, rows in list(every.items())[:_COLUMNS]}
     if not own:
         return None
     held = np.stack([similarities(model, one, 50).max(axis=1) for one in own.values()], axis=1)
-    order = sorted(range(model.n_topics), key=lambda k: -held[k].mean())[:_MOST_MAPPED]
+    order = sorted(range(model.n_topics), key=lambda k: -held[k].mean())[: max(10, _CELLS // len(own))]
     rows = [(f"{k}: {' '.join(word[:24] for word, _ in model[k].words[:4])}", held[k].tolist()) for k in order]
     caption = (
         "How similar a party's nearest topic is, 1 for the same words. Only models that parties have released are "
         "looked at: this method's server was sent them."
     )
+    if len(every) > len(own):
+        caption += f" The first {len(own)} of {len(every)} parties are shown."
     drawn = heat("Which parties hold which topics", list(own), rows[:25], caption)
     more = (
         details(f"{len(rows) - 25} more topics", heat("Further topics", list(own), rows[25:], None))
@@ -153,14 +157,14 @@ def scenarios_section(rows: Sequence[Mapping[str, Any]]) -> Section | None:
     sound = [row for row in rows if isinstance(row.get("perplexity"), int | float)]
     if not sound:
         return None
-    parties = list(dict.fromkeys(p for row in sound for p in row.get("parties", {})))
+    parties = list(dict.fromkeys(p for row in sound for p in row.get("parties", {})))[:_ROWS]
     charts = [
         bars("On everybody's held-out documents", [
             Bar(str(row["scenario"]), float(row["perplexity"]), f"{row['perplexity']:,.0f}", _look(row))
             for row in sound
         ])
     ]  # fmt: skip
-    for party in parties:
+    for party in parties[:_CHARTS]:
         known = [row for row in sound if party in row.get("parties", {})]
         charts.append(
             bars(f"On the held-out documents of {party[:60]}", [
@@ -195,7 +199,7 @@ def traffic_section(history: History) -> Section | None:
     if not history:
         return None
     found = Communication.of(history)
-    rows = [[text(party, 40), size(up), size(down)] for party, (down, up) in found.by_party.items()]
+    rows = [[text(party, 40), size(up), size(down)] for party, (down, up) in found.by_party.items()][:_ROWS]
     seconds = sum(float(facts.get("seconds", 0.0)) for facts in history)
     series = [
         Series(name, [(float(f["round"]), sum(pair[i] for pair in f["bytes"].values()) / 1024) for f in history], look)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tertulia import __version__
+from tertulia._disk import atomic_write
+from tertulia._plain import plain
 from tertulia.errors import ConfigError
 from tertulia.federation.party.host import PartyHost
 from tertulia.models import Topics
@@ -22,13 +24,14 @@ from tertulia.runs.provenance import public_settings
 from tertulia.runs.rehearsal import hosts_of
 from tertulia.runs.so_far import SoFar, released_models, so_far_or_none
 from tertulia.view.console import size
-from tertulia.view.officer import level_of, page_of
+from tertulia.view.officer import level_of, page_of, rare_words_sent
 from tertulia.view.pages import project
 from tertulia.view.pages.html import Html, details, el, join, page, table, text
 from tertulia.view.pages.officer import facts_list, officer_sections, verdict_box
 from tertulia.view.pages.project import Section
 
-_MOST_BYTES = 300_000
+_MOST = 50  # parties that are named one by one
+_LEVELS = ("bad", "weak", "good")
 
 
 class Subject(NamedTuple):
@@ -186,7 +189,8 @@ def _command(subject: Subject, run: Run) -> str:
 
 
 def _head(subject: Subject, run: Run) -> Html:
-    names = [text(name, 40) if i == 0 else join(", ", text(name, 40)) for i, name in enumerate(run.parties)]
+    names = [text(name, 40) if i == 0 else join(", ", text(name, 40)) for i, name in enumerate(run.parties[:_MOST])]
+    names += [text(f" and {len(run.parties) - _MOST} more")] if len(run.parties) > _MOST else []
     rows: list[tuple[str, Html | str]] = [
         ("parties", join(*names)),
         ("took part", text(project.took_part(subject.model, run.parties), 200)),
@@ -194,7 +198,7 @@ def _head(subject: Subject, run: Run) -> Html:
         ("run", el("code", text(run.id))),
     ]
     ledgers = subject.model.provenance.get("ledgers", {}) if subject.model else {}
-    digests = [[text(name, 40), el("code", text(digest, 90))] for name, digest in ledgers.items()]
+    digests = [[text(name, 40), el("code", text(digest, 90))] for name, digest in ledgers.items()][:_MOST]
     more = details("last hashes of the parties' ledgers", table(["party", "digest"], digests)) if digests else None
     return join(facts_list(rows), more)
 
@@ -204,14 +208,14 @@ def _verdicts(subject: Subject, delta: float) -> Html | None:
     if not subject.hosts:
         return el("p", "What left each party is in that party's own ledger: `tertulia report PARTY` there shows it.")
     pages = [page_of(host, delta) for host in subject.hosts]
-    order = ("bad", "weak", "good")
-    worst = min(pages, key=lambda one: order.index(level_of(one.verdict)))
-    said = [el("span", text(one.verdict, 200), class_=level_of(one.verdict)) for one in pages]
-    rows = [[text(one.party, 40), verdict, text(one.rare_words, 200)] for one, verdict in zip(pages, said, strict=True)]
+    first = sorted(pages, key=lambda one: _LEVELS.index(level_of(one.verdict)))[:_MOST]
+    said = [el("span", text(one.verdict, 200), class_=level_of(one.verdict)) for one in first]
+    rows = [[text(one.party, 40), verdict, text(one.rare_words, 200)] for one, verdict in zip(first, said, strict=True)]
     hint = f"tertulia report {subject.directory} --party {pages[0].party}"
     return join(
-        verdict_box(worst.verdict),
-        details("party by party", table(["party", "verdict", "rare words"], rows, stacks=True),
+        verdict_box(first[0].verdict),
+        details("party by party, the least protected first",
+                table(["party", "verdict", "rare words"], rows, stacks=True),
                 el("p", "The whole page of one party, to be signed: ", el("code", text(hint, 200)))),
     )  # fmt: skip
 
@@ -224,3 +228,13 @@ def write_report(directory: Path, output: Path, party: str | None = None, delta:
     except OSError as error:
         raise ConfigError(f"{output} cannot be written ({error.strerror}): choose another place with -o") from error
     return len(content)
+
+
+def write_rare_words(directory: Path, output: Path, party: str | None) -> int:
+    """Write the rare words that left one party, a line each with the number of its documents; returns how many."""
+    subject = subject_in(directory)
+    if party is None and len(subject.hosts) > 1:
+        raise ConfigError("rare words are listed for one party: say by --party for which")
+    words = rare_words_sent(_host(subject, party))
+    atomic_write(output, "".join(f"{plain(word)}\t{count}\n" for word, count in words).encode())
+    return len(words)

@@ -16,7 +16,7 @@ from tertulia.runs.federations import Federation
 from tertulia.runs.kept_plans import settings_or_none
 from tertulia.runs.membership import PartyDirectory
 from tertulia.runs.noting import said
-from tertulia.view.watch.releases import LedgerScene
+from tertulia.view.watch.releases import LedgerScene, scores_in
 from tertulia.view.watch.scene import Look, new_look, new_party, number_or_none, short
 from tertulia.view.watch.trained import RunScene, verdict_of_plan_or_none
 
@@ -115,7 +115,7 @@ class PartyScene:
             "verdict": self._verdict,
             "again": "" if attending else f"tertulia attend {party.directory}",
             "parties": [own], "releases": self._ledger.releases(self._name), "sizes": "before packing",
-            "own": {short(self._name): self._scores(status)} if answered else {},
+            "own": {short(self._name): scores} if (scores := scores_in(directory)) else {},
             "topics": self._fetched(directory) if fetched else [],
         }  # fmt: skip
         return found
@@ -124,14 +124,6 @@ class PartyScene:
         """What the plan lets out of this party."""
         settings = settings_or_none(Plan.from_dict(config.plan)) if config.plan else None
         return None if settings is None else verdict_of_plan_or_none(settings, [self._name], self._party.policy)
-
-    @staticmethod
-    def _scores(status: dict[str, Any]) -> list[list[float]]:
-        """Its own scores, which are its own affair, by round."""
-        found = status.get("scores", [])
-        return (
-            [[int(r), float(v)] for r, v in found if number_or_none(v) is not None] if isinstance(found, list) else []
-        )
 
     def _said(self) -> dict[str, Any]:
         try:

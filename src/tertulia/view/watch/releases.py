@@ -9,10 +9,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tertulia._logs import read_lines
 from tertulia.errors import TertuliaError
+from tertulia.federation.party.context import SCORES
 from tertulia.federation.party.door import policy_path_or_none
 from tertulia.federation.party.host import PartyConfig
 from tertulia.federation.party.reports import REPORTS
+from tertulia.methods.common.evaluation import WHAT
 from tertulia.privacy.policy import Policy
 from tertulia.privacy.releases import Release
 from tertulia.privacy.watching import releases_after
@@ -85,6 +88,28 @@ def _shown(party: str, when: str, release: Release) -> Shown:
         "level": level,
         "round": release.round,
     }
+
+
+def scores_in(directory: Path) -> list[list[float]]:
+    """A party's own scores by round, from its directory of a run: what it released of its held-out documents."""
+    found: dict[int, list[float]] = {}
+    for line in read_lines(directory / SCORES)[-2 * _MOST :]:
+        if line["text"] == WHAT and isinstance(line.get("round"), int) and isinstance(line.get("value"), float):
+            found.setdefault(line["round"] + 1, []).append(line["value"])  # log likelihood, then tokens
+    pairs = {round_: values[:2] for round_, values in found.items() if len(values) >= 2 and values[1] > 0}
+    scores = [[round_, math.exp(min(-both[0] / both[1], 700.0))] for round_, both in sorted(pairs.items())]
+    return [score for score in scores if math.isfinite(score[1])]
+
+
+def allows_scores(directory: Path) -> bool:
+    """Whether who rehearses may see a party's own scores: all parties are theirs, and scores leave without noise."""
+    try:
+        config = PartyConfig.load(directory)
+        path = policy_path_or_none(directory, config.home, config.owners)
+        policy = Policy() if path is None else Policy.load(path)
+    except TertuliaError:
+        return False
+    return config.owners == "one" and policy.allow_metrics and policy.score_epsilon is None
 
 
 def releases_of_history(history: Sequence[Mapping[str, Any]], level: str) -> list[Shown]:

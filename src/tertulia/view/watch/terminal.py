@@ -45,7 +45,10 @@ def view(look: Look) -> RenderableType:
     parts.append(_progress(look))
     if look["parties"]:
         parts.append(_parties(look["parties"]))
-    for name, scores in (("perplexity", look["scores"]), *(("own perplexity", own) for own in look["own"].values())):
+    for name, scores in (
+        ("perplexity", look["scores"]),
+        *((f"on {name[:20]}'s", own) for name, own in list(look["own"].items())[:4]),
+    ):
         parts += [_scores(name, scores)] if scores else []
     parts += [_topic(topic) for topic in look["topics"][:_TOPICS]]
     if look["releases"]:

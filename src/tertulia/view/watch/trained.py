@@ -28,10 +28,10 @@ from tertulia.runs.scenarios import kept_rows
 from tertulia.runs.so_far import SoFar, forming_or_none, so_far_or_none
 from tertulia.view.officer import level_of, verdict
 from tertulia.view.totals import totals
-from tertulia.view.watch.releases import LedgerScene, releases_of_history
+from tertulia.view.watch.releases import LedgerScene, allows_scores, releases_of_history, scores_in
 from tertulia.view.watch.scene import Look, new_look, new_party, number_or_none, phase_of, short, time_left
 
-_TOPICS, _WORDS = 30, 8  # that are shown
+_TOPICS, _WORDS, _LINES = 30, 8, 12  # topics, words of each, and parties' own lines that are shown
 _DELTA = 1e-6
 
 
@@ -45,6 +45,8 @@ class RunScene:
         self._so_far: SoFar | None = None
         self._topics: list[dict[str, Any]] = []
         places = {party: self.run.party_directory(party) for party in self.run.parties}
+        self._own: dict[str, list[list[float]]] = {}
+        self._scored = {p: place for p, place in list(places.items())[:_LINES] if allows_scores(place)}
         self._ledgers = {p: LedgerScene(place, self.run.id) for p, place in places.items() if place.exists()}
 
     @cached_property
@@ -68,6 +70,7 @@ class RunScene:
             doing=phase_of(str(pulse["step"])) if pulse and state == "under way" else "", verdict=self._verdict,
             scores=[[f["round"], s] for f in history if (s := number_or_none(f.get("perplexity"))) is not None],
             levels=self._levels(), gone=_absences(history), topics=self._topics,
+            own=self._own,
         )  # fmt: skip
         found["parties"] = self._parties(history, pulse, state)
         found["releases"] = self._releases(history)
@@ -82,6 +85,7 @@ class RunScene:
         if found is not None:
             self._commit, self._so_far = names, found
             self._topics = self._forming(found.state)
+            self._own = {short(p): scores for p, place in self._scored.items() if (scores := scores_in(place))}
 
     def _state(self) -> str:
         if (self.directory / "model" / "model.json").exists():
@@ -173,7 +177,10 @@ def verdict_of_plan_or_none(
     for party in parties:
         try:
             policy = own or policy_or_none(settings, party) or Policy()
-            releases = planned_releases(announced(settings, party, policy), party)
+            planned = announced(settings, party, policy)
+            releases = planned_releases([one._replace(times=min(one.times, 1)) for one in planned], party)
+            if not any(release.non_private for release in releases):  # else once is enough to know
+                releases = planned_releases(planned, party)
         except (TertuliaError, ImportError):
             return None
         if not releases:
