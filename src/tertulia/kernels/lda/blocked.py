@@ -28,6 +28,7 @@ from tertulia.kernels.lda.priors import COLUMN_OF, COLUMNS
 
 BLOCKS = 8  # of a sweep; with 4 perplexity ends 1 % higher (2,593 abstracts, K = 100), with 64 no lower
 MOST_TOKENS = 2**24  # of a word: up to here float32 counts exactly
+_SHARES = 32  # of a block for each thread: at its end none waits long for the others
 _UNIT = 2.0**20  # logarithms are added up as whole numbers of 1 / _UNIT, in any order
 
 
@@ -57,8 +58,8 @@ class _Block(NamedTuple):
     """The documents that are drawn before counts change: in shares, which threads take as they have time."""
 
     edges: I64  # [shares+1] documents
-    drawn: I32  # new topics of the tokens
     moved: I32  # tokens whose topic is new, from the first of the block on: each share's where its tokens are
+    before: I32  # the topics that they had
     n_moved: I64  # [shares]
     taken: I64  # [1] shares so far
 
@@ -89,6 +90,7 @@ def sweep(
     sums = np.empty(V, dtype=np.float32)
     parallel.run(sum_block, [(counts.cells, row, *some, sums) for some in parallel.even(V, threads)], threads)
     still = (row, sums, *ladder(pull), np.float32(beta))
+    ranges = parallel.cuts(np.concatenate(([0.0], np.cumsum(sums, dtype=np.float64))), threads)  # of words
     for first, last in parallel.cuts(documents, BLOCKS):
         inverse = (1.0 / (counts.topics + V * beta)).astype(np.float32)
         without = (1.0 / (np.maximum(counts.topics - 1, 0) + V * beta)).astype(np.float32)
@@ -97,9 +99,8 @@ def sweep(
         jobs = [(words, documents, z, fixed, key, block, COLUMN_OF, mine, log_sum) for mine in histograms]
         parallel.run(draw_shares, jobs, threads)
         where = (counts.cells.reshape(-1), width, counts.topics, *average)
-        moves = [(words, documents, z, block, t, threads, *where) for t in range(threads)]
+        moves = [(words, documents, z, block, *some, *where) for some in ranges]
         changed += sum(parallel.run(move_block, moves, threads))
-        z[documents[first] : documents[last]] = block.drawn  # not by threads, which would write on each other's lines
     lengths = np.diff(documents)
     lengths = lengths[lengths > 0]
     likelihood = log_sum[0] / _UNIT - float((lengths * np.log(lengths - 1 + alpha.sum())).sum())
@@ -137,45 +138,46 @@ def sum_block(cells: F32, pull: F32, first: int, last: int, sums: F32) -> None:
 
 
 def _block(documents: I64, first: int, last: int, threads: int) -> _Block:
-    shares = parallel.shares(documents[first : last + 1], threads)
+    shares = parallel.cuts(documents[first : last + 1], 1 if threads == 1 else _SHARES * threads)
     edges = np.array([first + a for a, _ in shares] + [last], dtype=np.int64)
     n = int(documents[last] - documents[first])
-    drawn, moved = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
-    return _Block(edges, drawn, moved, np.zeros(len(shares), dtype=np.int64), np.zeros(1, dtype=np.int64))
+    moved, before = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    return _Block(edges, moved, before, np.zeros(len(shares), dtype=np.int64), np.zeros(1, dtype=np.int64))
 
 
 @kernel
 def move_block(
-    words: I32, documents: I64, z: I32, block: _Block, part: int, parts: int, cells: F32, width: int, topics: I64,
+    words: I32, documents: I64, z: I32, block: _Block, first: int, last: int, cells: F32, width: int, topics: I64,
     total: I32, left: int,
 ) -> int:  # fmt: skip
     """Count moved tokens where they were drawn to, and no longer where they were; return how many there are.
 
-    Of every so many words: other threads have other words. To add at the same cells at the same time takes far longer.
+    Of words first..last-1: other threads have other words. To add at the same cells at the same time takes far longer.
+    Tokens of these words are listed before they are counted, for no processor can guess which they are.
     """
-    gained, mine, one = np.zeros(topics.shape[0], dtype=np.int64), 0, np.float32(1.0)
-    edges, drawn, moved, n_moved, _ = block
-    base = documents[edges[0]]
+    edges, moved, before, n_moved, _ = block
+    gained, mine, one = np.zeros(topics.shape[0], dtype=np.int64), np.int64(0), np.float32(1.0)
+    listed, base, many = np.empty(n_moved.max(), dtype=np.int32), documents[edges[0]], np.uint32(last - first)
     for share in range(n_moved.shape[0]):
-        begin = documents[edges[share]] - base
+        begin, n = documents[edges[share]] - base, np.uintp(0)
         for j in range(begin, begin + n_moved[share]):
-            at = np.uintp(moved[np.uintp(j)])
-            i = np.uintp(base) + at
-            w = np.int64(words[i])
-            if w % parts != part:
-                continue
-            row, old, new = w * width, z[i], drawn[at]
+            listed[n] = j
+            n += np.uintp(np.uint32(words[np.uintp(base + moved[np.uintp(j)])] - first) < many)
+        for j in range(n):
+            at = np.uintp(listed[j])
+            i = np.uintp(base + moved[at])
+            row, old, new = np.int64(words[i]) * width, before[at], z[i]
             gained[old] -= 1
             gained[new] += 1
-            mine += 1
             cells[np.uintp(row + old)] -= one
             cells[np.uintp(row + new)] += one
             if left > 0:
                 total[np.uintp(row + old)] -= left
                 total[np.uintp(row + new)] += left
+        mine += np.int64(n)
     for k in range(topics.shape[0]):
         fetch_add(topics, k, gained[k])
-    return mine
+    return int(mine)
 
 
 @kernel
@@ -188,7 +190,7 @@ def draw_shares(
     held, place = np.empty(K + 1, dtype=np.uint32), np.full(K, -1, dtype=np.int32)
     count, pull = np.empty(K + 1, dtype=np.float32), np.empty(K + 1, dtype=np.float32)
     running, scratch = np.empty(K + 1, dtype=np.float32), np.empty(fixed.pull.shape[0], dtype=np.float32)
-    edges, drawn, moved, n_moved, taken = block
+    edges, moved, before, n_moved, taken = block
     base = documents[edges[0]]
     while True:
         share = fetch_add(taken, 0, 1)
@@ -198,16 +200,13 @@ def draw_shares(
         for d in range(edges[share], edges[share + 1]):
             start, stop = documents[d], documents[d + 1]
             m = hold(z, start, stop, fixed.inverse, held, place, count, pull)
-            m, log_chance = draw_document(
-                words, start, stop, z, fixed, key, drawn, base, m, held, place, count, pull, running, scratch
+            m, n, log_chance = draw_document(
+                words, start, stop, z, fixed, key, moved, before, base, n, m, held, place, count, pull, running, scratch
             )
             logs += np.int64(log_chance * _UNIT)
             for j in range(m):
                 k = np.int64(held[j])
                 place[k] = -1
                 histogram[k, column_of[min(np.int64(count[j]), most)]] += 1
-            for i in range(start, stop):
-                moved[np.uintp(n)] = i - base
-                n += np.int64(drawn[np.uintp(i - base)] != z[np.uintp(i)])
         n_moved[share] = n - (documents[edges[share]] - base)
     fetch_add(log_sum, 0, logs)

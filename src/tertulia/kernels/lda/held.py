@@ -61,12 +61,12 @@ def hold(z: I32, start: int, stop: int, inverse: F32, held: U32, place: I32, cou
 # Not cut into functions, which would count references for every token; unsigned indices are not checked for signs.
 @kernel
 def draw_document(
-    words: I32, start: int, stop: int, z: I32, fixed: Fixed, key: np.uint64, drawn: I32, base: int, m: int, held: U32,
-    place: I32, count: F32, pull: F32, running: F32, scratch: F32,
-) -> tuple[int, float]:  # fmt: skip
-    """Draw the topics of tokens start..stop-1; return how many the document holds then, and its log likelihood."""
+    words: I32, start: int, stop: int, z: I32, fixed: Fixed, key: np.uint64, moved: I32, before: I32, base: int,
+    n_moved: int, m: int, held: U32, place: I32, count: F32, pull: F32, running: F32, scratch: F32,
+) -> tuple[int, int, float]:  # fmt: skip
+    """Draw the topics z of a document; return its topics, the tokens listed as moved, and its log likelihood."""
     cells, inverse, without, alpha, sums, upto, _, beta = fixed
-    one, none = np.float32(1.0), np.uintp(0)
+    one, none, moves = np.float32(1.0), np.uintp(0), np.uintp(n_moved)  # listed so far
     n, floor, chance, log_chance = np.uintp(m), np.float32(upto[-1]) * beta, 1.0, 0.0
     for i in range(start, stop):
         w, old = np.uintp(words[np.uintp(i)]), np.uintp(z[np.uintp(i)])
@@ -93,10 +93,11 @@ def draw_document(
             new = np.uintp(held[at])
         else:
             new = np.uintp(_draw_beyond(goal - total, rest, floor, fixed, w, old, scratch, key, i))
-        drawn[np.uintp(i - base)] = new
         if new == old:
             pull[own] = (c + one) * inverse[old]
             continue
+        z[np.uintp(i)], moved[moves], before[moves] = new, i - base, old
+        moves += np.uintp(1)
         count[own], pull[own] = c, c * inverse[old]
         if c == 0.0:  # the last of the list takes its place
             n -= np.uintp(1)
@@ -108,7 +109,7 @@ def draw_document(
         at = np.uintp(place[new])
         count[at] += one
         pull[at] = count[at] * inverse[new]
-    return int(n), log_chance + math.log(chance)
+    return int(n), int(moves), log_chance + math.log(chance)
 
 
 @kernel

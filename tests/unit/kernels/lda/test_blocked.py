@@ -42,6 +42,21 @@ def test_same_bits_at_any_number_of_threads(threads):
         assert a.log_likelihood == b.log_likelihood
 
 
+def test_more_threads_than_words_and_documents():
+    """Threads count the moves of ranges of words, of which there are fewer."""
+    words, documents = freeze([0, 1, 1, 0, 1], np.int32), freeze([0, 3, 5], np.int64)
+    ends = []
+    for threads in (1, 7):
+        z = np.array([0, 1, 2, 1, 0], dtype=np.int32)
+        counts = blocked.count(words, z, 2, 3, threads)
+        changed = [blocked.sweep(words, documents, z, counts, ALPHA[:3], BETA, derive(s), threads=threads).changed
+                   for s in range(9)]  # fmt: skip
+        assert np.array_equal(counts.cells[:, :3], counts_of(words, z, 2, 3))
+        ends.append((z.tolist(), changed))
+    assert ends[0] == ends[1]
+    assert max(ends[0][1]) > 0
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_counts_and_histogram_are_those_of_the_topics(threads):
     words, documents, before = uneven(V, K)
