@@ -95,12 +95,19 @@ def pages() -> dict[Path, Path]:
 
 
 def lay_out(folder: Path) -> None:
-    """Write all pages for Zensical, and the files that they link to."""
-    for page, place in pages().items():
+    """Write all pages for Zensical, and the files that they link to; those that are Markdown are pages, too."""
+    waiting, seen = list(pages()), set(pages())
+    while waiting:
+        page = waiting.pop()
         text, wanted = for_the_site(page)
+        place = place_of(page)
         write(folder / place, text)
         for file in wanted:
-            copy(file, folder / (place.with_name(file.name) if file == page else place_of(file)))
+            if file.suffix == ".md" and file not in seen:
+                waiting.append(file)
+                seen.add(file)
+            elif file.suffix != ".md":
+                copy(file, folder / (place.with_name(file.name) if file == page else place_of(file)))
     for name in ASSETS:
         copy(ROOT / "docs" / name, folder / name)
 

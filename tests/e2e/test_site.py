@@ -172,3 +172,12 @@ def test_search_works_from_files(browser, site):
     opened.page.get_by_role("option", name=re.compile("Privacy|Mechanisms|noise", re.I)).first.wait_for()
     opened.picture("site-search")
     assert (opened.errors, opened.outside) == ([], [])
+
+
+def test_pages_that_only_a_link_leads_to_are_pages(monkeypatch, tmp_path):
+    first = ROOT / "docs" / "guides" / "officer.md"
+    monkeypatch.setattr(website, "pages", lambda: {first: Path("guides/officer.md")})
+    website.lay_out(tmp_path)
+    assert {"guides/officer.md", "concepts.md", "files/benchmarks/results/door.md"} <= {
+        str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.md")
+    }
