@@ -116,16 +116,35 @@ def _event(answer):
 
 
 def test_a_look_that_fails_is_said_and_stops_nothing():
-    def look():
-        if shown is not None:
-            raise OSError("no such file")
-        return LOOK
+    looks = iter([LOOK])
 
-    shown = None
+    def look():
+        if (found := next(looks, None)) is None:
+            raise OSError("no such file")
+        return found
+
     shown = Shown(look)
-    shown.refresh()
+    shown._over.set()  # so that one more look is taken
+    shown.keep_looking()
     assert json.loads(shown.text)["text"] == "cannot be read just now (OSError)"
     assert json.loads(shown.text)["title"] == "ward"
+    assert json.loads(shown.text)["ended"]
+
+
+@pytest.mark.parametrize("_", range(8))
+def test_the_last_state_is_always_sent(_):
+    now = dict(LOOK)
+    with live_page(lambda: dict(now), "0") as address:
+        connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=90)
+        connection.request("GET", "/events")
+        answer = connection.getresponse()
+        _event(answer)
+        now["state"] = "finished"
+    event = _event(answer)
+    while not event["ended"]:
+        event = _event(answer)
+    assert event["state"] == "finished"
+    connection.close()
 
 
 def test_what_is_missing_is_named(monkeypatch):

@@ -71,7 +71,11 @@
       ticks(low, high).map((v) => [s("line", {x1: 42, x2: 388, y1: y(v), y2: y(v), class: "grid"}), label(37, y(v) + 4, String(+v.toPrecision(6)), "end")]),
       dashed.map(([name, v]) => [s("line", {x1: 42, x2: 388, y1: y(v), y2: y(v), class: "l0 dashed"}), label(388, y(v) - 4, name, "end", "soft halo")]),
       now.gone.map(([r, party]) => s("g", {}, s("title", {}, party + " was absent in round " + r), s("rect", {x: x(r) - 3, y: 160, width: 6, height: 6, class: "bad"}))),
-      lines.map(([, points]) => s("polyline", {points: path(points), class: newest ? "l0 thin" : "l0"})),
+      lines.map(([name, points]) => {
+        const end = points[points.length - 1], late = x(end[0]) > 300;
+        return [s("polyline", {points: path(points), class: newest ? "l0 thin" : "l0"}),
+          newest && label(x(end[0]) + (late ? 0 : 4), y(end[1]) + (late ? -4 : 4), name.length > 13 ? name.slice(0, 12) + "…" : name, late ? "end" : "start", "soft halo")];
+      }),
       s("polyline", {points: path(now.scores), class: "l1"}),
       now.scores.slice(-40).map((p) => s("circle", {cx: x(p[0]), cy: y(p[1]), r: 3, class: "f1"})),
       label(42, 178, String(first), "middle"), label(388, 178, String(last), "end"), label(215, 188, "round", "middle")),

@@ -52,26 +52,35 @@ class Shown:
 
     def __init__(self, look: Look) -> None:
         self._look, self.number, self.text = look, 0, "{}"
-        self.ended = threading.Event()
+        self._over = threading.Event()  # nothing is looked at any more
+        self._complete = threading.Event()  # the last look is there to be sent
         self.streams = 0
-        self.refresh()
+        self._refresh()
 
-    def refresh(self) -> None:
+    def _refresh(self, *, ended: bool = False) -> None:
         """Look again; what goes wrong here must not touch the run, and the next look may be luckier."""
         try:
-            seen = {**_plain(self._look()), "ended": self.ended.is_set()}
-            found = json.dumps(seen, ensure_ascii=False, allow_nan=False)
+            found = json.dumps({**_plain(self._look()), "ended": ended}, ensure_ascii=False, allow_nan=False)
         except Exception as error:
-            said = {"text": f"cannot be read just now ({type(error).__name__})", "ended": self.ended.is_set()}
+            said = {"text": f"cannot be read just now ({type(error).__name__})", "ended": ended}
             found = json.dumps({**json.loads(self.text), **said})
         if found != self.text:
             self.text = found
             self.number += 1
 
     def keep_looking(self) -> None:
-        """Until it is over."""
-        while not self.ended.wait(_LOOK):
-            self.refresh()
+        """Until it is over; then once more, so that the last that is shown is how it ended."""
+        while not self._over.wait(_LOOK):
+            self._refresh()
+        self._refresh(ended=True)
+        self._complete.set()
+
+    def end(self) -> None:
+        """Have a last look taken, and give it some time to get to who still looks."""
+        self._over.set()
+        until = time.monotonic() + _LAST
+        while (self.streams or not self._complete.is_set()) and time.monotonic() < until:
+            time.sleep(_TURN)
 
     async def events(self) -> AsyncIterator[str]:
         """What a client is sent: all there is, then whatever is new."""
@@ -79,13 +88,14 @@ class Shown:
         self.streams += 1
         try:
             while True:
+                complete = self._complete.is_set()  # before the number is looked at: it grows no more after that
                 if self.number != seen:
                     seen, said = self.number, time.monotonic()
                     yield f"id: {seen}\ndata: {self.text}\n\n"
                 elif time.monotonic() - said > _BEAT:
                     said = time.monotonic()
                     yield ": here\n\n"
-                if self.ended.is_set() and self.number == seen:
+                if complete:
                     return
                 await asyncio.sleep(_TURN)
         finally:
@@ -204,20 +214,11 @@ def live_page(look: Look, at: str | None) -> Iterator[str | None]:
     try:
         yield address if token is None else f"{address}?token={token}"
     finally:
-        _end(shown, server, threads, listener)
-
-
-def _end(shown: Shown, server: Any, threads: list[threading.Thread], listener: socket.socket) -> None:
-    """Show how it ended, to who still looks; then close."""
-    shown.ended.set()
-    threads[1].join(5.0)
-    shown.refresh()
-    until = time.monotonic() + _LAST
-    while shown.streams and time.monotonic() < until:
-        time.sleep(0.05)
-    server.should_exit = True
-    threads[0].join(5.0)
-    listener.close()
+        shown.end()
+        server.should_exit = True
+        for thread in threads:
+            thread.join(5.0)
+        listener.close()
 
 
 def _listen(at: str) -> tuple[str, socket.socket]:
