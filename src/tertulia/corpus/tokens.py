@@ -109,9 +109,10 @@ def _names(kind: type[TextOptions]) -> list[str]:
 
 
 def _name_of(function: Any) -> str:
-    """Where a function comes from."""
+    """Where a function comes from; one of the language's own types, such as `str.split`, has no module to name."""
     named = function if hasattr(function, "__qualname__") else type(function)
-    return f"{named.__module__}.{named.__qualname__}"
+    module = getattr(named, "__module__", None) or "builtins"
+    return f"{module}.{named.__qualname__}"
 
 
 def stop_words(options: TextOptions) -> frozenset[str]:

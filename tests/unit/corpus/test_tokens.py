@@ -168,6 +168,12 @@ def cut(text):
 OWN = TextOptions(tokenizer=cut)
 
 
+def test_a_method_of_text_is_a_tokeniser():
+    options = TextOptions(tokenizer=str.split)
+    assert options.to_dict()["tokenizer"] == "builtins.str.split"
+    assert sentences("the-Oak tree", options) == [[["the-Oak", "tree"]]]
+
+
 def test_n_grams_stay_within_sentences():
     found = sentences("Acute heart attack. Ward closed.", TextOptions(ngrams=3))
     assert found == [
