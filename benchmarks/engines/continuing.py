@@ -98,7 +98,8 @@ def _kept(living: Living, seed: int) -> list[list[float]]:
 
 def _quarters(living: Living, seed: int) -> Iterator[list[float]]:
     terms = {"min_documents": living.min_documents}
-    _fit(living, {p: c.select(np.arange(20)) for p, c in living.until(0.5).items()}, seed, terms)  # compiles kernels
+    few = {p: c.select(np.arange(20)) for p, c in living.until(0.5).items()}
+    _fit(living, few, seed, terms, start_from=_fit(living, few, seed, terms))  # compiles kernels
     last = _fit(living, living.until(0.5), seed, terms)
     heldout = living.held_out()
     with tempfile.TemporaryDirectory() as homes:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.resources import files
-from itertools import pairwise, repeat
+from itertools import chain, pairwise, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -138,15 +139,16 @@ def merge(
     """
     if mode not in ("union", "min_parties"):
         raise InputError(f"vocabulary mode '{mode}' is unknown: use 'union', 'min_parties' or a public word list")
-    offered = [word for proposal in proposals.values() for word in proposal[0]]
-    words = tuple(sorted(set(offered)))
+    words = tuple(dict.fromkeys(chain.from_iterable(proposal[0] for proposal in proposals.values())))
     number = {word: v for v, word in enumerate(words)}
     counts = np.zeros(len(words), np.int64)
     parties = np.zeros(len(words), np.int64)
     for proposed, documents, _ in proposals.values():
-        own = np.fromiter((number[word] for word in proposed), np.int64, len(proposed))
+        own = np.fromiter(map(number.__getitem__, proposed), np.int64, len(proposed))
         np.add.at(counts, own, np.asarray(documents, np.int64))
-        np.add.at(parties, np.unique(own), 1)
+        held = np.zeros(len(words), np.bool_)
+        held[own] = True
+        parties += held
     n_documents = sum(int(proposal[2]) for proposal in proposals.values())
 
     shared = parties >= (min_parties if mode == "min_parties" else 1)
@@ -154,8 +156,8 @@ def merge(
     kept = np.flatnonzero(shared & frequent)
     if not len(kept):
         raise InputError(_why_empty(shared, frequent, len(proposals), min_parties, min_documents, max_share))
-    order = kept[np.argsort(-counts[kept], kind="stable")][:max_words]
-    return Vocabulary(tuple(words[v] for v in order))
+    order = sorted(zip((-counts[kept]).tolist(), (words[v] for v in kept), strict=True))
+    return Vocabulary(tuple(word for _, word in order[:max_words]))
 
 
 def _frequent(counts: I64, n_documents: int, min_documents: int, max_share: float) -> Bool:
@@ -181,10 +183,9 @@ def disjoint_parties(proposals: Proposals) -> list[str]:
     >>> disjoint_parties({"a": (["sun"], [1], 1), "b": (["sun"], [1], 1), "c": (["soleil"], [1], 1)})
     ['c']
     """
-    holders: dict[str, int] = {}
+    holders = Counter[str]()
     for proposal in proposals.values():
-        for word in set(proposal[0]):
-            holders[word] = holders.get(word, 0) + 1
+        holders.update(set(proposal[0]))
     if len(proposals) < 2:
         return []
     return [party for party, proposal in proposals.items() if all(holders[word] == 1 for word in proposal[0])]
@@ -247,7 +248,7 @@ def pack_words(words: Sequence[str]) -> tuple[U8, I64]:
 def unpack_words(blob: U8, offsets: I64) -> list[str]:
     """Return the words that `pack_words` packed."""
     data, bounds = blob.tobytes(), offsets.tolist()
-    if not bounds or bounds[0] != 0 or bounds[-1] != len(data) or any(a > b for a, b in pairwise(bounds)):
+    if not bounds or bounds[0] != 0 or bounds[-1] != len(data) or (offsets[1:] < offsets[:-1]).any():
         raise FormatError("packed words are damaged: the offsets do not fit the bytes")
     try:
         return [data[start:end].decode("utf-8") for start, end in pairwise(bounds)]

@@ -10,6 +10,7 @@ On the way each document says how likely its tokens are given all others, and ho
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -108,18 +109,24 @@ def sweep(
 
 
 def run_beside(
-    words: I32, documents: I64, z: I32, others: I32, alpha: F64, beta: float, key: int, threads: int = 1
-) -> tuple[I32, I32]:
-    """Sweep once beside the others' counts [V, K], which stand still (AD-LDA, Newman et al., JMLR 2009).
+    words: I32, documents: I64, z: I32, others: I32, alpha: F64, beta: float, keys: Sequence[int], adds_up: bool,
+    threads: int = 1,
+) -> tuple[I32, I32, I32]:  # fmt: skip
+    """Sweep with each of these keys beside the others' counts [V, K], which stand still (AD-LDA, Newman, JMLR 2009).
 
-    Returns the new topics and one's own counts [V, K].
+    Returns the new topics, one's own counts [V, K], and those after each sweep added up; [V, 0] if not wanted.
     """
     V, K = others.shape
     words, documents = check_documents(words, documents, V)
     z = check_assignment(z, len(words), K)
     counts = count(words, z, V, K, threads, others)
-    sweep(words, documents, z, counts, alpha, beta, derive(key, 0), threads=threads)
-    return z, counts.cells[:, :K].astype(np.int32) - others
+    total = np.zeros((V, counts.cells.shape[1] if adds_up else 0), dtype=np.int32)
+    if adds_up:
+        total[:, :K] = (counts.cells[:, :K].astype(np.int32) - others) * len(keys)
+    for s, key in enumerate(keys):
+        average = Average(total.reshape(-1), len(keys) - s) if adds_up else NO_AVERAGE
+        sweep(words, documents, z, counts, alpha, beta, derive(key, 0), average, threads)
+    return z, counts.cells[:, :K].astype(np.int32) - others, total[:, :K]
 
 
 @kernel

@@ -66,6 +66,7 @@ class Shared:
     alpha: fields.Prior  # [K]
     round: int  # in which these counts were summed; 0 or less: they are merged topics
     adds_up: bool  # whether the counts after each sweep are wanted, too
+    of_last: bool = False  # whether they are topics of an earlier model, with which this run begins
 
 
 @message
@@ -133,14 +134,12 @@ def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Cou
         check_assignment(before.z, corpus.n_tokens, len(ask.counts), least=-1)
         check_assignment(before.taken_for, corpus.n_tokens, len(ask.words), least=-1)
         counted = before.z >= 0
-        np.subtract.at(others, (before.taken_for[counted], before.z[counted]), 1)
+        cells = before.taken_for[counted].astype(np.intp) * others.shape[1] + before.z[counted]
+        np.subtract.at(others.reshape(-1), cells, np.int32(1))  # so, of one kind and flat, it is ten times as fast
         check_counts(others)
     sweeps = sweep_reports if ask.training.mode == "sound" else sweep_words
-    added = np.zeros_like(others) if ask.adds_up else others[:, :0]
-    for end in sweeps(party, corpus, before, others, ask):
-        if ask.adds_up:
-            added += end.own
-    counts, sums = (party.release(np.ascontiguousarray(x.T), end.mechanism) for x in (end.own, added))
+    end = sweeps(party, corpus, before, others, ask)
+    counts, sums = (party.release(np.ascontiguousarray(x.T), end.mechanism) for x in (end.own, end.added))
     kept, reply = Counting(end.z, end.taken_for, ask.round + 1), Counts(counts, sums)
     if not ask.training.learn_alpha:
         return kept, reply
@@ -164,7 +163,7 @@ def train(fed: Federation, config: ConsensusSettings, state: ConsensusState | No
         state = fed.commit(_start(fed, config))
 
     def count(state: ConsensusState) -> tuple[ConsensusState, Metrics]:
-        adds_up = state.round >= config.rounds // 2
+        adds_up = state.round >= _first_kept(config)
         total, alpha, left_out = _count(fed, config, _question(config, state, adds_up), state)
         kept = state.kept + total.added if adds_up else state.kept
         found: Metrics = {"left_out": list(left_out)} if config.vouched else {}
@@ -203,7 +202,9 @@ def continue_from(fed: Federation, config: ConsensusSettings, last: Topics) -> C
     before = pseudo_counts(last, words)
     alpha = last.alpha if config.learn_alpha else symmetric(config.alpha, last.n_topics)
     first = ConsensusState(0, words, before, before, alpha)
-    total, alpha, left_out = _count(fed, config, _question(config, first, adds_up=False), first)
+    training = config.part(Training, sweeps=config.start_sweeps)
+    ask = replace(_question(config, first, adds_up=False), training=training, of_last=True)
+    total, alpha, left_out = _count(fed, config, ask, first)
     topics = smooth(before, config.beta)
     room = np.append(give_way(topics, total.counts, last.weights, more), np.ones(more, bool))
     counts = np.pad(total.counts, ((0, more), (0, 0)))
@@ -218,9 +219,14 @@ def _narrow(counts: Array) -> Array:
     return counts.astype(np.int32) if counts.max(initial=0) <= fields.MOST_COUNT else counts
 
 
+def _first_kept(config: ConsensusSettings) -> int:
+    """The first of the rounds over which counts are averaged."""
+    return config.rounds // 2
+
+
 def _mean(config: ConsensusSettings, state: ConsensusState) -> Array:
     """The counts as far as they are known by now: the last ones, then the mean of all that are kept."""
-    rounds = state.round - config.rounds // 2
+    rounds = state.round - _first_kept(config)
     return state.kept / (rounds * config.sweeps) if rounds > 0 else state.counts
 
 

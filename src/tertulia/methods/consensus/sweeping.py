@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tertulia._arrays import I32
+from tertulia._arrays import F64, I32
 from tertulia.corpus import Corpus
 from tertulia.federation.types import Party
 from tertulia.kernels import lda, noise_aware
 from tertulia.kernels.core.checks import check_alpha
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import blocked
+from tertulia.kernels.lda.init import from_topics
 from tertulia.methods.common.start import smooth
 from tertulia.methods.ftm.local import report_tokens
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
@@ -24,31 +24,38 @@ if TYPE_CHECKING:
 COUNTS = "topic-word counts"
 
 
-class Sweep(NamedTuple):
-    """Where a sweep ends."""
+class Swept(NamedTuple):
+    """Where the sweeps of a round end."""
 
     z: I32
     taken_for: I32
     own: I32  # [V, K] counts
+    added: I32  # [V, K] after each sweep, added up; [V, 0] if not wanted
     mechanism: Mechanism  # by which counts leave
 
 
-def sweep_words(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Iterator[Sweep]:
+def sweep_words(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Swept:
     """Sweeps over words as they are."""
     alpha, beta = check_alpha(ask.alpha, len(ask.counts)), ask.training.beta
     threads = party.setting("threads", 1)
-    if before is None:
-        topics = smooth(ask.counts, beta)
-        z = lda.init_from_topics(corpus.words, corpus.documents, topics, alpha, beta, party.seed).z
-    else:
-        z = before.z
-    for s in range(ask.training.sweeps):
-        key = int(derive(party.seed ^ 1, s))
-        z, own = blocked.run_beside(corpus.words, corpus.documents, z, others, alpha, beta, key, threads)
-        yield Sweep(z, corpus.words, own, Clear(COUNTS))
+    z = _find_places(party, corpus, smooth(ask.counts, beta), alpha, ask) if before is None else before.z
+    where = (corpus.words, corpus.documents, z, others)
+    z, own, added = blocked.run_beside(*where, alpha, beta, _keys(party, ask), ask.adds_up, threads)
+    return Swept(z, corpus.words, own, added, Clear(COUNTS))
 
 
-def sweep_reports(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Iterator[Sweep]:
+def _find_places(party: Party, corpus: Corpus, topics: F64, alpha: F64, ask: Shared) -> I32:
+    """Where tokens begin. Topics of an earlier model are good ones: then a token looks at its document, too.
+
+    Merged topics are rough, and there are many sweeps to come: there it made no difference.
+    """
+    if ask.of_last:
+        threads = party.setting("threads", 1)
+        return from_topics(corpus.words, corpus.documents, topics, alpha, derive(party.seed, 0), threads)
+    return lda.init_from_topics(corpus.words, corpus.documents, topics, alpha, ask.training.beta, party.seed).z
+
+
+def sweep_reports(party: Party, corpus: Corpus, before: Counting | None, others: I32, ask: Shared) -> Swept:
     """Sweeps over words that are known by their reports only."""
     tokens = report_tokens(party, corpus, ask.training)
     reports = tokens.listed(corpus.n_tokens)
@@ -62,8 +69,15 @@ def sweep_reports(party: Party, corpus: Corpus, before: Counting | None, others:
         empty = np.zeros_like(others)  # `run` counts for itself
         z, taken_for = reports.take(before.z), reports.take(before.taken_for)
         state = noise_aware.AwareState(z, taken_for, empty, empty.sum(axis=0, dtype=np.int64), alpha, beta)
-    for s in range(ask.training.sweeps):
-        key = int(derive(party.seed ^ 1, s))
+    added = np.zeros_like(others) if ask.adds_up else others[:, :0]
+    for key in _keys(party, ask):
         state, _ = noise_aware.run(source, documents, state, 1, key, phi="mean", others=others, threads=threads)
-        z, taken_for = reports.put_back(state.z), reports.put_back(state.word)
-        yield Sweep(z, taken_for, state.cwk, Derived(COUNTS, parents=tokens.parents))
+        if ask.adds_up:
+            added += state.cwk
+    z, taken_for = reports.put_back(state.z), reports.put_back(state.word)
+    return Swept(z, taken_for, state.cwk, added, Derived(COUNTS, parents=tokens.parents))
+
+
+def _keys(party: Party, ask: Shared) -> list[int]:
+    """The randomness of each sweep."""
+    return [int(derive(party.seed ^ 1, s)) for s in range(ask.training.sweeps)]

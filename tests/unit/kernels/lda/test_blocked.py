@@ -73,11 +73,23 @@ def test_others_are_counted_and_stay_what_they_are(threads):
     words, documents, z = uneven(V, K)
     others = np.random.default_rng(2).integers(0, 9, size=(V, K)).astype(np.int32)
     kept = others.copy()
-    new, own = blocked.run_beside(words, documents, z, others, ALPHA, BETA, key=3, threads=threads)
+    new, own, added = blocked.run_beside(words, documents, z, others, ALPHA, BETA, [3], False, threads)
     assert np.array_equal(own, counts_of(words, new, V, K))
+    assert added.shape == (V, 0)
     assert np.array_equal(others, kept)
-    alone, _ = blocked.run_beside(words, documents, z, np.zeros_like(others), ALPHA, BETA, key=3, threads=threads)
+    alone, *_ = blocked.run_beside(words, documents, z, np.zeros_like(others), ALPHA, BETA, [3], False, threads)
     assert (alone != new).any()
+
+
+def test_sweeps_beside_others_are_added_up():
+    words, documents, z = uneven(V, K)
+    others = np.random.default_rng(2).integers(0, 9, size=(V, K)).astype(np.int32)
+    ends, expected = z, np.zeros((V, K))
+    for key in (3, 4):
+        ends, own, _ = blocked.run_beside(words, documents, ends, others, ALPHA, BETA, [key], False)
+        expected += own
+    at_once = blocked.run_beside(words, documents, z, others, ALPHA, BETA, [3, 4], True)
+    assert all(np.array_equal(a, b) for a, b in zip(at_once, (ends, own, expected), strict=True))
 
 
 def test_the_log_likelihood_is_that_of_every_token_given_all_others(monkeypatch):
