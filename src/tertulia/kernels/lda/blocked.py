@@ -164,7 +164,7 @@ def move_block(
     """
     edges, moved, before, n_moved, _ = block
     gained, mine, one = np.zeros(topics.shape[0], dtype=np.int64), np.int64(0), np.float32(1.0)
-    listed, base, many = np.empty(n_moved.max(), dtype=np.int32), documents[edges[0]], np.uint32(last - first)
+    listed, base, many = np.empty_like(moved), documents[edges[0]], np.uint32(last - first)
     for share in range(n_moved.shape[0]):
         begin, n = documents[edges[share]] - base, np.uintp(0)
         for j in range(begin, begin + n_moved[share]):
