@@ -8,6 +8,7 @@ import pytest
 
 from helpers.marks import slow
 from tertulia.cli import demo
+from tertulia.cli.outputs.results import Demo
 from tertulia.corpus import demo_corpus
 from tertulia.corpus.demo_corpus import demo_parties, demo_teams
 from tertulia.models import Topics
@@ -63,6 +64,7 @@ def test_nobody_loses_by_federating(thinned, every, seed, tertulia, tmp_path, mo
     assert code == 0, err
     assert "words that leave now" not in err  # of each team; one sentence speaks for all
     facts = json.loads(out)
+    Demo.model_validate(facts, strict=True)  # as docs/commands.md has it
     assert facts["documents"] == {name: corpus.n_documents for name, corpus in teams.items()}
     alone, together, pooled = (facts["perplexity"][name] for name in ("alone", "together", "pooled"))
     assert list(together) == ["everybody", *teams]

@@ -21,12 +21,14 @@ class Trained(OpenOutput):
     bytes: dict[str, list[int]] = Field(description="to and from each party, in the last round")
 
 
-class Demo(OpenOutput):
-    """And what the demo compares."""
+class Demo(Output):
+    """What the demo compares."""
 
-    documents: dict[str, int] = Field(description="of each party")
+    documents: dict[str, int] = Field(description="of each team")
     topics: int
     perplexity: dict[str, dict[str, float]] = Field(description="by model, then by whose documents")
+    words_of_one_document: dict[str, int] = Field(description="of each team, among the words that it sends")
+    bytes: dict[str, int] = Field(description="`up` from the teams, `down` to them")
     model: str = Field(description="where it is saved")
     seconds: float
 
