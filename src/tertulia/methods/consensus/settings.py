@@ -37,13 +37,15 @@ class ConsensusSettings(PrivateSettings):
         f"first, of {_FIRST_SWEEPS['clear']} passes (`sound`: {_FIRST_SWEEPS['sound']}), tokens find their places in "
         "its topics",
     )
-    more_sweeps: Positive = Field(6, description="passes of a party in each of these rounds after the first")
+    continued_sweeps: Positive = Field(6, description="passes of a party in each of these rounds after the first")
     start_sweeps: Positive = Field(20, description="passes that each party makes alone, before topics are merged")
     sweeps: Positive = Field(5)
 
     def continued(self) -> Self:
         """Fewer rounds, and longer ones: topics are there already, and parties agree on them."""
-        return self.replace(rounds=self.more_rounds, sweeps=self.more_sweeps, start_sweeps=_FIRST_SWEEPS[self.mode])
+        return self.replace(
+            rounds=self.more_rounds, sweeps=self.continued_sweeps, start_sweeps=_FIRST_SWEEPS[self.mode]
+        )
 
     @property
     def sweeps_alone(self) -> SweepsAlone:
