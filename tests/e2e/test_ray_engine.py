@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -57,7 +58,7 @@ def nodes():
         patch.setenv("RAY_AUTH_TOKEN", nodes.token)
         yield nodes
     nodes.close()
-    eventually(lambda: not _of_ray())
+    eventually(lambda: not _living(nodes.process.pid))
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +72,6 @@ def nursery(tmp_path_factory, nodes):
 def trial(tmp_path_factory, nursery, worded):
     """Copies of a prepared run, for engine `ray`, and what it ends in within one process."""
     return partial(Trials(nursery, tmp_path_factory.mktemp("trials"), worded).copy, engine="ray")
-
-
-def _of_ray() -> list[str]:
-    """The processes of Ray, by their commands."""
-    commands = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout.splitlines()
-    return [line for line in commands if line.startswith("ray::") or "site-packages/ray/" in line]
 
 
 def _keepers(driver: int) -> list[tuple[int, Path]]:
@@ -200,3 +195,18 @@ def test_kills_on_a_ray_of_its_own_of_which_nothing_stays(aim, nodes, nursery, t
         change(tmp_path / "run", address=nodes.address)
         nursery.finish(tmp_path / "run")
     assert outcome(Run.open(tmp_path / "run")) == expected
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_while_its_ray_starts_leaves_nothing(nodes, tmp_path):
+    command = [sys.executable, "-P", "-m", "tertulia.federation.engines.ray.keeper"]
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as short:  # Ray's sockets have long names
+        folder = Path(short) / "own"
+        folder.mkdir()
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        keeper = subprocess.Popen([*command, folder], **pipes, start_new_session=True)
+        keeper.stdin.close()
+        keeper.stdout.close()
+        assert keeper.wait(90) == 0
+        assert not folder.exists()
+        eventually(lambda: not _living(keeper.pid))

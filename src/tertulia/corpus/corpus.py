@@ -146,6 +146,8 @@ class Corpus:
 
     def split(self, heldout: float, seed: int = 0) -> tuple[Corpus, Corpus]:
         """Separate training from held-out documents by a hash of their id: each stays on its side as data grow."""
+        if heldout == 0:
+            return self, self.select(np.zeros(self.n_documents, np.bool_))
         out = np.fromiter((is_heldout(name, heldout, seed) for name in self.table["id"]), np.bool_, self.n_documents)
         return self.select(~out), self.select(out)
 

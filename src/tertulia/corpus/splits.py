@@ -57,7 +57,7 @@ def is_heldout(name: str, share: float, seed: int = 0) -> bool:
     """Tell whether the document with this id is held out, when `share` of all documents are to be."""
     if not 0 <= share <= 1:
         raise InputError(f"heldout = {share} must be a share between 0 and 1")
-    return share > 0 and unit_interval("heldout", seed, name) < share
+    return unit_interval("heldout", seed, name) < share
 
 
 def by_column(column: str) -> Assignment:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -183,12 +182,10 @@ def disjoint_parties(proposals: Proposals) -> list[str]:
     >>> disjoint_parties({"a": (["sun"], [1], 1), "b": (["sun"], [1], 1), "c": (["soleil"], [1], 1)})
     ['c']
     """
-    holders = Counter[str]()
-    for proposal in proposals.values():
-        holders.update(set(proposal[0]))
     if len(proposals) < 2:
         return []
-    return [party for party, proposal in proposals.items() if all(holders[word] == 1 for word in proposal[0])]
+    words = {party: set(proposal[0]) for party, proposal in proposals.items()}
+    return [party for party in words if all(words[party].isdisjoint(words[p]) for p in words if p != party)]
 
 
 def public(words: str | Path | Iterable[str]) -> Vocabulary:

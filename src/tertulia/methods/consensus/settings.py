@@ -10,7 +10,7 @@ from tertulia.methods.common.lda_settings import PrivateSettings
 from tertulia.methods.common.settings import Positive, SweepsAlone
 
 # Of the first round of a run that goes on: under noise tokens do not look at their documents before they are sampled.
-_FIRST_SWEEPS = {"clear": 1, "sound": 4}
+_FIRST_SWEEPS = {"clear": 2, "sound": 4}
 
 
 class ConsensusSettings(PrivateSettings):
@@ -34,16 +34,18 @@ class ConsensusSettings(PrivateSettings):
     more_rounds: Annotated[int, Field(ge=2)] = Field(
         3,
         description="rounds of a run that goes on from an earlier model (`start_from`), in place of `rounds`; in the "
-        f"first, of {_FIRST_SWEEPS['clear']} pass (`sound`: {_FIRST_SWEEPS['sound']}), tokens find their places in its "
-        "topics",
+        f"first, of {_FIRST_SWEEPS['clear']} passes (`sound`: {_FIRST_SWEEPS['sound']}), tokens find their places in "
+        "its topics",
     )
-    more_sweeps: Positive = Field(7, description="passes of a party in each of these rounds after the first")
+    continued_sweeps: Positive = Field(6, description="passes of a party in each of these rounds after the first")
     start_sweeps: Positive = Field(20, description="passes that each party makes alone, before topics are merged")
     sweeps: Positive = Field(5)
 
     def continued(self) -> Self:
         """Fewer rounds, and longer ones: topics are there already, and parties agree on them."""
-        return self.replace(rounds=self.more_rounds, sweeps=self.more_sweeps, start_sweeps=_FIRST_SWEEPS[self.mode])
+        return self.replace(
+            rounds=self.more_rounds, sweeps=self.continued_sweeps, start_sweeps=_FIRST_SWEEPS[self.mode]
+        )
 
     @property
     def sweeps_alone(self) -> SweepsAlone:

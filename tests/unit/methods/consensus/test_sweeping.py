@@ -36,6 +36,6 @@ def test_tokens_of_a_run_that_goes_on_look_at_their_document(shares):
 
 
 def test_a_run_that_goes_on_has_fewer_and_longer_rounds():
-    method = ConsensusSettings(topics=4, more_rounds=4, more_sweeps=6).continued()
+    method = ConsensusSettings(topics=4, more_rounds=4, continued_sweeps=6).continued()
     assert (method.rounds, method.sweeps) == (4, 6)
     assert method.start_sweeps < ConsensusSettings(topics=4).start_sweeps

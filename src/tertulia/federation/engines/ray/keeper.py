@@ -31,7 +31,8 @@ def keep(folder: Path) -> None:
         )  # fmt: skip
         if (host := context.address_info["node_ip_address"]) != _LOOPBACK:
             raise SystemExit(f"it listens at {host}, not on loopback alone")
-        print(context.address_info["address"], flush=True)
+        with suppress(BrokenPipeError):  # the run has ended meanwhile
+            print(context.address_info["address"], flush=True)
         sys.stdin.buffer.read()
     finally:
         # Nobody needs this Ray any more. To shut it down in order is to wait for those of it that may have died.
