@@ -94,7 +94,7 @@ def test_the_command_shows_exports_and_verifies(home, tmp_path):
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 4
     (home / "noise.key").unlink()
     assert run.invoke(app, ["ledger", "show", str(home)]).exit_code == 0  # what was spent can be read without the key
-    assert "noise.key is missing" in run.invoke(app, ["ledger", "verify", str(home)]).stderr
+    assert "noise.key is missing" in run.invoke(app, ["ledger", "verify", str(home)]).output
 
 
 def test_a_model_knows_whether_a_ledger_is_the_one_it_came_from(tertulia, tmp_path):
