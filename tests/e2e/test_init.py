@@ -65,6 +65,16 @@ def test_questions_are_asked_again_until_answers_can_be_used(tertulia, place, mo
     assert 'path = "../north.jsonl"' in text
 
 
+def test_columns_may_differ_by_party(tertulia, place):
+    (place / "west.jsonl").write_text((place / "south.jsonl").read_text().replace('"text"', '"note"'))
+    parties = ("--party", "north=north.jsonl", "--party", "west=west.jsonl", "--yes")
+    code, _, err = tertulia("init", "two", *parties, "--set", "column=north=text,west=note")
+    assert code == 0, err
+    assert tertulia("check", "two/run.toml")[0] == 0
+    code, _, err = tertulia("init", "less", *parties, "--set", "column=north=text")
+    assert (code, "party 'west': name the column of each party" in err) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [

@@ -159,11 +159,14 @@ def test_a_house_reports_itself_and_a_server_nobody(tmp_path):
     assert "What was read" not in server  # which is the parties' own affair
 
 
-def test_the_command_writes_a_file_and_says_what_is_wrong(clear, tmp_path, tertulia):
+def test_the_command_writes_a_file_and_says_what_is_wrong(clear, tmp_path, tertulia, monkeypatch):
     code, out, _ = tertulia("report", clear, "--party", "south", "-o", tmp_path / "south.html")
     assert code == 0
     assert str(tmp_path / "south.html") in out.replace("\n", "")
     assert "What left “south”" in (tmp_path / "south.html").read_text()
+    monkeypatch.chdir(tmp_path)
+    assert tertulia("report", clear, "--party", "south")[0] == 0
+    assert "What left “south”" in (tmp_path / "report-south.html").read_text()
     code, _, err = tertulia("report", clear, "--party", "west")
     assert code == 1
     assert "no party 'west'" in err

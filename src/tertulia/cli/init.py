@@ -81,7 +81,8 @@ def _ask_all(parties: list[str], given: dict[str, str], yes: bool) -> Outline:
     def find(key: str, text: str, proposal: str | None, read: Callable[[str], Any]) -> Any:
         return _answer(_Question(key, text, proposal, read), given.get(key), yes)
 
-    column = find("column", "Which column holds the text?", "text", lambda name: _column(name, files))
+    asked = "Which column holds the text (NAME=COLUMN,NAME=COLUMN where parties differ)?"
+    columns = find("column", asked, "text", lambda answer: _columns(answer, files))
     method = find("method", f"Which method ({' or '.join(METHODS)})?", "consensus", _method)
     topics = find("topics", "How many topics?", "20", _number)
     private = find("private", "Shall noise protect what leaves (yes or no)?", "no", _truth)
@@ -90,7 +91,7 @@ def _ask_all(parties: list[str], given: dict[str, str], yes: bool) -> Outline:
     words = None
     if private:
         words = find("words", "Which public word list (a file, one word per line)?", listed, _word_list)
-    return Outline(files, column, method, topics, private, language, words)
+    return Outline(files, columns, method, topics, private, language, words)
 
 
 def _answer(question: _Question, given: str | None, yes: bool) -> Any:
@@ -161,15 +162,18 @@ def _file(text: str) -> Path:
     return path
 
 
-def _column(name: str, files: dict[str, Path]) -> str:
-    """A column that every party's file has."""
+def _columns(answer: str, files: dict[str, Path]) -> dict[str, str]:
+    """The column of each party's file: one for all, or each by its party's name."""
     from tertulia.runs.examination import BAD, check_documents
 
+    columns = _pairs(answer.split(","), "column") if "=" in answer else dict.fromkeys(files, answer)
+    if odd := sorted(columns.keys() ^ files.keys()):
+        raise ConfigError(f"party '{odd[0]}': name the column of each party, and of no other")
     for party, path in files.items():
-        found = check_documents({"path": str(path), "text": name})
+        found = check_documents({"path": str(path), "text": columns[party]})
         if found.state == BAD:
             raise ConfigError(f"party '{party}': {found.text}")
-    return name
+    return columns
 
 
 def _method(text: str) -> str:

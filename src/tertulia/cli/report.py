@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,10 @@ from tertulia.view import console
 def report(
     directory: Annotated[Path, typer.Argument(help="A run's directory, a party's, or a federation's.", metavar="RUN")],
     party: Annotated[str | None, typer.Option(help="That party's page alone, to be signed.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = Path("report.html"),
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The file to write; without, report.html or report-PARTY.html."),
+    ] = None,
     rare: Annotated[
         Path | None, typer.Option("--rare-words", help="Also list the rare words that left, for the party alone.")
     ] = None,
@@ -22,6 +26,8 @@ def report(
     """Write a report: one HTML file, which loads nothing, can be read without scripts, and printed."""
     from tertulia.view.pages.report import write_rare_words, write_report
 
+    if output is None:
+        output = Path("report.html" if party is None else f"report-{re.sub(r'[^A-Za-z0-9_.]+', '-', party)[:60]}.html")
     written = write_report(directory, output, party, delta)
     console.line(f"{output}: {console.size(written)}, to be opened in a browser")
     if rare is not None:

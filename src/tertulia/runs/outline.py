@@ -29,7 +29,7 @@ class Outline(NamedTuple):
     """What a first run needs to know."""
 
     parties: dict[str, Path]  # name -> file or folder
-    column: str = "text"
+    columns: dict[str, str]  # name -> the column of texts
     method: str = "consensus"
     topics: int = 20
     private: bool = False
@@ -55,7 +55,7 @@ class Outline(NamedTuple):
             lines += [
                 f"\n[parties.{name if re.fullmatch('[A-Za-z0-9_-]+', name) else toml_value(name)}]",
                 _line("path", _relative(path, place)),
-                _line("text", self.column, "the column of texts"),
+                _line("text", self.columns[name], "the column of texts"),
                 _line("policy", POLICY, "what may leave this party; each can have a file of its own"),
             ]
         return "\n".join([*lines, ""])
