@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tertulia._plain import plain, plain_json
-from tertulia.view.widths import common, merged, stacked, widths_or_none
+from tertulia.view.widths import added_up, common, merged, stacked, widths_or_none
 
 _LONGEST = 300  # characters of a setting
 NOBODY_READS = 141  # the exit code of a command whose output is no longer read, as of one that SIGPIPE ends
@@ -226,7 +226,7 @@ def print_dry_run(report: Mapping[str, Any]) -> None:
     table("Would be trained", ["setting", "value"], [(key, _short(value)) for key, value in report["train"].items()])
     print_totals("Would cost", report["totals"])
     records("Budgets, in all runs from the same home", merged(report["budgets"], "party"))
-    records("Would be disclosed", merged(report["disclosed"], "party"))
+    records("Would be disclosed", merged(added_up(report["disclosed"], "times"), "party"))
 
 
 def _short(value: Any) -> Any:

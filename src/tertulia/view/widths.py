@@ -42,6 +42,19 @@ def merged(rows: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, Any]]:
     return list(found.values())
 
 
+def added_up(rows: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, Any]]:
+    """Rows that differ in one number only, or not at all, as one with the sum.
+
+    >>> added_up([{"what": "words", "times": 1}, {"what": "words", "times": 8}], "times")
+    [{'what': 'words', 'times': 9}]
+    """
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        rest = tuple(str(value) for name, value in row.items() if name != key)
+        found[rest] = {**row, key: row[key] + found[rest][key] if rest in found else row[key]}
+    return list(found.values())
+
+
 def common(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What is the same in all of several rows."""
     first = rows[0] if len(rows) > 1 else {}
