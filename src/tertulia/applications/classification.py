@@ -63,6 +63,7 @@ class TopicFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
     Documents are a list, an array or a column of texts, a data frame with a column `text`, or a corpus. A text without
     a word that the model knows, an empty or a missing one too, gets the prior mean, and a warning says how many.
 
+    >>> import numpy as np
     >>> from tertulia import Topics, Vocabulary
     >>> topics = Topics(np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]), Vocabulary(("rain", "sun", "money")))
     >>> TopicFeatures(topics).transform(["Rain, rain and sun!"]).round(2)

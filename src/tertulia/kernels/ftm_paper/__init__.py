@@ -5,8 +5,8 @@ plug-in exponent exp(sum_w n^_w log phi_zw) (8). `words` are what tokens count f
 raw words, as printed. Without reports this is plain partially collapsed Gibbs, or MH. All randomness is a pure
 function of `key`, at any number of threads.
 
->>> state = lda.init(words, documents, V=2_949, K=20, alpha=0.1, beta=0.01, key=7)
->>> state, info = run(words, documents, state, sweeps=50, key=8, sampler="mh", reports=reports, threads=2)
+    state = lda.init(words, documents, V=2_949, K=20, alpha=0.1, beta=0.01, key=7)
+    state, info = run(words, documents, state, sweeps=50, key=8, sampler="mh", reports=reports, threads=2)
 """
 
 from __future__ import annotations

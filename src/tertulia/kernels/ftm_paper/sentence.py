@@ -3,10 +3,9 @@
 The front door is that of `lda`, with the sentences' token offsets beside the documents'. A state is an `LDAState` whose
 z [S] are the topics of sentences; C^DK counts sentences, C^KW words. Samplers and reports are those of `ftm_paper`.
 
->>> state = init(words, sentences, documents, V=8_000, K=50, alpha=0.1, beta=0.01, key=7)
->>> state, info = run(words, sentences, documents, state, sweeps=100, key=8, threads=2)
->>> topic_word(state).shape
-(50, 8000)
+    state = init(words, sentences, documents, V=8_000, K=50, alpha=0.1, beta=0.01, key=7)
+    state, info = run(words, sentences, documents, state, sweeps=100, key=8, threads=2)
+    topic_word(state).shape  # (50, 8000)
 """
 
 from __future__ import annotations

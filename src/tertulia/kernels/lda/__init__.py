@@ -4,10 +4,9 @@ A corpus is `words` [N], the tokens' indices into a vocabulary of V, and `docume
 randomness is a pure function of `key`: the same call gives the same bits, at any number of threads. Give every call a
 key of its own; a state is never changed in place, so a call may be repeated.
 
->>> state = train(words, documents, V=8_000, K=50, alpha=0.1, beta=0.01, sweeps=50, key=7, threads=2)
->>> topic_word(state).shape
-(50, 8000)
->>> state, info = run(words, documents, state, sweeps=100, key=8)
+    state = train(words, documents, V=8_000, K=50, alpha=0.1, beta=0.01, sweeps=50, key=7, threads=2)
+    topic_word(state).shape  # (50, 8000)
+    state, info = run(words, documents, state, sweeps=100, key=8)
 """
 
 from __future__ import annotations

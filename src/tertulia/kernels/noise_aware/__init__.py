@@ -4,9 +4,9 @@ Reports are given whole, or as a function of (first, last) that regenerates thos
 are needed: Laplace reports of a large corpus do not fit in memory. All randomness of the model is a pure function of
 `key`; neither blocks nor threads change a bit. A state is never changed in place.
 
->>> source = functools.partial(reports, words, channel, secret, corpus_id)
->>> state = init(source, documents, V=3_000, K=20, alpha=0.1, beta=0.1, key=7)
->>> state, _ = run(source, documents, state, sweeps=100, key=8, threads=2)
+    source = functools.partial(reports, words, channel, secret, corpus_id)
+    state = init(source, documents, V=3_000, K=20, alpha=0.1, beta=0.1, key=7)
+    state, _ = run(source, documents, state, sweeps=100, key=8, threads=2)
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ r0 + sum_j a_j phi[k, idx_j]: iFTM (13), with what reports say in place of (15).
 words that its report names, or background, which says nothing of its word. C^DK counts sentences, C^KW the words that
 tokens are taken for. The front door is that of `noise_aware`, with the sentences' token offsets beside the documents'.
 
->>> state = init(source, sentences, documents, V=3_000, K=20, alpha=0.1, beta=0.1, key=7)
->>> state, _ = run(source, sentences, documents, state, sweeps=100, key=8)
+    state = init(source, sentences, documents, V=3_000, K=20, alpha=0.1, beta=0.1, key=7)
+    state, _ = run(source, sentences, documents, state, sweeps=100, key=8)
 """
 
 from __future__ import annotations

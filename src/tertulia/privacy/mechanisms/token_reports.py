@@ -28,6 +28,7 @@ class TokenReports(Randomiser):
     A token becomes another word (substitution, the default), or an empty one that keeps its place (null-replace). The
     latter flatters: at epsilon >= ln V it holds even if nearly every word is published.
 
+    >>> from tertulia.kernels.reports.channel import Channel
     >>> TokenReports("reports of tokens", channel=Channel("laplace", 8.0, V=2949)).charge()["count"]
     2
     """
@@ -72,6 +73,7 @@ class TokenReports(Randomiser):
 class UserReports(Randomiser):
     """The reports of all tokens of users who hold at most so many each: every token once, whatever the rounds.
 
+    >>> from tertulia.kernels.reports.channel import Channel
     >>> UserReports("reports of tokens", channel=Channel("krr", 7.5, V=3309), tokens=150).charge()["count"]
     150
     """

@@ -46,7 +46,7 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Round numbers from `low` to `high`.
 
     >>> ticks(0, 10)
-    [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    [0, 2, 4, 6, 8, 10]
     """
     span = high - low
     if not math.isfinite(span) or span <= 0:
