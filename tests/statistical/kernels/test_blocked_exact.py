@@ -56,7 +56,7 @@ def test_a_sweep_has_this_law(code):
     before, seen = digits(code), np.zeros(K ** len(WORDS))
     for draw in range(DRAWS):
         z = before.copy()
-        counts = blocked.count(WORDS, z, V, K, 1)
+        counts = blocked.count(WORDS, z, V, K)
         blocked.sweep(WORDS, DOCUMENTS, z, counts, ALPHA, BETA, derive(code, draw))
         seen[z @ K ** np.arange(len(WORDS))] += 1
     p = outcomes(WORDS, DOCUMENTS, before, V, ALPHA, BETA) * DRAWS

@@ -57,7 +57,7 @@ def fit(
     learning: Learning, threads: int = 1, progress: Progress | None = None,
 ) -> Estimate:  # fmt: skip
     """Train from topics z [N], which change in place."""
-    counts = blocked.count(words, z, V, len(alpha), threads)
+    counts = blocked.count(words, z, V, len(alpha))
     lengths, N = priors.length_histogram(documents), max(len(z), 1)
     trace: list[float] = []
     end, averaged, total, found = _end(schedule, trace), 0, blocked.NO_AVERAGE.cells, None

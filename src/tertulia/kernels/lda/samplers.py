@@ -50,7 +50,7 @@ def _gibbs(stretch: Stretch) -> int:
 
 def _blocked(stretch: Stretch) -> int:
     words, documents, V, z, alpha, beta, streams, _, threads = stretch
-    counted, changed = blocked.count(words, z, V, len(alpha), threads), 0
+    counted, changed = blocked.count(words, z, V, len(alpha)), 0
     for stream in streams:
         found = blocked.sweep(words, documents, z, counted, alpha, beta, derive(stream, _SWEEP), threads=threads)
         changed = found.changed

@@ -19,7 +19,7 @@ def sweeps(threads, n=3, others=None):
     """Counts, topics, what the sweeps found, and their counts added up."""
     words, documents, z = uneven(V, K)
     z = z.copy()
-    counts = blocked.count(words, z, V, K, threads, others)
+    counts = blocked.count(words, z, V, K, others=others)
     total = (n * counts.cells).astype(np.int32).reshape(-1)
     found = [
         blocked.sweep(
@@ -48,7 +48,7 @@ def test_more_threads_than_words_and_documents():
     ends = []
     for threads in (1, 7):
         z = np.array([0, 1, 2, 1, 0], dtype=np.int32)
-        counts = blocked.count(words, z, 2, 3, threads)
+        counts = blocked.count(words, z, 2, 3)
         changed = [blocked.sweep(words, documents, z, counts, ALPHA[:3], BETA, derive(s), threads=threads).changed
                    for s in range(9)]  # fmt: skip
         assert np.array_equal(counts.cells[:, :3], counts_of(words, z, 2, 3))
@@ -97,7 +97,7 @@ def test_the_log_likelihood_is_that_of_every_token_given_all_others(monkeypatch)
     monkeypatch.setattr(blocked, "BLOCKS", 1)
     words, documents, before = uneven(V, K)
     words, documents, before = words[: documents[40]], documents[:41], before[: documents[40]]
-    counts, z = blocked.count(words, before, V, K, 1), before.copy()
+    counts, z = blocked.count(words, before, V, K), before.copy()
     law = Sweep(counts.cells[:, :K].astype(float), ALPHA, BETA)
     found = blocked.sweep(words, documents, z, counts, ALPHA, BETA, derive(1))
     logs = [law.document(words[a:b], before[a:b], z[a:b])[1] for a, b in pairwise(documents) if b > a]
@@ -113,14 +113,14 @@ def test_the_log_likelihood_of_single_tokens_is_that_of_the_prior(monkeypatch):
     for w, k in zip(words, z, strict=True):
         left = cells[w] - (np.arange(2) == k)
         expected += np.log((alpha * (left + beta) / (cells.sum(axis=0) + 3 * beta)).sum() / alpha.sum())
-    counts = blocked.count(words, z, 3, 2, 1)
+    counts = blocked.count(words, z, 3, 2)
     found = blocked.sweep(words, freeze(np.arange(7), np.int64), z, counts, alpha, beta, derive(1))
     assert found.log_likelihood == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_move_counts_for_all_sweeps_that_are_left():
     words, documents, z = uneven(V, K)
-    z, counts, added = z.copy(), blocked.count(words, z, V, K, 1), np.zeros((V, K))
+    z, counts, added = z.copy(), blocked.count(words, z, V, K), np.zeros((V, K))
     for s in range(3):
         blocked.sweep(words, documents, z, counts, ALPHA, BETA, derive(7, s))
         added += counts_of(words, z, V, K)
