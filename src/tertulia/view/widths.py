@@ -32,14 +32,7 @@ def merged(rows: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, Any]]:
     >>> merged([{"party": "north", "n": 1}, {"party": "south", "n": 1}], "party")
     [{'party': 'north, south', 'n': 1}]
     """
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in rows:
-        rest = tuple(str(value) for name, value in row.items() if name != key)
-        if rest in found:
-            found[rest][key] += f", {row[key]}"
-        else:
-            found[rest] = dict(row)
-    return list(found.values())
+    return [{**alike[0], key: ", ".join(str(row[key]) for row in alike)} for alike in _alike(rows, key)]
 
 
 def added_up(rows: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, Any]]:
@@ -48,10 +41,14 @@ def added_up(rows: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, Any]
     >>> added_up([{"what": "words", "times": 1}, {"what": "words", "times": 8}], "times")
     [{'what': 'words', 'times': 9}]
     """
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    return [{**alike[0], key: sum(row[key] for row in alike)} for alike in _alike(rows, key)]
+
+
+def _alike(rows: Sequence[Mapping[str, Any]], key: str) -> list[list[Mapping[str, Any]]]:
+    """Rows that are the same but for one key, in the order in which they begin."""
+    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
-        rest = tuple(str(value) for name, value in row.items() if name != key)
-        found[rest] = {**row, key: row[key] + found[rest][key] if rest in found else row[key]}
+        found.setdefault(tuple(str(value) for name, value in row.items() if name != key), []).append(row)
     return list(found.values())
 
 
