@@ -6,6 +6,7 @@ alpha. Each training has a process of its own and one thread; times are CPU seco
 
 curves     `to_default`, `early`, `end` and pictures; with `--fixed` also `end_fixed`, the same priors for all
 auto       `auto_sweeps`: where training ends by itself, and its gap to a long one
+start      `merging`: what merged clusters give, on smaller corpora
 gibbs      `long_gibbs_gap`: long runs of `blocked` against collapsed Gibbs, on smaller corpora
 threads    `threads2_ratio` and `threads2_ceiling`
 transform  `transform_speedup`
@@ -26,11 +27,12 @@ from typing import Any
 from benchmarks.common import OUT, call, finish, parser, say
 from benchmarks.sampler import curves
 from benchmarks.sampler.cold import cold_first_fit
-from benchmarks.sampler.corpora import CORPORA, SMALL, parts
+from benchmarks.sampler.corpora import CORPORA, SMALL, TOGETHER, parts
 from benchmarks.sampler.gibbs import long_gap
 from benchmarks.sampler.memory import bytes_per_token
 from benchmarks.sampler.plot import draw, save
 from benchmarks.sampler.settling import auto_sweeps
+from benchmarks.sampler.starts import merging
 from benchmarks.sampler.threads import threads_ratios
 from benchmarks.sampler.trainers import BETA, OWN_MARKS, PACKAGES, PEERS
 from tertulia.metrics import completion
@@ -114,6 +116,13 @@ def chains(chosen: argparse.Namespace) -> Result:
     return {"long_gibbs_gap": gaps, "long_gibbs_gap_max": worst, "long_gibbs": found}
 
 
+def starts(chosen: argparse.Namespace) -> Result:
+    """Clusters, merged and not."""
+    names, seeds = (["grants"], "1") if chosen.quick else ([*SMALL, *TOGETHER], "1,2,3")
+    each, topics = [int(seed) for seed in (chosen.seeds or seeds).split(",")], [K for K in chosen.topics if K < MANY]
+    return {"merging": {name: {str(K): merging(name, K, 160, each) for K in topics} for name in names}}
+
+
 def two_threads(chosen: argparse.Namespace, K: int) -> Result:
     """Two threads on the first corpus."""
     found = threads_ratios(parts(chosen.corpora[0])[0], K, 3 if chosen.quick else 7)
@@ -166,6 +175,7 @@ def _some(text: str, known: Sequence[str] | dict[str, Any], option: str) -> list
 PARTS: dict[str, Callable[[argparse.Namespace, Result], Result]] = {  # of the options, and of what was found before
     "curves": lambda chosen, _: compare(chosen),
     "auto": lambda chosen, before: settle(chosen, before, min(chosen.topics)),
+    "start": lambda chosen, _: starts(chosen),
     "gibbs": lambda chosen, _: chains(chosen),
     "threads": lambda chosen, _: two_threads(chosen, min(100, max(chosen.topics))),
     "transform": lambda chosen, _: inference(chosen, min(100, max(chosen.topics))),

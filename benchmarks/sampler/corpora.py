@@ -1,6 +1,7 @@
 """The corpora that trainers are compared on, in two parts each, and kept where worker processes find them.
 
-Peers are met on `CORPORA`. Settings of ours were chosen on `SMALL` and on titles (kernels/lda/fitting.py).
+Peers are met on `CORPORA`. Settings of ours were chosen on `SMALL`, on `TOGETHER` and on docstrings of packages that
+happened to be installed (kernels/lda/fitting.py, clusters.py).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ Parts = tuple[Corpus, Corpus]  # to train on, held out
 _FOLDER = OUT / "sampler" / "corpora"
 _HELDOUT, _HELDOUT_OF_SMALL = 0.05, 0.1
 _MIN_DOCUMENTS = 5  # that a word must be in
+_LONG = 60  # characters: most titles are no longer
 
 
 def newsgroups_parts() -> Parts:
@@ -55,19 +57,30 @@ CORPORA: dict[str, Callable[[], Parts]] = {
     "reuters": reuters_parts,
     "enron": enron_parts,
 }
+
+
+def together_parts() -> Parts:
+    """The smaller corpora and two of titles, all together."""
+    files = [f"{name}.parquet" for name in ("bbc_news", "medical_abstracts_2888", "nsf_awards_fy2026",
+             "amazon_fine_food_6k", "dblp_octis", "mag_titles_fos")]  # fmt: skip
+    texts = [text for file in files for text in pl.read_parquet(data(file))["text"].to_list() if len(text) > _LONG]
+    return _split(Corpus.from_texts(texts, [str(i) for i in range(len(texts))]))
+
+
 SMALL: dict[str, Callable[[], Parts]] = {
     "bbc": partial(small_parts, "bbc_news.parquet"),
     "medical": partial(small_parts, "medical_abstracts_2888.parquet"),
     "grants": partial(small_parts, "nsf_awards_fy2026.parquet"),
     "reviews": partial(small_parts, "amazon_fine_food_6k.parquet"),
 }
+TOGETHER = {"together": together_parts}
 
 
 def parts(name: str) -> Parts:
     """A corpus in two parts, made once."""
     folder = _FOLDER / name
     if not (folder / "heldout").exists():
-        for part, corpus in zip(("train", "heldout"), (CORPORA | SMALL)[name](), strict=True):
+        for part, corpus in zip(("train", "heldout"), (CORPORA | SMALL | TOGETHER)[name](), strict=True):
             corpus.save(folder / part)
     train, heldout = Corpus.load(folder / "train"), Corpus.load(folder / "heldout")
     say(f"{name}: {train}, {heldout.n_documents} documents held out")

@@ -2,7 +2,8 @@
 
 `to_default` is a peer's CPU seconds for all its iterations over ours for the fewest sweeps from which on we are as
 good: in perplexity at most the peer's, in NPMI and diversity at least the peer's less a margin for noise. None where we
-are not as good with the most sweeps either. Seeds are compared one by one, and the median counts.
+are not as good with the most sweeps either. Both sides are means over the seeds that both have: one seed of ours has
+nothing to do with the same number in a peer, and seeds differ by more than the margins.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from benchmarks.sampler.worker import is_kept, measure
 
 OURS, AUTO = "tertulia", "tertulia auto"
 SCORES = ("ppl", "npmi", "diversity")
+NUMBERS = ("iterations", "cpu_s", "wall_s", *SCORES)
 SLACK = {"npmi": 0.005, "diversity": 0.02}  # what seeds differ by
 EARLY = 100  # iterations of a peer
 _VARIATIONAL = {"gensim": 10, "sklearn": 10}  # passes; they need few, and a thousand would take days
@@ -85,31 +87,31 @@ def early(curve: Sequence[Point]) -> Point:
     return [point for point in curve if point["iterations"] <= EARLY][-1]
 
 
-def ratios(runs: Runs, peer: str, score: str, goal: Callable[[Sequence[Point]], Point]) -> list[float | None]:
-    """The peer's seconds to its goal over ours to be as good, for each seed that both have."""
-    ours, found = {run["seed"]: run["curve"] for run in runs[OURS]}, []
-    for run in runs[peer]:
-        target = goal(run["curve"])
-        mine = seconds_to(ours[run["seed"]], target, as_good(score))
-        found.append(None if mine is None else round(target["cpu_s"] / mine, 2))
-    return found
+def mean_curve(runs: Sequence[Mapping[str, Any]]) -> list[Point]:
+    """The means over seeds of all numbers, at the marks that every seed has."""
+    curves = [{point["iterations"]: point for point in marks(run["curve"])} for run in runs]
+    shared = sorted(set.intersection(*map(set, curves)))
+    return [{name: statistics.fmean(c[at][name] for c in curves) for name in NUMBERS} for at in shared]
 
 
-def median(values: Sequence[float | None]) -> float | None:
-    """The median, where None is worse than any number."""
-    missing = sum(value is None for value in values)
-    return None if 2 * missing >= len(values) else round(statistics.median(value or 0.0 for value in values), 2)
+def ratio(runs: Runs, peer: str, score: str, goal: Callable[[Sequence[Point]], Point]) -> float | None:
+    """The peer's seconds to its goal over ours to be as good; None if we are not."""
+    seeds = {run["seed"] for run in runs[peer]} & {run["seed"] for run in runs[OURS]}
+    theirs, ours = (mean_curve([run for run in runs[who] if run["seed"] in seeds]) for who in (peer, OURS))
+    target = goal(theirs)
+    mine = seconds_to(ours, target, as_good(score))
+    return None if mine is None else round(target["cpu_s"] / mine, 2)
 
 
-def to_default(runs: Runs) -> dict[str, dict[str, list[float | None]]]:
-    """For each peer and score the ratios of all seeds."""
+def to_default(runs: Runs) -> dict[str, dict[str, float | None]]:
+    """For each peer and score the ratio to where the peer ends."""
     kinds = (*SCORES, "all")
-    return {peer: {s: ratios(runs, peer, s, lambda c: c[-1]) for s in kinds} for peer in runs if peer != OURS}
+    return {peer: {s: ratio(runs, peer, s, lambda c: c[-1]) for s in kinds} for peer in runs if peer != OURS}
 
 
-def to_early(runs: Runs) -> dict[str, list[float | None]]:
-    """For each peer the ratios to its perplexity after a hundred iterations."""
-    return {peer: ratios(runs, peer, "ppl", early) for peer in runs if peer != OURS}
+def to_early(runs: Runs) -> dict[str, float | None]:
+    """For each peer the ratio to its perplexity after a hundred iterations."""
+    return {peer: ratio(runs, peer, "ppl", early) for peer in runs if peer != OURS}
 
 
 def ends(runs: Runs) -> dict[str, list[Point]]:
@@ -119,21 +121,20 @@ def ends(runs: Runs) -> dict[str, list[Point]]:
 
 
 def summary(runs: Runs) -> dict[str, Any]:
-    """Everything about one corpus and number of topics: medians, and each seed's ratios beside them."""
-    each, soon, last = to_default(runs), to_early(runs), ends(runs)
+    """Everything about one corpus and number of topics: means over seeds, and where each seed ends."""
+    last = ends(runs)
     return {
-        "to_default": {peer: {s: median(v) for s, v in scores.items()} for peer, scores in each.items()},
-        "to_default_each": each,
-        "early": {peer: median(values) for peer, values in soon.items()},
-        "end": {who: [_typical(points, score) for score in SCORES] for who, points in last.items()},
+        "to_default": to_default(runs),
+        "early": to_early(runs),
+        "end": {who: [_mean(points, score) for score in SCORES] for who, points in last.items()},
         "end_each": {who: [[round(p[s], 4) for s in SCORES] for p in points] for who, points in last.items()},
         "auto": {str(run["seed"]): auto(run["curve"]) for run in runs[OURS]},
-        "cpu_s": {who: round(_typical(points, "cpu_s"), 2) for who, points in last.items()},
+        "cpu_s": {who: round(_mean(points, "cpu_s"), 2) for who, points in last.items()},
         "rss_mb": {who: round(statistics.median(run["rss_mb"] for run in several)) for who, several in runs.items()},
         "load": {who: [round(run["load"], 1) for run in several] for who, several in runs.items()},
         "seeds": {who: [run["seed"] for run in several] for who, several in runs.items()},
     }
 
 
-def _typical(points: Sequence[Point], name: str) -> float:
-    return round(statistics.median(point[name] for point in points), 4)
+def _mean(points: Sequence[Point], name: str) -> float:
+    return round(statistics.fmean(point[name] for point in points), 4)

@@ -1,4 +1,4 @@
-"""Additions that threads may make to the same numbers at the same time."""
+"""What threads do to the same numbers at the same time: add, read, and wait for each other."""
 
 # mypy: disable-error-code="no-untyped-call"
 # llvmlite and numba's code generator carry no types.
@@ -9,7 +9,15 @@ from typing import Any
 
 from numba import types
 
+from tertulia._arrays import I64
+from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.vectors import data_of, intrinsic
+
+# To wait: at first by looking again, for to wake a thread takes 0.1 ms on a rented machine; then others get their turn.
+_LOOKS, _TURNS = 4_000, 400
+_PAUSE = 50  # microseconds
+_give_way: Any = types.ExternalFunction("sched_yield", types.int32())
+_sleep: Any = types.ExternalFunction("usleep", types.int32(types.uint32))
 
 
 @intrinsic
@@ -22,6 +30,34 @@ def fetch_add(typing: Any, x: Any, i: Any, more: Any) -> Any:
         return builder.atomic_rmw("add", place, value, "acq_rel")
 
     return x.dtype(x, types.intp, more), build
+
+
+@intrinsic
+def read(typing: Any, x: Any, i: Any) -> Any:
+    """What x[i] of a flat array of whole numbers is by now, with all that its writer wrote before."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load_atomic(_place(context, builder, signature, args), "acquire", x.dtype.bitwidth // 8)
+
+    return x.dtype(x, types.intp), build
+
+
+@kernel
+def meet(gate: I64, threads: int) -> bool:
+    """Wait until all threads are here; False if one of them has failed. A gate is two numbers, at first 0."""
+    if threads == 1:
+        return True
+    all_here = (fetch_add(gate, 0, 1) // threads + 1) * threads  # ever more: a gate serves any number of meetings
+    looks = 0
+    while read(gate, 0) < all_here:
+        if read(gate, 1) != 0:
+            return False
+        looks += 1
+        if looks > _LOOKS + _TURNS:
+            _sleep(_PAUSE)
+        elif looks > _LOOKS:
+            _give_way()
+    return True
 
 
 def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from itertools import pairwise
 from threading import local
 from typing import Any, TypeVar
@@ -86,6 +87,24 @@ def run(function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]], threads: i
             results[i] = function(*job)
 
     together([work] * threads)
+    return [results[i] for i in range(len(jobs))]
+
+
+def run_meeting(function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]]) -> list[_T]:
+    """`[function(gate, *job) for job in jobs]`, all at the same time: they may `meet` at the gate.
+
+    As many as `alone_or` allows, or they would wait for ever. Where one raises, the others are told at the gate.
+    """
+    gate, results = np.zeros(2, dtype=np.int64), {}
+
+    def work(i: int) -> None:
+        try:
+            results[i] = function(gate, *jobs[i])
+        except BaseException:
+            gate[1] = 1
+            raise
+
+    together([partial(work, i) for i in range(len(jobs))])
     return [results[i] for i in range(len(jobs))]
 
 

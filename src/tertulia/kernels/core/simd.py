@@ -120,6 +120,30 @@ def add(typing: Any, x: Any, scale: Any, rows: Any, r: Any) -> Any:
 
 
 @intrinsic
+def sum_rows(typing: Any, values: Any, words: Any, first: Any, last: Any, rows: Any, sums: Any) -> Any:
+    """sums[:] = the sum over j = first..last-1 of values[j] * rows[words[j], :], with rows [n, LANES]."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        scales, names, table, out = (data_of(context, builder, signature, args, a) for a in (0, 1, 4, 5))
+        index, begin, end = args[2].type, args[2], args[3]
+        chains = [cgutils.alloca_once_value(builder, _ZEROS) for _ in range(2)]  # an addition takes four cycles
+        middle = builder.sub(end, builder.and_(builder.sub(end, begin), ir.Constant(index, 1)))
+        for start, stop, some in ((begin, middle, chains), (middle, end, chains[:1])):
+            step = ir.Constant(index, len(some))
+            with cgutils.for_range_slice(builder, start, stop, step, index) as (j, _):
+                for c, chain in enumerate(some):
+                    at = builder.add(j, ir.Constant(index, c))
+                    scale = spread(builder, _FLOATS, builder.load(builder.gep(scales, [at])))
+                    word = builder.zext(builder.load(builder.gep(names, [at])), index)
+                    row = load(builder, _FLOATS, table, builder.mul(word, ir.Constant(index, LANES)))
+                    builder.store(builder.fadd(builder.load(chain), builder.fmul(scale, row)), chain)
+        store(builder, _FLOATS, builder.fadd(*map(builder.load, chains)), out, ir.Constant(index, 0))
+        return context.get_dummy_value()
+
+    return types.void(values, words, types.intp, types.intp, rows, sums), build
+
+
+@intrinsic
 def _sum_down(typing: Any, weight: Any, phi: Any, w: Any, running: Any) -> Any:
     """running[r, :] = sum over rows q <= r of weight[q, :] * phi[w, q, :]."""
 

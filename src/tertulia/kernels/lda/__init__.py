@@ -261,6 +261,6 @@ def _count(words: I32, z: I32, V: int, K: int, threads: int = 1) -> tuple[I32 | 
     """Tokens of words in topics, sparse where there are many of both, and tokens in topics."""
     ck = frequency(freeze(z, np.int32), K)
     if V * K <= samplers.DENSE_CELLS:
-        return counts(words, z, V, K, threads), ck
+        return counts(words, z, V, K), ck
     starts, topics, tokens = count(columns(words, V, threads), z, K, threads)
     return csr_array((tokens.astype(np.int32), topics.astype(np.int32), starts), shape=(V, K)), ck

@@ -2,7 +2,7 @@
 
 A token's topic is drawn by `held`. The counts of its document follow each move at once; those of words and topics
 stand still within a block of documents, an eighth of the corpus, and the moves of a block are counted when all of it is
-drawn: so threads share nothing but whole numbers that add up to the same in any order.
+drawn: so threads share nothing but whole numbers that add up to the same in any order. They meet after every block.
 
 On the way each document says how likely its tokens are given all others, and how many tokens each of its topics has:
 `log_likelihood` tells when training has settled, and alpha is learned from the histogram.
@@ -11,25 +11,27 @@ On the way each document says how likely its tokens are given all others, and ho
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64, U8
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.atomics import fetch_add
+from tertulia.kernels.core.atomics import fetch_add, meet
 from tertulia.kernels.core.checks import check_assignment, check_documents
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.ladder import ladder
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.core.simd import dot, pad_with_zeros
+from tertulia.kernels.core.simd import dot, fetch_cell, pad_with_zeros
 from tertulia.kernels.core.vectors import padded_width
+from tertulia.kernels.lda.dense import count_tokens
 from tertulia.kernels.lda.held import Fixed, draw_document, hold
 from tertulia.kernels.lda.priors import COLUMN_OF, COLUMNS
 
 BLOCKS = 8  # of a sweep; with 4 perplexity ends 1 % higher (2,593 abstracts, K = 100), with 64 no lower
 MOST_TOKENS = 2**24  # of a word: up to here float32 counts exactly
 _SHARES = 32  # of a block for each thread: at its end none waits long for the others
+_COUNT_AHEAD = 8  # moves whose counts are fetched before they change
 _UNIT = 2.0**20  # logarithms are added up as whole numbers of 1 / _UNIT, in any order
 
 
@@ -55,28 +57,35 @@ class Pass(NamedTuple):
     log_likelihood: float  # of every token given all others, added up
 
 
-class _Block(NamedTuple):
+class _Blocks(NamedTuple):
     """The documents that are drawn before counts change: in shares, which threads take as they have time."""
 
-    edges: I64  # [shares+1] documents
-    moved: I32  # tokens whose topic is new, from the first of the block on: each share's where its tokens are
+    edges: I64  # [blocks, shares+1] documents; a block may have fewer shares, then its last ones are empty
+    taken: I64  # [blocks] shares so far
+    moved: I32  # words of tokens of the block whose topic is new: each share's from where its tokens are
     before: I32  # the topics that they had
+    after: I32  # and have now
     n_moved: I64  # [shares]
-    taken: I64  # [1] shares so far
+
+
+class _Own(NamedTuple):
+    """What one thread has for itself."""
+
+    fixed: Fixed
+    first: int  # of the words whose moves it counts
+    last: int
+    histogram: I64  # [K, COLUMNS] of the documents that it draws
 
 
 NO_AVERAGE = Average(np.zeros(0, dtype=np.int32), 0)
 
 
 def count(words: I32, z: I32, V: int, K: int, *, others: I32 | None = None) -> Counts:
-    """The counts of topics z [N], and of others' [V, K] if there are any.
-
-    By one thread: two that each look for their own words take twice as long (1.1 million tokens: 10 and 5 ms).
-    """
+    """The counts of topics z [N], and of others' [V, K] if there are any."""
     cells = np.zeros((V, padded_width(K)), dtype=np.float32)
     if others is not None:
         cells[:, :K] = others
-    count_tokens(words, freeze(z, np.int32), cells.reshape(-1), cells.shape[1])
+    count_tokens(words, freeze(z, np.int32), cells)
     return Counts(cells, np.rint(cells[:, :K].sum(axis=0, dtype=np.float64)).astype(np.int64))
 
 
@@ -85,29 +94,21 @@ def sweep(
     average: Average = NO_AVERAGE, threads: int = 1,
 ) -> Pass:  # fmt: skip
     """Redraw every topic; z, the counts and the average change in place."""
-    K, (V, width) = len(alpha), counts.cells.shape
-    histograms, log_sum = np.zeros((threads, K, COLUMNS), dtype=np.int64), np.zeros(1, dtype=np.int64)
-    changed = 0
+    V, threads = len(counts.cells), parallel.alone_or(threads)
     pull = alpha / (counts.topics + V * beta)
-    row = pad_with_zeros(pull)
-    sums = np.empty(V, dtype=np.float32)
+    row, sums = pad_with_zeros(pull), np.empty(V, dtype=np.float32)
     parallel.run(sum_block, [(counts.cells, row, *some, sums) for some in parallel.even(V, threads)], threads)
     still = (row, sums, *ladder(pull), np.float32(beta))
-    ranges = parallel.cuts(np.concatenate(([0.0], np.cumsum(sums, dtype=np.float64))), threads)  # of words
-    for first, last in parallel.cuts(documents, BLOCKS):
-        inverse = (1.0 / (counts.topics + V * beta)).astype(np.float32)
-        without = (1.0 / (np.maximum(counts.topics - 1, 0) + V * beta)).astype(np.float32)
-        fixed = Fixed(counts.cells, inverse, without, *still)
-        block = _block(documents, first, last, threads)
-        jobs = [(words, documents, z, fixed, key, block, COLUMN_OF, mine, log_sum) for mine in histograms]
-        parallel.run(draw_shares, jobs, threads)
-        where = (counts.cells.reshape(-1), width, counts.topics, *average)
-        moves = [(words, documents, z, block, *some, *where) for some in ranges]
-        changed += sum(parallel.run(move_block, moves, threads))
+    edges = parallel.cuts(np.concatenate(([0.0], np.cumsum(sums, dtype=np.float64))), threads)  # of words
+    own = [_own(counts, some, still) for some in edges + [(V, V)] * (threads - len(edges))]
+    log_sum = np.zeros(1, dtype=np.int64)
+    blocks, prior = _blocks(documents, threads), V * beta
+    given = (words, documents, z, counts.topics, prior, average, key, blocks, COLUMN_OF, log_sum)
+    changed = sum(parallel.run_meeting(sweep_blocks, [(threads, one, *given) for one in own]))
     lengths = np.diff(documents)
     lengths = lengths[lengths > 0]
     likelihood = log_sum[0] / _UNIT - float((lengths * np.log(lengths - 1 + alpha.sum())).sum())
-    return Pass(changed, histograms.sum(axis=0), likelihood)
+    return Pass(changed, np.sum([one.histogram for one in own], axis=0), likelihood)
 
 
 def run_beside(
@@ -132,56 +133,87 @@ def run_beside(
 
 
 @kernel
-def count_tokens(words: I32, z: I32, cells: F32, width: int) -> None:
-    """Count all tokens in cells [V * width]."""
-    for i in range(z.shape[0]):
-        cells[words[i] * width + z[i]] += np.float32(1.0)
-
-
-@kernel
 def sum_block(cells: F32, pull: F32, first: int, last: int, sums: F32) -> None:
     """The sums over topics of pull_k C_wk, of words first..last-1."""
     for w in range(first, last):
         sums[w] = dot(pull, cells, w)
 
 
-def _block(documents: I64, first: int, last: int, threads: int) -> _Block:
-    shares = parallel.cuts(documents[first : last + 1], 1 if threads == 1 else _SHARES * threads)
-    edges = np.array([first + a for a, _ in shares] + [last], dtype=np.int64)
-    n = int(documents[last] - documents[first])
-    moved, before = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
-    return _Block(edges, moved, before, np.zeros(len(shares), dtype=np.int64), np.zeros(1, dtype=np.int64))
+def _blocks(documents: I64, threads: int) -> _Blocks:
+    cuts = parallel.cuts(documents, BLOCKS)
+    shares = 1 if threads == 1 else _SHARES * threads
+    edges = np.empty((len(cuts), shares + 1), dtype=np.int64)
+    for b, (first, last) in enumerate(cuts):
+        found = [first + a for a, _ in parallel.cuts(documents[first : last + 1], shares)]
+        edges[b] = found + [last] * (shares + 1 - len(found))
+    n = max((int(documents[last] - documents[first]) for first, last in cuts), default=0)
+    moved, before, after = (np.empty(n, dtype=np.int32) for _ in range(3))
+    return _Blocks(edges, np.zeros(len(cuts), dtype=np.int64), moved, before, after, np.zeros(shares, dtype=np.int64))
+
+
+def _own(counts: Counts, words: tuple[int, int], still: tuple[Any, ...]) -> _Own:
+    inverse, without = (np.empty(len(counts.topics), dtype=np.float32) for _ in range(2))
+    histogram = np.zeros((len(counts.topics), COLUMNS), dtype=np.int64)
+    return _Own(Fixed(counts.cells, inverse, without, *still), *words, histogram)
+
+
+@kernel
+def sweep_blocks(
+    gate: I64, threads: int, own: _Own, words: I32, documents: I64, z: I32, topics: I64, prior: float,
+    average: Average, key: np.uint64, blocks: _Blocks, column_of: U8, log_sum: I64,
+) -> int:  # fmt: skip
+    """One thread's part of a sweep: shares of each block, and the moves of its words; return how many these are.
+
+    Threads meet in here when a block is drawn and when it is counted. To wake them each time would take 0.15 ms on two
+    cores of a rented machine, sixteen times in a sweep of 30 ms.
+    """
+    fixed, first, last, histogram = own
+    changed = 0
+    for b in range(blocks.taken.shape[0]):
+        for k in range(topics.shape[0]):
+            fixed.inverse[k] = 1.0 / (topics[k] + prior)
+            fixed.without[k] = 1.0 / (max(topics[k] - 1, 0) + prior)
+        draw_shares(words, documents, z, fixed, key, blocks, b, column_of, histogram, log_sum)
+        if not meet(gate, threads):
+            break
+        changed += move_block(documents, blocks, b, first, last, fixed.cells, topics, average)
+        if not meet(gate, threads):
+            break
+    return changed
 
 
 @kernel
 def move_block(
-    words: I32, documents: I64, z: I32, block: _Block, first: int, last: int, cells: F32, width: int, topics: I64,
-    total: I32, left: int,
-) -> int:  # fmt: skip
+    documents: I64, blocks: _Blocks, b: int, first: int, last: int, cells: F32, topics: I64, average: Average
+) -> int:
     """Count moved tokens where they were drawn to, and no longer where they were; return how many there are.
 
     Of words first..last-1: other threads have other words. To add at the same cells at the same time takes far longer.
     Tokens of these words are listed before they are counted, for no processor can guess which they are.
     """
-    edges, moved, before, n_moved, _ = block
+    edges, _, moved, before, after, n_moved = blocks
+    (total, left), width, many = average, np.uintp(cells.shape[1]), np.uint32(last - first)
     gained, mine, one = np.zeros(topics.shape[0], dtype=np.int64), np.int64(0), np.float32(1.0)
-    listed, base, many = np.empty_like(moved), documents[edges[0]], np.uint32(last - first)
+    listed, base = np.empty_like(moved), documents[edges[b, 0]]
     for share in range(n_moved.shape[0]):
-        begin, n = documents[edges[share]] - base, np.uintp(0)
+        begin, n = documents[edges[b, share]] - base, np.uintp(0)
         for j in range(begin, begin + n_moved[share]):
             listed[n] = j
-            n += np.uintp(np.uint32(words[np.uintp(base + moved[np.uintp(j)])] - first) < many)
+            n += np.uintp(np.uint32(moved[np.uintp(j)] - first) < many)
         for j in range(n):
+            if j + _COUNT_AHEAD < n:
+                at = np.uintp(listed[j + _COUNT_AHEAD])
+                fetch_cell(cells, moved[at], before[at])
+                fetch_cell(cells, moved[at], after[at])
             at = np.uintp(listed[j])
-            i = np.uintp(base + moved[at])
-            row, old, new = np.int64(words[i]) * width, before[at], z[i]
+            w, old, new = np.uintp(moved[at]), np.uintp(before[at]), np.uintp(after[at])
             gained[old] -= 1
             gained[new] += 1
-            cells[np.uintp(row + old)] -= one
-            cells[np.uintp(row + new)] += one
+            cells[w, old] -= one
+            cells[w, new] += one
             if left > 0:
-                total[np.uintp(row + old)] -= left
-                total[np.uintp(row + new)] += left
+                total[w * width + old] -= left
+                total[w * width + new] += left
         mine += np.int64(n)
     for k in range(topics.shape[0]):
         fetch_add(topics, k, gained[k])
@@ -190,31 +222,47 @@ def move_block(
 
 @kernel
 def draw_shares(
-    words: I32, documents: I64, z: I32, fixed: Fixed, key: np.uint64, block: _Block, column_of: U8, histogram: I64,
-    log_sum: I64,
+    words: I32, documents: I64, z: I32, fixed: Fixed, key: np.uint64, blocks: _Blocks, b: int, column_of: U8,
+    histogram: I64, log_sum: I64,
 ) -> None:  # fmt: skip
     """Draw the topics of one share after the other, until all are taken."""
     K, most, logs = fixed.inverse.shape[0], column_of.shape[0] - 1, np.int64(0)
     held, place = np.empty(K + 1, dtype=np.uint32), np.full(K, -1, dtype=np.int32)
     count, pull = np.empty(K + 1, dtype=np.float32), np.empty(K + 1, dtype=np.float32)
     running, scratch = np.empty(K + 1, dtype=np.float32), np.empty(fixed.pull.shape[0], dtype=np.float32)
-    edges, moved, before, n_moved, taken = block
-    base = documents[edges[0]]
+    edges, taken, moved, before, after, n_moved = blocks
+    base = documents[edges[b, 0]]
     while True:
-        share = fetch_add(taken, 0, 1)
+        share = fetch_add(taken, b, 1)
         if share >= n_moved.shape[0]:
             break
-        n = documents[edges[share]] - base
-        for d in range(edges[share], edges[share + 1]):
+        n = documents[edges[b, share]] - base
+        for d in range(edges[b, share], edges[b, share + 1]):
             start, stop = documents[d], documents[d + 1]
             m = hold(z, start, stop, fixed.inverse, held, place, count, pull)
             m, n, log_chance = draw_document(
-                words, start, stop, z, fixed, key, moved, before, base, n, m, held, place, count, pull, running, scratch
+                words,
+                start,
+                stop,
+                z,
+                fixed,
+                key,
+                moved,
+                before,
+                after,
+                n,
+                m,
+                held,
+                place,
+                count,
+                pull,
+                running,
+                scratch,
             )
             logs += np.int64(log_chance * _UNIT)
             for j in range(m):
                 k = np.int64(held[j])
                 place[k] = -1
                 histogram[k, column_of[min(np.int64(count[j]), most)]] += 1
-        n_moved[share] = n - (documents[edges[share]] - base)
+        n_moved[share] = n - (documents[edges[b, share]] - base)
     fetch_add(log_sum, 0, logs)

@@ -1,60 +1,43 @@
 """Where training begins: documents in K clusters, by spherical k-means (Dhillon and Modha, Machine Learning 2001).
 
 A document is the row sqrt(tf) log(D / df), of length 1: with log tf a word that fills a document would hardly show, and
-two kinds of such documents would share a cluster for ever. Seeds are documents: of some candidates that are unlike
-those chosen so far the one that more tokens' documents resemble (cf. k-means++, Arthur and Vassilvitskii, SODA 2007).
-Documents count by their tokens: else a few that are long and strange would find no cluster of their own. Then half of a
-document's tokens begin in its cluster, and each of the others in that of another document with the same word.
+two kinds of such documents would share a cluster for ever. Three times as many clusters are found as there are topics,
+from seeds (see `seeding`), and then merged two by two: those first whose words are alike. Else a large subject would
+have several topics with the same words, and small subjects none. Then half of a document's tokens begin in its cluster,
+and each of the others in that of another document with the same word.
 
-Large corpora are clustered by a sample of their documents; so many topics that seeding would take longer than training
-have seeds at random.
+Large corpora are clustered by a sample of their documents.
 """
 
-# Perplexity after 120 sweeps on 2,593 medical abstracts, K = 100, two seeds: 1266 and 1278; from a random start 1301
-# and 1310, and NPMI .04 instead of .09: clusters spare topics of two themes, which sampling seldom takes apart. On 20
-# Newsgroups (K = 50) 2 of 8 starts with two or four candidates miss a kind of encoded file, and end at 3400 instead of
-# 2900; none of 8 with eight.
-#
-# Tried for more diverse topics, K = 50. First sweeps with a large, a falling or a symmetric alpha, no steps of k-means,
-# half of the documents or the common words at random: no more diverse. A fifth of the tokens in their document's
-# cluster, the others in the home of their word, the cluster of which it is the greatest share: on four corpora of
-# 140,000 to 330,000 tokens diversity .612 -> .629, NPMI .095 -> .099, perplexity 0.4 % lower after 320 sweeps; but on
-# four of 1.2 to 1.9 million, ten trainings, .609 -> .612, and perplexity 0.6 % higher (benchmarks/results/sampler.md).
+# What merging gives is measured by `python -m benchmarks.sampler --parts start`. How alike counts for more or less, how
+# many clusters there are, how seeds are drawn and how many steps follow, alpha symmetric in the first sweeps: tried, and
+# of less weight. On 20 Newsgroups (K = 50) 2 of 8 starts with two or four candidates for a seed miss a kind of encoded
+# file, and end at a perplexity of 3400 instead of 2900; none of 8 with eight (before there was merging).
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tertulia._arrays import F32, I32, I64
+from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.cells import first_above
 from tertulia.kernels.core.jit import freeze, kernel
-from tertulia.kernels.core.rng import bits, derive, uniform
+from tertulia.kernels.core.rng import derive, uniform
 from tertulia.kernels.core.simd import add
 from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.dense import frequency
+from tertulia.kernels.lda.seeding import Rows, hashes, seeds
 
 U16 = NDArray[np.uint16]
 MOST_TOPICS = 2**16  # clusters are kept in two bytes
 _SAMPLE = 1_000_000  # tokens of documents that are clustered; the others join when the clusters are there
-_SEEDED = 2_000  # topics up to which seeds are chosen with care: the cost is their number times the sample
 _CELLS = 2**26  # of words x topics in the centres: beyond, rare words are left out
 _STEPS = 5  # of k-means
-_CANDIDATES = 8  # for a seed; with many topics two, for the sake of time
-_POWER = 6  # of the distance to the nearest seed, by which candidates are drawn
+_MORE, _ENOUGH, _FEW = 3, 600, 1.25  # clusters for each topic, up to so many; beyond, for the sake of time, fewer
+_MOST = 2_000  # topics whose clusters are merged: beyond, what is compared would fill the memory
+_OF_EACH = 4  # documents, at least: no more clusters than that allows
+_LIKE = 0.5  # 1: clusters are merged by what is lost, 0: by how alike they are
 _OWN = 0.5  # of a document's tokens begin in its own cluster; with 0.3 topics of SentenceLDA, which begins so, are lost
-
-
-class Rows(NamedTuple):
-    """Documents as sparse rows of length 1."""
-
-    starts: I64  # [documents+1]
-    words: I32
-    values: F32
-    sizes: F32  # [documents] tokens: by so much each counts, as it does in the likelihood
 
 
 def topics_of_clusters(words: I32, documents: I64, V: int, K: int, key: np.uint64, threads: int = 1) -> I32:
@@ -70,20 +53,63 @@ def topics_of_clusters(words: I32, documents: I64, V: int, K: int, key: np.uint6
 
 
 def cluster(words: I32, documents: I64, V: int, K: int, key: np.uint64, threads: int = 1) -> I32:
-    """The cluster of each document [D]."""
-    weight = _word_weights(words, documents, V, K)
+    """The cluster of each document [D], K in all: more of them are found, and those that are alike merged."""
+    sample = _sample(documents, key)
+    many = n_clusters(K, len(sample))
+    weight = _word_weights(words, documents, V, many)
     place = (np.cumsum(weight > 0.0) - 1).astype(np.int32)  # of words that count, among these
-    V, sample = int(place[-1]) + 1, _sample(documents, key)
     rows = _rows(words, documents, sample, weight, place)
-    found = _Found(rows, V, K, seeds(rows, V, K, derive(key, 1)))
+    V = int(place[-1]) + 1
+    found = _Found(rows, V, many, seeds(rows, V, many, derive(key, 1), threads))
     for _ in range(_STEPS):
         found.improve(threads)
+    labels = found.nearest(rows, threads)
+    topic = merge(*found.likeness(labels), K) if many > K else np.arange(K, dtype=np.int32)
     if len(sample) == len(documents) - 1:
-        return found.nearest(rows, threads)
+        return topic[labels]
     labels = np.empty(len(documents) - 1, dtype=np.int32)
     for first, last in parallel.cuts(documents, max(1, int(documents[-1]) // _SAMPLE)):
-        labels[first:last] = found.nearest(_rows(words, documents, np.arange(first, last), weight, place), threads)
+        some = _rows(words, documents, np.arange(first, last), weight, place)
+        labels[first:last] = topic[found.nearest(some, threads)]
     return labels
+
+
+def n_clusters(K: int, D: int) -> int:
+    """How many clusters of D documents are found before they are merged into K.
+
+    >>> n_clusters(50, 10_000), n_clusters(50, 240), n_clusters(400, 10_000), n_clusters(1_000, 10_000)
+    (150, 60, 600, 1250)
+    """
+    more = max(min(_MORE * K, _ENOUGH), int(_FEW * K)) if K <= _MOST else K
+    return max(K, min(more, D // _OF_EACH))
+
+
+def merge(products: F64, sizes: F64, K: int) -> I32:
+    """The new cluster of each of some clusters, of which K are left: two at a time, those that are worth least apart.
+
+    Given the products [n, n] of their sums of rows, and their tokens [n]. What two clusters are worth is how unlike
+    their centres are, times the root of the smaller one's tokens: by unlikeness alone strange documents would keep
+    clusters of their own, and by tokens alone large subjects would have many clusters with the same words.
+    """
+    products, sizes, into = products.copy(), sizes.copy(), np.arange(len(sizes))
+    worth = np.array([_worth(products, sizes, a) for a in range(len(sizes))])
+    for _ in range(len(sizes) - K):
+        a, b = sorted(divmod(int(np.argmin(worth)), len(sizes)))
+        products[a] += products[b]
+        products[:, a] += products[:, b]
+        sizes[a] += sizes[b]
+        into[into == b] = a
+        worth[a] = worth[:, a] = np.where(np.isin(np.arange(len(sizes)), into), _worth(products, sizes, a), np.inf)
+        worth[b] = worth[:, b] = np.inf
+    return np.unique(into, return_inverse=True)[1].astype(np.int32)
+
+
+def _worth(products: F64, sizes: F64, a: int) -> F64:
+    """What cluster a and each of the others are worth apart."""
+    norms = np.sqrt(np.maximum(np.diag(products), 1e-12))
+    found: F64 = (1.0 - products[a] / (norms[a] * norms)) * np.minimum(sizes[a], sizes) ** _LIKE
+    found[a] = np.inf
+    return found
 
 
 class _Found:
@@ -102,6 +128,15 @@ class _Found:
         jobs = [(*rows, *some, self.K, self.centres, labels) for some in parallel.shares(rows.starts, threads)]
         parallel.run(label_block, jobs, threads)
         return labels
+
+    def likeness(self, labels: I32) -> tuple[F64, F64]:
+        """The products of the clusters' sums of rows, [K, K], and their tokens [K]."""
+        sizes: F64 = np.bincount(labels, self.rows.sizes, self.K).astype(np.float64)
+        sums = np.zeros_like(self.centres)
+        _add_rows(*self.rows, labels, sums)
+        products = np.zeros((self.K, sums.shape[1]), dtype=np.float32)
+        _add_products(sums, products)
+        return products[:, : self.K].astype(np.float64), sizes
 
     def improve(self, threads: int) -> None:
         """One step of k-means; a cluster that loses all its documents keeps its centre."""
@@ -128,7 +163,7 @@ def _sample(documents: I64, key: np.uint64) -> I64:
     D, N = len(documents) - 1, int(documents[-1])
     if N <= _SAMPLE:
         return np.arange(D)
-    order = np.argsort(_hashes(key, D), kind="stable")
+    order = np.argsort(hashes(key, D), kind="stable")
     enough = int(np.searchsorted(np.cumsum(np.diff(documents)[order]), _SAMPLE)) + 1
     return np.sort(order[:enough])
 
@@ -140,22 +175,6 @@ def _rows(words: I32, documents: I64, chosen: I64, weight: F32, place: I32) -> R
     n = fill_rows(words, documents, freeze(chosen, np.int64), weight, starts, mine, values)
     sizes = (documents[chosen + 1] - documents[chosen]).astype(np.float32)
     return Rows(starts, place[mine[:n]], values[:n], sizes)
-
-
-def seeds(rows: Rows, V: int, K: int, key: np.uint64) -> I64:
-    """Documents [K] to begin with; the same one twice where there are too few."""
-    D = len(rows.starts) - 1
-    if K > _SEEDED or K >= D:
-        return np.argsort(_hashes(key, max(D, 1)), kind="stable")[np.arange(K) % max(D, 1)]
-    return choose_seeds(*rows, V, K, max(2, min(_CANDIDATES, _SEEDED // K)), key)
-
-
-@kernel
-def _hashes(key: np.uint64, n: int) -> NDArray[np.uint64]:
-    found = np.empty(n, dtype=np.uint64)
-    for i in range(n):
-        found[i] = bits(key, np.uint64(i))
-    return found
 
 
 @kernel
@@ -194,42 +213,6 @@ def fill_rows(words: I32, documents: I64, chosen: I64, weight: F32, starts: I64,
 
 
 @kernel
-def choose_seeds(
-    starts: I64, words: I32, values: F32, sizes: F32, V: int, K: int, candidates: int, key: np.uint64
-) -> I64:
-    """K documents, each the best of some candidates."""
-    D = starts.shape[0] - 1
-    best, likeness = (
-        np.zeros(D, dtype=np.float32),
-        np.empty((2, D), dtype=np.float32),
-    )  # of the best candidate and of the next
-    chosen, upto, row = np.empty(K, dtype=np.int64), np.empty(D), np.zeros(V, dtype=np.float32)
-    for k in range(K):
-        total = 0.0
-        for d in range(D):
-            total += sizes[d] * max(1.0 - best[d], 1e-6) ** _POWER
-            upto[d] = total
-        most, better = -1.0, 0
-        for c in range(candidates):
-            seed, gain, mine = first_above(upto, total * uniform(key, np.uint64(candidates * k + c))), 0.0, 1 - better
-            for j in range(starts[seed], starts[seed + 1]):
-                row[words[j]] = values[j]
-            for d in range(D):
-                same = np.float32(0.0)
-                for j in range(starts[d], starts[d + 1]):
-                    same += values[j] * row[words[j]]
-                likeness[mine, d] = max(same, best[d])
-                gain += sizes[d] * likeness[mine, d]
-            for j in range(starts[seed], starts[seed + 1]):
-                row[words[j]] = 0.0
-            if gain > most:
-                most, better, chosen[k] = gain, mine, seed
-        for d in range(D):  # numba compiles texts for the error that a slice might raise: two seconds
-            best[d] = likeness[better, d]
-    return chosen
-
-
-@kernel
 def label_block(
     starts: I64, words: I32, values: F32, sizes: F32, first: int, last: int, K: int, centres: F32, labels: I32
 ) -> None:
@@ -259,6 +242,15 @@ def _add_rows(starts: I64, words: I32, values: F32, sizes: F32, labels: I32, cen
     for d in range(labels.shape[0]):
         for j in range(starts[d], starts[d + 1]):
             centres[words[j], labels[d]] += sizes[d] * values[j]
+
+
+@kernel
+def _add_products(sums: F32, products: F32) -> None:
+    """Add the products of columns, of which most are 0 for most words; a library's sums would depend on its threads."""
+    for w in range(sums.shape[0]):
+        for a in range(products.shape[0]):
+            if sums[w, a] != 0.0:
+                add(products[a], sums[w, a], sums, w)
 
 
 @kernel

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tertulia._arrays import F32, F64, I32, I64
+from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.atomics import fetch_add
 from tertulia.kernels.core.jit import freeze, kernel
@@ -46,7 +46,7 @@ def run_beside(
     """Sweep from topics z [N] beside the others' counts [V, K]; return the new topics and one's own counts [V, K]."""
     z = np.array(z, dtype=np.int32)
     V, K = others.shape
-    everyone: I32 = others + counts(words, z, V, K, threads)
+    everyone: I32 = others + counts(words, z, V, K)
     ck = everyone.sum(axis=0, dtype=np.int64)
     for s in range(sweeps):
         phi = mean_phi(everyone, ck, beta, threads)
@@ -54,15 +54,13 @@ def run_beside(
     return z, everyone - others
 
 
-def counts(words: I32, z: I32, V: int, K: int, threads: int = 1) -> I32:
+def counts(words: I32, z: I32, V: int, K: int) -> I32:
     """Tokens of word w in topic k, [V, K].
 
-    Each thread looks at all tokens and counts those of its words: cheaper than to add up counts of its own.
+    By one thread: two that each look for their own words take twice as long (1.3 million tokens: 12 and 6 ms).
     """
-    words, z = freeze(words, np.int32), freeze(z, np.int32)
     cwk = np.zeros((V, K), dtype=np.int32)
-    ends = np.concatenate([[0], np.cumsum(frequency(words, V))])
-    parallel.run(count_block, [(words, z, *some, cwk) for some in parallel.cuts(ends, threads)], threads)
+    count_tokens(freeze(words, np.int32), freeze(z, np.int32), cwk)
     return cwk
 
 
@@ -129,11 +127,10 @@ def _move(cwk: I32, row: int, old: int, new: int, alone: bool) -> None:
 
 
 @kernel
-def count_block(words: I32, z: I32, first: int, last: int, cwk: I32) -> None:
-    """Count the tokens of words first..last-1 in cwk [V, K]."""
+def count_tokens(words: I32, z: I32, cells: Array) -> None:
+    """Count all tokens in cells [V, K or more]."""
     for i in range(z.shape[0]):
-        if first <= words[i] < last:
-            cwk[words[i], z[i]] += 1
+        cells[words[i], z[i]] += 1
 
 
 @kernel

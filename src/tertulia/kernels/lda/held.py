@@ -61,7 +61,7 @@ def hold(z: I32, start: int, stop: int, inverse: F32, held: U32, place: I32, cou
 # Not cut into functions, which would count references for every token; unsigned indices are not checked for signs.
 @kernel
 def draw_document(
-    words: I32, start: int, stop: int, z: I32, fixed: Fixed, key: np.uint64, moved: I32, before: I32, base: int,
+    words: I32, start: int, stop: int, z: I32, fixed: Fixed, key: np.uint64, moved: I32, before: I32, after: I32,
     n_moved: int, m: int, held: U32, place: I32, count: F32, pull: F32, running: F32, scratch: F32,
 ) -> tuple[int, int, float]:  # fmt: skip
     """Draw the topics z of a document; return its topics, the tokens listed as moved, and its log likelihood."""
@@ -96,7 +96,7 @@ def draw_document(
         if new == old:
             pull[own] = (c + one) * inverse[old]
             continue
-        z[np.uintp(i)], moved[moves], before[moves] = new, i - base, old
+        z[np.uintp(i)], moved[moves], before[moves], after[moves] = new, w, old, new
         moves += np.uintp(1)
         count[own], pull[own] = c, c * inverse[old]
         if c == 0.0:  # the last of the list takes its place

@@ -59,7 +59,7 @@ def _blocked(stretch: Stretch) -> int:
 
 def _dense(stretch: Stretch) -> int:
     words, documents, V, z, alpha, beta, streams, phi, threads = stretch
-    cwk, ck, changed = counts(words, z, V, len(alpha), threads), frequency(z, len(alpha)), 0
+    cwk, ck, changed = counts(words, z, V, len(alpha)), frequency(z, len(alpha)), 0
     room = np.zeros((V, padded_width(len(alpha))), dtype=np.float32)
     for stream in streams:
         if phi == "draw":
@@ -77,7 +77,7 @@ def _sparse(stretch: Stretch) -> int:
         raise InputError(f"phi = 'draw' fills {V} words x {len(alpha)} topics: too many, use phi = 'mean' or 'warp'")
     for stream in streams:
         if phi == "draw":
-            cwk = counts(words, z, V, len(alpha), threads)
+            cwk = counts(words, z, V, len(alpha))
             drawn = draw_phi(cwk, frequency(z, len(alpha)), beta, derive(stream, _PHI), threads)
             rows = phi_rows(drawn, alpha, threads)
         else:

@@ -10,7 +10,7 @@ import pytest
 
 from tertulia.kernels import lda
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.atomics import fetch_add
+from tertulia.kernels.core.atomics import fetch_add, meet
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import dense
@@ -142,3 +142,36 @@ def test_a_sweep_of_threads_keeps_counts_up_to_date(threads):
     assert changed == (z != state.z).sum() > 0
     assert np.array_equal(cwk, dense.counts(words, z, 40, 7))
     assert np.array_equal(ck, np.bincount(z, minlength=7))
+
+
+@kernel
+def pass_on(gate, thread, threads, numbers, rounds):
+    """In turn, each thread writes down what the one before it wrote, plus one; all of them wait for each."""
+    for r in range(rounds):
+        if r % threads == thread:
+            numbers[r + 1] = numbers[r] + 1
+        if not meet(gate, threads):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_meet(threads):
+    """Each sees what the others wrote before, also where there are more threads than cores."""
+    numbers = np.zeros(301, dtype=np.int64)
+    jobs = [(thread, threads, numbers, 300) for thread in range(threads)]
+    assert parallel.run_meeting(pass_on, jobs) == [True] * threads
+    assert numbers.tolist() == list(range(301))
+
+
+def test_nobody_waits_for_a_thread_that_failed():
+    numbers = np.zeros(301, dtype=np.int64)
+
+    def job(gate, thread):
+        if thread == 1:
+            raise ZeroDivisionError("of one thread")
+        return pass_on(gate, thread, 2, numbers, 300)
+
+    with pytest.raises(ZeroDivisionError, match="of one thread"):
+        parallel.run_meeting(job, [(0,), (1,)])
+    assert parallel.run_meeting(pass_on, [(thread, 2, numbers, 300) for thread in range(2)]) == [True, True]

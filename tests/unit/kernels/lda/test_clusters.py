@@ -5,6 +5,7 @@ import pytest
 
 from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda import clusters
 
 V, K = 200, 8
@@ -66,14 +67,15 @@ def test_a_sample_is_enough(monkeypatch):
 def test_rare_words_are_left_out_where_centres_have_no_room(monkeypatch):
     """The 90 words that most documents have are kept; rare ones have no row, and their documents still a cluster."""
     words, documents, subject = made()
-    monkeypatch.setattr(clusters, "_CELLS", 16 * 90)
+    many = clusters.n_clusters(K, len(subject))
+    monkeypatch.setattr(clusters, "_CELLS", padded_width(many) * 90)
     seen = []
     found = clusters._Found
     monkeypatch.setattr(clusters, "_Found", lambda *given: seen.append(found(*given)) or seen[-1])
     labels = clusters.cluster(words, documents, V, K, KEY)
-    assert seen[0].centres.shape == (90, 16)
+    assert seen[0].centres.shape == (90, padded_width(many))
     df = clusters.document_frequency(words, documents, V)
-    weight = clusters._word_weights(words, documents, V, K)
+    weight = clusters._word_weights(words, documents, V, many)
     assert (weight > 0).sum() == 90
     assert df[weight > 0].min() >= df[weight == 0].max()
     assert purity(labels, subject, documents) > 0.6
@@ -109,6 +111,32 @@ def test_edges(words, documents, topics):
         assert len(z) == len(words)
         assert z.min() >= 0
         assert z.max() < topics
+
+
+def test_clusters_that_are_alike_are_merged():
+    """Two that share their words become one, however large they are; a small one that is like none stays."""
+    centres = np.array([[1.0, 0.0, 0.0], [0.9, 0.1, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    sizes = np.array([1000.0, 1000.0, 1000.0, 30.0])
+    sums = centres * sizes[:, None]
+    assert clusters.merge(sums @ sums.T, sizes, 3).tolist() == [0, 0, 1, 2]
+    assert clusters.merge(sums @ sums.T, sizes, 4).tolist() == [0, 1, 2, 3]
+    assert clusters.merge(sums @ sums.T, sizes, 1).tolist() == [0, 0, 0, 0]
+
+
+def test_a_merged_cluster_is_the_sum_of_its_own():
+    """Merged pair by pair, as if each time the centres and sizes of all that is left were made anew."""
+    generator = np.random.default_rng(2)
+    sums, sizes, K = generator.gamma(0.3, size=(12, 30)), generator.integers(5, 500, size=12).astype(float), 4
+    groups = [[a] for a in range(12)]
+    while len(groups) > K:
+        total = np.array([sums[g].sum(axis=0) for g in groups])
+        unit, size = total / np.linalg.norm(total, axis=1, keepdims=True), [sizes[g].sum() for g in groups]
+        worth = {(a, b): (1 - unit[a] @ unit[b]) * min(size[a], size[b]) ** clusters._LIKE
+                 for a in range(len(groups)) for b in range(a)}  # fmt: skip
+        a, b = min(worth, key=worth.get)
+        groups[b] += groups.pop(a)
+    found = clusters.merge(sums @ sums.T, sizes, K)
+    assert sorted(map(sorted, groups)) == sorted(np.flatnonzero(found == k).tolist() for k in range(K))
 
 
 def test_every_document_is_a_seed_where_there_are_no_more():

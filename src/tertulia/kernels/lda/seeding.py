@@ -1,0 +1,158 @@
+"""Seeds of clusters: documents that are unlike each other, and that many others resemble.
+
+Of some candidates, drawn by how little documents resemble the seeds so far, the one is chosen that more tokens'
+documents resemble (cf. k-means++, Arthur and Vassilvitskii, SODA 2007). Documents count by their tokens: else a few
+that are long and strange would find no cluster of their own. All candidates of a seed are compared in one pass over the
+documents, in pieces that do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tertulia._arrays import F32, F64, I32, I64
+from tertulia.kernels.core import parallel
+from tertulia.kernels.core.atomics import meet
+from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.rng import bits, uniform
+from tertulia.kernels.core.simd import sum_rows
+from tertulia.kernels.core.vectors import LANES
+
+CANDIDATES = 8  # for a seed; they fit into one register
+_SEEDED = 4_000  # seeds up to which they are chosen with care: the cost is their number times the documents
+_PIECES = 64
+_POWER = 6  # of the distance to the nearest seed, by which candidates are drawn
+
+
+class Rows(NamedTuple):
+    """Documents as sparse rows of length 1."""
+
+    starts: I64  # [documents+1]
+    words: I32
+    values: F32
+    sizes: F32  # [documents] tokens: by so much each counts, as it does in the likelihood
+
+
+class _Search(NamedTuple):
+    """What threads share while they look for seeds."""
+
+    edges: I64  # [pieces+1] documents
+    best: F32  # [documents] likeness to the nearest seed
+    likeness: F32  # [documents, LANES] and to the nearest seed or candidate
+    mass: F64  # [pieces] by which a piece is drawn from
+    gains: F64  # [pieces, LANES] of each candidate
+    table: F32  # [V, LANES] the candidates' rows
+    candidates: I64  # [LANES] documents
+    chosen: I64  # [K]
+
+
+def seeds(rows: Rows, V: int, K: int, key: np.uint64, threads: int = 1) -> I64:
+    """Documents [K] to begin with; the same one twice where there are too few."""
+    D, threads = len(rows.starts) - 1, parallel.alone_or(threads)
+    if K > _SEEDED or K >= D:
+        return np.argsort(hashes(key, max(D, 1)), kind="stable")[np.arange(K) % max(D, 1)]
+    edges = np.array([0] + [last for _, last in parallel.cuts(rows.starts, _PIECES)])
+    n = len(edges) - 1
+    room = np.zeros(D, dtype=np.float32), np.zeros((D, LANES), dtype=np.float32), np.zeros(n), np.zeros((n, LANES))
+    table = np.zeros((V, LANES), dtype=np.float32)
+    search = _Search(edges, *room, table, np.zeros(LANES, dtype=np.int64), np.zeros(K, dtype=np.int64))
+    parallel.run_meeting(search_seeds, [(thread, threads, rows, search, key) for thread in range(threads)])
+    return search.chosen
+
+
+@kernel
+def hashes(key: np.uint64, n: int) -> NDArray[np.uint64]:
+    """Numbers [n] to sort by, for a random order."""
+    found = np.empty(n, dtype=np.uint64)
+    for i in range(n):
+        found[i] = bits(key, np.uint64(i))
+    return found
+
+
+@kernel
+def search_seeds(gate: I64, thread: int, threads: int, rows: Rows, search: _Search, key: np.uint64) -> None:
+    """One thread's part: every so many pieces are its own, and the first thread draws candidates."""
+    edges, best, likeness, mass, gains, _, candidates, chosen = search
+    score = np.empty(LANES, dtype=np.float32)
+    for p in range(thread, mass.shape[0], threads):
+        mass[p] = weigh(rows.sizes, best, edges[p], edges[p + 1])
+    for k in range(chosen.shape[0]):
+        if not meet(gate, threads):
+            return
+        if thread == 0:
+            draw_candidates(rows, search, key, k)
+        if not meet(gate, threads):
+            return
+        for p in range(thread, mass.shape[0], threads):
+            compare(rows, search, p, score)
+        if not meet(gate, threads):
+            return
+        better = find_better(gains)
+        chosen[k] = candidates[better]
+        for p in range(thread, mass.shape[0], threads):
+            for d in range(edges[p], edges[p + 1]):
+                best[d] = likeness[d, better]
+            mass[p] = weigh(rows.sizes, best, edges[p], edges[p + 1])
+
+
+@kernel
+def weigh(sizes: F32, best: F32, first: int, last: int) -> float:
+    """The mass of documents first..last-1: the less they resemble seeds, the more."""
+    total = 0.0
+    for d in range(first, last):
+        total += sizes[d] * max(1.0 - best[d], 1e-6) ** _POWER
+    return total
+
+
+@kernel
+def draw_candidates(rows: Rows, search: _Search, key: np.uint64, k: int) -> None:
+    """Draw the candidates of seed k, and write their rows into the table instead of those before."""
+    edges, best, _, mass, _, table, candidates, _ = search
+    whole = mass.sum()
+    for c in range(CANDIDATES):
+        if k > 0:
+            for j in range(rows.starts[candidates[c]], rows.starts[candidates[c] + 1]):
+                table[rows.words[j], c] = 0.0
+        goal, p = whole * uniform(key, np.uint64(CANDIDATES * k + c)), 0
+        while p < mass.shape[0] - 1 and goal >= mass[p]:
+            goal -= mass[p]
+            p += 1
+        d = edges[p]
+        while d < edges[p + 1] - 1:
+            goal -= rows.sizes[d] * max(1.0 - best[d], 1e-6) ** _POWER
+            if goal < 0.0:
+                break
+            d += 1
+        candidates[c] = d
+    for c in range(CANDIDATES):
+        for j in range(rows.starts[candidates[c]], rows.starts[candidates[c] + 1]):
+            table[rows.words[j], c] = rows.values[j]
+
+
+@kernel
+def compare(rows: Rows, search: _Search, p: int, score: F32) -> None:
+    """How a piece's documents resemble the candidates, and what that gains."""
+    edges, best, likeness, _, gains, table, _, _ = search
+    for c in range(LANES):
+        gains[p, c] = 0.0
+    for d in range(edges[p], edges[p + 1]):
+        sum_rows(rows.values, rows.words, rows.starts[d], rows.starts[d + 1], table, score)
+        for c in range(CANDIDATES):
+            likeness[d, c] = max(score[c], best[d])
+            gains[p, c] += rows.sizes[d] * likeness[d, c]
+
+
+@kernel
+def find_better(gains: F64) -> int:
+    """The candidate that gains most."""
+    better, most = 0, -1.0
+    for c in range(CANDIDATES):
+        gain = 0.0
+        for p in range(gains.shape[0]):
+            gain += gains[p, c]
+        if gain > most:
+            better, most = c, gain
+    return better
