@@ -93,7 +93,7 @@ def run(function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]], threads: i
 def run_meeting(function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]]) -> list[_T]:
     """`[function(gate, *job) for job in jobs]`, all at the same time: they may `meet` at the gate.
 
-    As many as `alone_or` allows, or they would wait for ever. Where one raises, the others are told at the gate.
+    As many as `alone_or` allows, or they would wait for ever. Where one raises, the others learn of it at the gate.
     """
     gate, results = np.zeros(2, dtype=np.int64), {}
 

@@ -9,9 +9,9 @@ and each of the others in that of another document with the same word.
 Large corpora are clustered by a sample of their documents.
 """
 
-# What merging gives is measured by `python -m benchmarks.sampler --parts start`. How alike counts for more or less, how
-# many clusters there are, how seeds are drawn and how many steps follow, alpha symmetric in the first sweeps: tried, and
-# of less weight. On 20 Newsgroups (K = 50) 2 of 8 starts with two or four candidates for a seed miss a kind of encoded
+# What merging gives is measured by `python -m benchmarks.sampler --parts start`. Tried, and of less weight: alikeness
+# that counts for more or less, other numbers of clusters, seeds drawn otherwise, more steps, first sweeps with a
+# symmetric alpha. On 20 Newsgroups (K = 50) 2 of 8 starts with two or four candidates for a seed miss a kind of encoded
 # file, and end at a perplexity of 3400 instead of 2900; none of 8 with eight (before there was merging).
 
 from __future__ import annotations
