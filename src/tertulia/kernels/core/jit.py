@@ -43,6 +43,11 @@ def kernel(function: _F) -> _F:
     return _compile(function, nogil=True)
 
 
+def inner_kernel(function: _F) -> _F:
+    """The same for what only other kernels call: what Python would call it by takes a third of the time to compile."""
+    return _compile(function, nogil=True, no_cpython_wrapper=True)
+
+
 def loose_kernel(function: _F) -> _F:
     """The same, but sums may be taken in any order: they then run in vector registers, and their last bits may vary."""
     return _compile(function, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")

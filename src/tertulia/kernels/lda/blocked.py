@@ -19,7 +19,7 @@ from tertulia._arrays import F32, F64, I32, I64, U8
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.atomics import fetch_add, meet
 from tertulia.kernels.core.checks import check_assignment, check_documents
-from tertulia.kernels.core.jit import freeze, kernel
+from tertulia.kernels.core.jit import freeze, inner_kernel, kernel
 from tertulia.kernels.core.ladder import ladder
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.simd import dot, fetch_cell, pad_with_zeros
@@ -182,7 +182,7 @@ def sweep_blocks(
     return changed
 
 
-@kernel
+@inner_kernel
 def move_block(
     documents: I64, blocks: _Blocks, b: int, first: int, last: int, cells: F32, topics: I64, average: Average
 ) -> int:
@@ -220,7 +220,7 @@ def move_block(
     return int(mine)
 
 
-@kernel
+@inner_kernel
 def draw_shares(
     words: I32, documents: I64, z: I32, fixed: Fixed, key: np.uint64, blocks: _Blocks, b: int, column_of: U8,
     histogram: I64, log_sum: I64,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tertulia._arrays import F32, F64, I32
-from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.jit import inner_kernel
 from tertulia.kernels.core.ladder import climb
 from tertulia.kernels.core.rng import mix, uniform32
 from tertulia.kernels.core.simd import draw, fetch_cell
@@ -41,7 +41,7 @@ class Fixed(NamedTuple):
     beta: np.float32
 
 
-@kernel
+@inner_kernel
 def hold(z: I32, start: int, stop: int, inverse: F32, held: U32, place: I32, count: F32, pull: F32) -> int:
     """List the topics of a document, where each stands in the list, C_dk, and C_dk / (C_k + V beta)."""
     m = 0
@@ -59,7 +59,7 @@ def hold(z: I32, start: int, stop: int, inverse: F32, held: U32, place: I32, cou
 
 
 # Not cut into functions, which would count references for every token; unsigned indices are not checked for signs.
-@kernel
+@inner_kernel
 def draw_document(
     words: I32, start: int, stop: int, z: I32, fixed: Fixed, key: np.uint64, moved: I32, before: I32, after: I32,
     n_moved: int, m: int, held: U32, place: I32, count: F32, pull: F32, running: F32, scratch: F32,
@@ -112,7 +112,7 @@ def draw_document(
     return int(n), int(moves), log_chance + math.log(chance)
 
 
-@kernel
+@inner_kernel
 def _draw_beyond(
     goal: np.float32, rest: np.float32, floor: np.float32, fixed: Fixed, w: np.uintp, old: np.uintp, scratch: F32,
     key: np.uint64, i: int,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.atomics import meet
-from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.jit import inner_kernel, kernel
 from tertulia.kernels.core.rng import bits, uniform
 from tertulia.kernels.core.simd import sum_rows
 from tertulia.kernels.core.vectors import LANES
@@ -98,7 +98,7 @@ def search_seeds(gate: I64, thread: int, threads: int, rows: Rows, search: _Sear
             mass[p] = weigh(rows.sizes, best, edges[p], edges[p + 1])
 
 
-@kernel
+@inner_kernel
 def weigh(sizes: F32, best: F32, first: int, last: int) -> float:
     """The mass of documents first..last-1: the less they resemble seeds, the more."""
     total = 0.0
@@ -107,11 +107,13 @@ def weigh(sizes: F32, best: F32, first: int, last: int) -> float:
     return total
 
 
-@kernel
+@inner_kernel
 def draw_candidates(rows: Rows, search: _Search, key: np.uint64, k: int) -> None:
     """Draw the candidates of seed k, and write their rows into the table instead of those before."""
     edges, best, _, mass, _, table, candidates, _ = search
-    whole = mass.sum()
+    whole = 0.0
+    for p in range(mass.shape[0]):
+        whole += mass[p]
     for c in range(CANDIDATES):
         if k > 0:
             for j in range(rows.starts[candidates[c]], rows.starts[candidates[c] + 1]):
@@ -132,7 +134,7 @@ def draw_candidates(rows: Rows, search: _Search, key: np.uint64, k: int) -> None
             table[rows.words[j], c] = rows.values[j]
 
 
-@kernel
+@inner_kernel
 def compare(rows: Rows, search: _Search, p: int, score: F32) -> None:
     """How a piece's documents resemble the candidates, and what that gains."""
     edges, best, likeness, _, gains, table, _, _ = search
@@ -145,7 +147,7 @@ def compare(rows: Rows, search: _Search, p: int, score: F32) -> None:
             gains[p, c] += rows.sizes[d] * likeness[d, c]
 
 
-@kernel
+@inner_kernel
 def find_better(gains: F64) -> int:
     """The candidate that gains most."""
     better, most = 0, -1.0
