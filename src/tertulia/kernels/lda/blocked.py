@@ -32,6 +32,7 @@ BLOCKS = 8  # of a sweep; with 4 perplexity ends 1 % higher (2,593 abstracts, K 
 MOST_TOKENS = 2**24  # of a word: up to here float32 counts exactly
 _SHARES = 32  # of a block for each thread: at its end none waits long for the others
 _COUNT_AHEAD = 8  # moves whose counts are fetched before they change
+_SPREAD = np.uint32(0x9E3779B9)  # of Fibonacci hashing: words of all ranks for every thread
 _UNIT = 2.0**20  # logarithms are added up as whole numbers of 1 / _UNIT, in any order
 
 
@@ -71,9 +72,8 @@ class _Blocks(NamedTuple):
 class _Own(NamedTuple):
     """What one thread has for itself."""
 
+    thread: int
     fixed: Fixed
-    first: int  # of the words whose moves it counts
-    last: int
     histogram: I64  # [K, COLUMNS] of the documents that it draws
 
 
@@ -96,11 +96,8 @@ def sweep(
     """Redraw every topic; z, the counts and the average change in place."""
     V, threads = len(counts.cells), parallel.alone_or(threads)
     pull = alpha / (counts.topics + V * beta)
-    row, sums = pad_with_zeros(pull), np.empty(V, dtype=np.float32)
-    parallel.run(sum_block, [(counts.cells, row, *some, sums) for some in parallel.even(V, threads)], threads)
-    still = (row, sums, *ladder(pull), np.float32(beta))
-    edges = parallel.cuts(np.concatenate(([0.0], np.cumsum(sums, dtype=np.float64))), threads)  # of words
-    own = [_own(counts, some, still) for some in edges + [(V, V)] * (threads - len(edges))]
+    still = (pad_with_zeros(pull), np.empty(V, dtype=np.float32), *ladder(pull), np.float32(beta))
+    own = [_own(counts, thread, still) for thread in range(threads)]
     log_sum = np.zeros(1, dtype=np.int64)
     blocks, prior = _blocks(documents, threads), V * beta
     given = (words, documents, z, counts.topics, prior, average, key, blocks, COLUMN_OF, log_sum)
@@ -132,29 +129,21 @@ def run_beside(
     return z, counts.cells[:, :K].astype(np.int32) - others, total[:, :K]
 
 
-@kernel
-def sum_block(cells: F32, pull: F32, first: int, last: int, sums: F32) -> None:
-    """The sums over topics of pull_k C_wk, of words first..last-1."""
-    for w in range(first, last):
-        sums[w] = dot(pull, cells, w)
-
-
 def _blocks(documents: I64, threads: int) -> _Blocks:
-    cuts = parallel.cuts(documents, BLOCKS)
     shares = 1 if threads == 1 else _SHARES * threads
-    edges = np.empty((len(cuts), shares + 1), dtype=np.int64)
-    for b, (first, last) in enumerate(cuts):
-        found = [first + a for a, _ in parallel.cuts(documents[first : last + 1], shares)]
-        edges[b] = found + [last] * (shares + 1 - len(found))
-    n = max((int(documents[last] - documents[first]) for first, last in cuts), default=0)
-    moved, before, after = (np.empty(n, dtype=np.int32) for _ in range(3))
-    return _Blocks(edges, np.zeros(len(cuts), dtype=np.int64), moved, before, after, np.zeros(shares, dtype=np.int64))
+    firsts, lasts = np.array(parallel.cuts(documents, BLOCKS), dtype=np.int64).reshape(-1, 2).T
+    sizes = documents[lasts] - documents[firsts]
+    goals = documents[firsts][:, None] + sizes[:, None] * np.arange(shares + 1) // shares
+    edges = np.searchsorted(documents, goals)
+    edges[:, 0], edges[:, -1] = firsts, lasts  # not one of the empty documents beside them
+    moved, before, after = (np.empty(sizes.max(initial=0), dtype=np.int32) for _ in range(3))
+    return _Blocks(edges, np.zeros(len(edges), dtype=np.int64), moved, before, after, np.zeros(shares, dtype=np.int64))
 
 
-def _own(counts: Counts, words: tuple[int, int], still: tuple[Any, ...]) -> _Own:
+def _own(counts: Counts, thread: int, still: tuple[Any, ...]) -> _Own:
     inverse, without = (np.empty(len(counts.topics), dtype=np.float32) for _ in range(2))
     histogram = np.zeros((len(counts.topics), COLUMNS), dtype=np.int64)
-    return _Own(Fixed(counts.cells, inverse, without, *still), *words, histogram)
+    return _Own(thread, Fixed(counts.cells, inverse, without, *still), histogram)
 
 
 @kernel
@@ -167,8 +156,12 @@ def sweep_blocks(
     Threads meet in here when a block is drawn and when it is counted. To wake them each time would take 0.15 ms on two
     cores of a rented machine, sixteen times in a sweep of 30 ms.
     """
-    fixed, first, last, histogram = own
-    changed = 0
+    thread, fixed, histogram = own
+    changed, V = 0, fixed.cells.shape[0]
+    for w in range(V * thread // threads, V * (thread + 1) // threads):
+        fixed.sums[w] = dot(fixed.pull, fixed.cells, w)
+    if not meet(gate, threads):
+        return changed
     for b in range(blocks.taken.shape[0]):
         for k in range(topics.shape[0]):
             fixed.inverse[k] = 1.0 / (topics[k] + prior)
@@ -176,7 +169,7 @@ def sweep_blocks(
         draw_shares(words, documents, z, fixed, key, blocks, b, column_of, histogram, log_sum)
         if not meet(gate, threads):
             break
-        changed += move_block(documents, blocks, b, first, last, fixed.cells, topics, average)
+        changed += move_block(documents, blocks, b, thread, threads, fixed.cells, topics, average)
         if not meet(gate, threads):
             break
     return changed
@@ -184,22 +177,23 @@ def sweep_blocks(
 
 @inner_kernel
 def move_block(
-    documents: I64, blocks: _Blocks, b: int, first: int, last: int, cells: F32, topics: I64, average: Average
+    documents: I64, blocks: _Blocks, b: int, thread: int, threads: int, cells: F32, topics: I64, average: Average
 ) -> int:
     """Count moved tokens where they were drawn to, and no longer where they were; return how many there are.
 
-    Of words first..last-1: other threads have other words. To add at the same cells at the same time takes far longer.
-    Tokens of these words are listed before they are counted, for no processor can guess which they are.
+    Each thread has words of its own, by a hash: to add at the same cells at the same time takes far longer. Tokens of
+    these words are listed before they are counted, for no processor can guess which they are.
     """
     edges, _, moved, before, after, n_moved = blocks
-    (total, left), width, many = average, np.uintp(cells.shape[1]), np.uint32(last - first)
+    (total, left), width, many = average, np.uintp(cells.shape[1]), np.uint64(threads)
     gained, mine, one = np.zeros(topics.shape[0], dtype=np.int64), np.int64(0), np.float32(1.0)
     listed, base = np.empty_like(moved), documents[edges[b, 0]]
     for share in range(n_moved.shape[0]):
         begin, n = documents[edges[b, share]] - base, np.uintp(0)
         for j in range(begin, begin + n_moved[share]):
             listed[n] = j
-            n += np.uintp(np.uint32(moved[np.uintp(j)] - first) < many)
+            hashed = np.uint64(np.uint32(np.uint32(moved[np.uintp(j)]) * _SPREAD))
+            n += np.uintp((hashed * many) >> np.uint64(32) == np.uint64(thread))
         for j in range(n):
             if j + _COUNT_AHEAD < n:
                 at = np.uintp(listed[j + _COUNT_AHEAD])

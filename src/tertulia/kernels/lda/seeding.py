@@ -44,8 +44,6 @@ class _Search(NamedTuple):
     likeness: F32  # [documents, LANES] and to the nearest seed or candidate
     mass: F64  # [pieces] by which a piece is drawn from
     gains: F64  # [pieces, LANES] of each candidate
-    table: F32  # [V, LANES] the candidates' rows
-    candidates: I64  # [LANES] documents
     chosen: I64  # [K]
 
 
@@ -57,9 +55,8 @@ def seeds(rows: Rows, V: int, K: int, key: np.uint64, threads: int = 1) -> I64:
     edges = np.array([0] + [last for _, last in parallel.cuts(rows.starts, _PIECES)])
     n = len(edges) - 1
     room = np.zeros(D, dtype=np.float32), np.zeros((D, LANES), dtype=np.float32), np.zeros(n), np.zeros((n, LANES))
-    table = np.zeros((V, LANES), dtype=np.float32)
-    search = _Search(edges, *room, table, np.zeros(LANES, dtype=np.int64), np.zeros(K, dtype=np.int64))
-    parallel.run_meeting(search_seeds, [(thread, threads, rows, search, key) for thread in range(threads)])
+    search = _Search(edges, *room, np.zeros(K, dtype=np.int64))
+    parallel.run_meeting(search_seeds, [(thread, threads, rows, V, search, key) for thread in range(threads)])
     return search.chosen
 
 
@@ -73,21 +70,19 @@ def hashes(key: np.uint64, n: int) -> NDArray[np.uint64]:
 
 
 @kernel
-def search_seeds(gate: I64, thread: int, threads: int, rows: Rows, search: _Search, key: np.uint64) -> None:
-    """One thread's part: every so many pieces are its own, and the first thread draws candidates."""
-    edges, best, likeness, mass, gains, _, candidates, chosen = search
+def search_seeds(gate: I64, thread: int, threads: int, rows: Rows, V: int, search: _Search, key: np.uint64) -> None:
+    """One thread's part: every so many pieces are its own; each draws the same candidates, rather than to wait."""
+    edges, best, likeness, mass, gains, chosen = search
+    table, candidates = np.zeros((V, LANES), dtype=np.float32), np.zeros(CANDIDATES, dtype=np.int64)
     score = np.empty(LANES, dtype=np.float32)
     for p in range(thread, mass.shape[0], threads):
         mass[p] = weigh(rows.sizes, best, edges[p], edges[p + 1])
     for k in range(chosen.shape[0]):
         if not meet(gate, threads):
             return
-        if thread == 0:
-            draw_candidates(rows, search, key, k)
-        if not meet(gate, threads):
-            return
+        draw_candidates(rows, search, key, k, table, candidates)
         for p in range(thread, mass.shape[0], threads):
-            compare(rows, search, p, score)
+            compare(rows, search, p, table, score)
         if not meet(gate, threads):
             return
         better = find_better(gains)
@@ -108,9 +103,9 @@ def weigh(sizes: F32, best: F32, first: int, last: int) -> float:
 
 
 @inner_kernel
-def draw_candidates(rows: Rows, search: _Search, key: np.uint64, k: int) -> None:
-    """Draw the candidates of seed k, and write their rows into the table instead of those before."""
-    edges, best, _, mass, _, table, candidates, _ = search
+def draw_candidates(rows: Rows, search: _Search, key: np.uint64, k: int, table: F32, candidates: I64) -> None:
+    """Draw the candidates of seed k, and write their rows into the table [V, LANES] instead of those before."""
+    edges, best, _, mass, _, _ = search
     whole = 0.0
     for p in range(mass.shape[0]):
         whole += mass[p]
@@ -135,9 +130,9 @@ def draw_candidates(rows: Rows, search: _Search, key: np.uint64, k: int) -> None
 
 
 @inner_kernel
-def compare(rows: Rows, search: _Search, p: int, score: F32) -> None:
+def compare(rows: Rows, search: _Search, p: int, table: F32, score: F32) -> None:
     """How a piece's documents resemble the candidates, and what that gains."""
-    edges, best, likeness, _, gains, table, _, _ = search
+    edges, best, likeness, _, gains, _ = search
     for c in range(LANES):
         gains[p, c] = 0.0
     for d in range(edges[p], edges[p + 1]):
