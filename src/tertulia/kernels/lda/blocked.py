@@ -134,8 +134,8 @@ def _blocks(documents: I64, threads: int) -> _Blocks:
     firsts, lasts = np.array(parallel.cuts(documents, BLOCKS), dtype=np.int64).reshape(-1, 2).T
     sizes = documents[lasts] - documents[firsts]
     goals = documents[firsts][:, None] + sizes[:, None] * np.arange(shares + 1) // shares
-    edges = np.searchsorted(documents, goals)
-    edges[:, 0], edges[:, -1] = firsts, lasts  # not one of the empty documents beside them
+    edges = np.maximum(np.searchsorted(documents, goals), firsts[:, None])  # not the empty documents before
+    edges[:, -1] = lasts
     moved, before, after = (np.empty(sizes.max(initial=0), dtype=np.int32) for _ in range(3))
     return _Blocks(edges, np.zeros(len(edges), dtype=np.int64), moved, before, after, np.zeros(shares, dtype=np.int64))
 
