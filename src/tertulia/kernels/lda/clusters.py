@@ -33,8 +33,7 @@ MOST_TOPICS = 2**16  # clusters are kept in two bytes
 _SAMPLE = 1_000_000  # tokens of documents that are clustered; the others join when the clusters are there
 _CELLS = 2**26  # of words x topics in the centres: beyond, rare words are left out
 _STEPS = 5  # of k-means
-_MORE, _ENOUGH, _FEW = 3, 600, 1.25  # clusters for each topic, up to so many; beyond, for the sake of time, fewer
-_MOST = 2_000  # topics whose clusters are merged: beyond, what is compared would fill the memory
+_MORE, _ENOUGH = 3, 600  # clusters for each topic, up to so many: with a thousand topics merging gives nothing
 _OF_EACH = 4  # documents, at least: no more clusters than that allows
 _LIKE = 0.5  # 1: clusters are merged by what is lost, 0: by how alike they are
 _OWN = 0.5  # of a document's tokens begin in its own cluster; with 0.3 topics of SentenceLDA, which begins so, are lost
@@ -78,10 +77,9 @@ def n_clusters(K: int, D: int) -> int:
     """How many clusters of D documents are found before they are merged into K.
 
     >>> n_clusters(50, 10_000), n_clusters(50, 240), n_clusters(400, 10_000), n_clusters(1_000, 10_000)
-    (150, 60, 600, 1250)
+    (150, 60, 600, 1000)
     """
-    more = max(min(_MORE * K, _ENOUGH), int(_FEW * K)) if K <= _MOST else K
-    return max(K, min(more, D // _OF_EACH))
+    return max(K, min(_MORE * K, _ENOUGH, D // _OF_EACH))
 
 
 def merge(products: F64, sizes: F64, K: int) -> I32:
