@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from threading import local
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tertulia._arrays import Array
+from tertulia._arrays import I64, Array
 from tertulia.errors import InputError
 
 _T = TypeVar("_T")
@@ -98,14 +99,21 @@ def run_meeting(function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]]) ->
     gate, results = np.zeros(2, dtype=np.int64), {}
 
     def work(i: int) -> None:
-        try:
+        with _shut_on_failure(gate):
             results[i] = function(gate, *jobs[i])
-        except BaseException:
-            gate[1] = 1
-            raise
 
-    together([partial(work, i) for i in range(len(jobs))])
+    with _shut_on_failure(gate):  # some threads may have begun before one could not be had
+        together([partial(work, i) for i in range(len(jobs))])
     return [results[i] for i in range(len(jobs))]
+
+
+@contextmanager
+def _shut_on_failure(gate: I64) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        gate[1] = 1
+        raise
 
 
 def alone_or(threads: int) -> int:

@@ -175,3 +175,20 @@ def test_nobody_waits_for_a_thread_that_failed():
     with pytest.raises(ZeroDivisionError, match="of one thread"):
         parallel.run_meeting(job, [(0,), (1,)])
     assert parallel.run_meeting(pass_on, [(thread, 2, numbers, 300) for thread in range(2)]) == [True, True]
+
+
+def test_threads_that_began_end_where_another_cannot_be_had(monkeypatch):
+    """A machine may allow only so many."""
+    submit, begun = parallel._pool.submit, []
+
+    def refuse(*given):
+        if begun:
+            raise RuntimeError("can't start new thread")
+        begun.append(submit(*given))
+        return begun[0]
+
+    monkeypatch.setattr(parallel._pool, "submit", refuse)
+    numbers = np.zeros(301, dtype=np.int64)
+    with pytest.raises(RuntimeError, match="new thread"):
+        parallel.run_meeting(pass_on, [(thread, 3, numbers, 300) for thread in range(3)])
+    begun[0].result(timeout=10)
