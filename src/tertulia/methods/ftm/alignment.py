@@ -12,7 +12,8 @@ much that is to be trusted depends on whether the parties draw on the same subje
 the distance that `ALIKE` bounds, random parts of a collection (20 Newsgroups, BBC; 180 documents and more; LDA and
 SentenceLDA; 10 to 40 topics) are 0.01 to 0.08 apart, parts by subject 0.12 to 0.41. Where alpha is learned, some topics
 are small, and what few tokens show would count as much as the rest: there a topic counts by its size, but no more than
-an average one, which one party's long odd document may fill (a quarter of 20 Newsgroups: 0.02 to 0.09, 0.15 to 0.39).
+an average one, which one party's long odd document may fill. On a quarter of 20 Newsgroups that leaves little between
+them, 0.02 to 0.11 and 0.12 to 0.41, so that a small party may be taken for one of other subjects.
 """
 
 from __future__ import annotations
