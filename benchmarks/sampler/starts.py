@@ -10,14 +10,13 @@ import numpy as np
 
 from benchmarks.common import say
 from benchmarks.sampler.corpora import parts
+from benchmarks.sampler.curves import SCORES
 from benchmarks.sampler.trainers import ALPHA, BETA
 from benchmarks.sampler.worker import score
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda
 from tertulia.kernels.lda import clusters
 from tertulia.kernels.lda.options import Learning
-
-SCORES = ("ppl", "npmi", "diversity")
 
 
 def merging(corpus: str, K: int, sweeps: int, seeds: Sequence[int]) -> dict[str, Any]:

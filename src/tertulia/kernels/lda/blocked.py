@@ -235,24 +235,9 @@ def draw_shares(
             start, stop = documents[d], documents[d + 1]
             m = hold(z, start, stop, fixed.inverse, held, place, count, pull)
             m, n, log_chance = draw_document(
-                words,
-                start,
-                stop,
-                z,
-                fixed,
-                key,
-                moved,
-                before,
-                after,
-                n,
-                m,
-                held,
-                place,
-                count,
-                pull,
-                running,
+                words, start, stop, z, fixed, key, moved, before, after, n, m, held, place, count, pull, running,
                 scratch,
-            )
+            )  # fmt: skip
             logs += np.int64(log_chance * _UNIT)
             for j in range(m):
                 k = np.int64(held[j])
