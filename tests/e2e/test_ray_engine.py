@@ -149,8 +149,8 @@ def test_parties_that_die_are_not_seen_or_late(nodes, tmp_path, worded, monkeypa
         }  # fmt: skip
         assert "missing is not seen on node" in answers["missing"].text
         assert "it died 2 times over one question" in answers["dying"].text
-        fed = Handle(run.id, SimpleNamespace(parties=["a", "b"], ask=transport.ask), run.journal(), Terms(timeout=0.4))
-        assert list(fed.each(toys.dawdle, toys.Number("b"))) == ["a"]
+        fed = Handle(run.id, SimpleNamespace(parties=["a", "b"], ask=transport.ask), run.journal(), Terms(timeout=4.0))
+        assert list(fed.each(toys.dawdle, toys.Late("b", 8.0))) == ["a"]
         fed.terms = Terms()
         assert {p: int(r.value) for p, r in fed.each(toys.count_free, Nothing()).items()} == {"a": 2, "b": 1}
 

@@ -16,6 +16,14 @@ class Number:
 
 
 @message
+class Late:
+    """A party that is late, and by how many seconds."""
+
+    party: object
+    seconds: object
+
+
+@message
 class Weighted:
     value: object
     weight: object
@@ -84,8 +92,8 @@ def crash(party, state, ask):
 
 @step
 def dawdle(party, state, ask):
-    if party.id == ask.value:
-        time.sleep(1.0)
+    if party.id == ask.party:
+        time.sleep(ask.seconds)
     return count_free(party, state, ask)
 
 
@@ -148,7 +156,7 @@ def train_free(fed, config, state):
     state = state or fed.commit(Total(0, ()), durable=config["durable"])
     while state.round < config["rounds"]:
         late = state.round in config.get("late", ())
-        total = fed.sum(dawdle, Number("b")) if late else fed.sum(count_free, Nothing())
+        total = fed.sum(dawdle, Late("b", 4.0)) if late else fed.sum(count_free, Nothing())
         if state.round == config.get("die_at") and config["deaths"]:
             config["deaths"] -= 1
             config["kill"]()

@@ -154,8 +154,8 @@ def test_messages_may_differ_by_party(handle):
 def test_a_late_answer_is_voided(handle, engine):
     fed = handle(engine=engine, workers=3)
     fed.each(toys.count_free, Nothing())  # processes have started
-    fed.terms = Terms(timeout=0.4)
-    assert list(fed.each(toys.dawdle, toys.Number("b"))) == ["a", "c"]
+    fed.terms = Terms(timeout=2.0)
+    assert list(fed.each(toys.dawdle, toys.Late("b", 4.0))) == ["a", "c"]
     fed.terms = Terms()
     counts = {p: int(r.value) for p, r in fed.each(toys.count_free, Nothing()).items()}
     assert counts == {"a": 3, "b": 2, "c": 3}
@@ -209,7 +209,7 @@ def test_a_late_answer_does_not_send_the_run_back(tmp_path, toy_run, engine):
     with closing(run.transport(engine, 3)) as transport:
         fed = Handle("run", transport, run.journal(), Terms(), observe)
         fed.each(toys.weigh, Nothing())  # processes have started
-        fed.terms = Terms(timeout=0.6)
+        fed.terms = Terms(timeout=2.0)
         state = drive(fed, toys.train_free, {"rounds": 12, "durable": 50, "late": (4, 8)})
     assert rounds == list(range(1, 14))
     assert [int(t) for t in state.totals[:5]] == [3, 6, 9, 12, 10]  # in the fifth b is late
@@ -219,11 +219,11 @@ def test_a_late_answer_does_not_send_the_run_back(tmp_path, toy_run, engine):
 def test_a_busy_party_does_not_hold_up_long_messages(handle):
     fed = handle(engine="processes")
     fed.each(toys.count_free, Nothing())  # processes have started
-    fed.terms = Terms(timeout=0.3)
-    fed.each(toys.dawdle, toys.Number("b"))
+    fed.terms = Terms(timeout=2.0)
+    fed.each(toys.dawdle, toys.Late("b", 7.0))
     started = time.monotonic()
     fed.each(toys.count_free, toys.Number(np.zeros(100_000)))  # more than a pipe holds
-    assert time.monotonic() - started < 0.6
+    assert time.monotonic() - started < 4.0  # b sleeps for five
     fed.terms = Terms()
     assert {p: int(r.value) for p, r in fed.each(toys.count_free, Nothing()).items()} == {"a": 4, "b": 2, "c": 4}
 
