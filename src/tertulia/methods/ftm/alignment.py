@@ -7,13 +7,12 @@ global topic takes at most one topic of each party, there are never fewer than t
 next start is simply the global topics that its own went into.
 
 Nobody knows a good xi beforehand: it depends on the model, the number of topics and the words. Unless xi is given, it
-is calibrated. How similar different topics are is known: those of one party are different. How
-much that is to be trusted depends on whether the parties draw on the same subjects, which their mean topics show: by
-the distance that `ALIKE` bounds, random parts of a collection (20 Newsgroups, BBC; 180 documents and more; LDA and
-SentenceLDA; 10 to 40 topics) are 0.01 to 0.08 apart, parts by subject 0.12 to 0.41. Where alpha is learned, some topics
-are small, and what few tokens show would count as much as the rest: there a topic counts by its size, but no more than
-an average one, which one party's long odd document may fill. On a quarter of 20 Newsgroups that leaves little between
-them, 0.02 to 0.11 and 0.12 to 0.41, so that a small party may be taken for one of other subjects.
+is calibrated. How similar different topics are is known: those of one party are different. How much that is to be
+trusted depends on whether the parties draw on the same subjects, which their mean topics show: by the distance that
+`ALIKE` bounds, random parts of collections (92 documents and more) are 0.003 to 0.059 apart, parts by subject 0.057 to
+0.25, or less where subjects overlap as diseases do (`python -m benchmarks.ftm.likeness`). Where alpha is learned, some
+topics are small, and what few tokens show would count as much as the rest: there a topic counts by its size, but no
+more than an average one.
 """
 
 from __future__ import annotations
@@ -29,7 +28,8 @@ from tertulia.metrics.similarity import Tops, top_words_sparse, weighted_jaccard
 
 XI = 0.3  # the papers' threshold: what topics of unlike parties must reach at least
 FREQUENT = 500  # words by which parties are compared: rarer ones differ by chance
-ALIKE = 0.1  # parties are alike that are no farther apart
+_ODD = 10  # one of so many is left out, those that differ most: one long odd document may fill a topic with its words
+ALIKE = 0.057  # parties are alike that are no farther apart
 
 
 class MergeWarning(UserWarning):
@@ -124,11 +124,21 @@ def mean_topic(M_p: Array, sizes: Array | None) -> F64:
 
 
 def are_alike(mean_p: F64, mean_r: F64) -> bool:
-    """Whether two mean topics are near, by squared Hellinger distance over the words that are frequent."""
+    """Whether two mean topics are near."""
+    return distance(mean_p, mean_r) <= ALIKE
+
+
+def distance(mean_p: F64, mean_r: F64) -> float:
+    """How far apart two mean topics are: squared Hellinger distance over words that are frequent, without the odd ones.
+
+    >>> round(distance(np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.0, 0.5])), 3)
+    0.5
+    """
     means = np.array([mean_p, mean_r])
     means = means[:, np.argsort(-means.sum(axis=0), kind="stable")[:FREQUENT]]
     roots = np.sqrt(means / means.sum(axis=1, keepdims=True))
-    return bool(1.0 - roots[0] @ roots[1] <= ALIKE)
+    apart = np.sort((roots[0] - roots[1]) ** 2 / 2.0)
+    return float(apart[: len(apart) - len(apart) // _ODD].sum())
 
 
 def warn_of_merge(topics: int, sizes: Sequence[int]) -> None:

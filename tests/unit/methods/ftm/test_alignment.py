@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertulia.methods.ftm.alignment import MergeWarning, align, mean_topic, similarities_within, warn_of_merge
+from tertulia.methods.ftm.alignment import (
+    MergeWarning,
+    align,
+    are_alike,
+    mean_topic,
+    similarities_within,
+    warn_of_merge,
+)
 from tertulia.methods.ftm.merging import integrate
 from tertulia.metrics.similarity import top_words_sparse
 
@@ -71,6 +78,17 @@ def test_topics_of_alike_parties_merge_at_similarities_that_keep_those_of_others
     together = align([here, there], None, 50)
     assert np.array_equal(together.part_of[:K], together.part_of[K:])
     assert len(align([here, elsewhere], None, 50).topic_word) == 2 * K
+
+
+def test_a_long_odd_document_makes_no_other_party():
+    """Its words fill one of a party's topics, two fifths of all that it shows; the rest is as elsewhere."""
+    rng = np.random.default_rng(2)
+    V = 500
+    usual = rng.dirichlet(np.full(V, 0.5))
+    odd = np.zeros(V)
+    odd[rng.choice(V, 40, replace=False)] = 1 / 40
+    assert are_alike(0.6 * usual + 0.4 * odd, usual)
+    assert not are_alike(0.3 * usual + 0.7 * rng.dirichlet(np.full(V, 0.5)), usual)
 
 
 @pytest.mark.parametrize(("topics", "sizes", "says"), [(3, (5, 4), "fewer"), (9, (5, 4), "side by side")])
