@@ -32,7 +32,7 @@ from benchmarks.sampler.gibbs import long_gap
 from benchmarks.sampler.memory import bytes_per_token
 from benchmarks.sampler.plot import draw, save
 from benchmarks.sampler.settling import auto_sweeps
-from benchmarks.sampler.starts import merging
+from benchmarks.sampler.starts import compare_starts
 from benchmarks.sampler.threads import threads_ratios
 from benchmarks.sampler.trainers import BETA, OWN_MARKS, PACKAGES, PEERS
 from tertulia.metrics import completion
@@ -117,10 +117,10 @@ def chains(chosen: argparse.Namespace) -> Result:
 
 
 def starts(chosen: argparse.Namespace) -> Result:
-    """Clusters, merged and not."""
+    """Clusters, merged or not, with and without general topics."""
     names, seeds = (["grants"], "1") if chosen.quick else ([*SMALL, *TOGETHER], "1,2,3")
     each, topics = [int(seed) for seed in (chosen.seeds or seeds).split(",")], [K for K in chosen.topics if K < MANY]
-    return {"merging": {name: {str(K): merging(name, K, 160, each) for K in topics} for name in names}}
+    return {"starts": {name: {str(K): compare_starts(name, K, 160, each) for K in topics} for name in names}}
 
 
 def two_threads(chosen: argparse.Namespace, K: int) -> Result:

@@ -1,4 +1,4 @@
-"""What it gives to find more clusters than topics and to merge those that are alike: the same training, twice."""
+"""What parts of the start give: the same training from clusters, from more of them merged, with general topics."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ from tertulia.kernels import lda
 from tertulia.kernels.lda import clusters
 from tertulia.kernels.lda.options import Learning
 
+STARTS = {"clusters": (1, 0.0), "merged": (3, 0.0), "general": (1, 0.06), "both": (3, 0.06)}  # of each topic; of topics
 
-def merging(corpus: str, K: int, sweeps: int, seeds: Sequence[int]) -> dict[str, Any]:
-    """Means and standard deviations over seeds of trainings from K clusters, and from more that were merged."""
+
+def compare_starts(corpus: str, K: int, sweeps: int, seeds: Sequence[int]) -> dict[str, Any]:
+    """Means and standard deviations over seeds, by start."""
     train, heldout = parts(corpus)
     found = {}
-    for name, many in {"plain": K, "merged": clusters.n_clusters(K, train.n_documents)}.items():
-        with patch.object(clusters, "n_clusters", return_value=many):
+    for name, (more, general) in STARTS.items():
+        with patch.multiple(clusters, _MORE=more, _GENERAL=general):
             each = np.array([_scores(train, heldout, K, sweeps, seed) for seed in seeds])
-        found[name] = [each.mean(axis=0).round(4).tolist(), each.std(axis=0).round(4).tolist()]
+        spread = each.std(axis=0, ddof=1) if len(seeds) > 1 else np.zeros(len(SCORES))
+        found[name] = [each.mean(axis=0).round(4).tolist(), spread.round(4).tolist()]
     say(f"{corpus} K = {K}: {found}")
     return found
 

@@ -114,7 +114,7 @@ def test_output_in_frames(kind, frame, texts):
     out = tt.LDA(**SMALL).set_output(transform=kind).fit_transform(texts)
     assert isinstance(out, frame)
     assert list(out.columns) == ["topic0", "topic1", "topic2"]
-    np.testing.assert_allclose(np.asarray(out).sum(axis=1), 1.0)
+    np.testing.assert_allclose(np.asarray(out).sum(axis=1), 1.0, rtol=1e-6)
     with pytest.raises(ValueError, match="use 'default', 'pandas' or 'polars'"):
         tt.LDA().set_output(transform="csv")
 

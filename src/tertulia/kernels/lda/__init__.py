@@ -34,7 +34,7 @@ from tertulia.kernels.lda import gibbs, samplers
 from tertulia.kernels.lda import init as starts
 from tertulia.kernels.lda.blocked import MOST_TOKENS
 from tertulia.kernels.lda.by_word import columns
-from tertulia.kernels.lda.clusters import MOST_TOPICS, topics_of_clusters
+from tertulia.kernels.lda.clusters import MOST_TOPICS, cluster, document_frequency, topics_of_clusters
 from tertulia.kernels.lda.dense import counts, frequency
 from tertulia.kernels.lda.fitting import MOST_SWEEPS, TOLERANCE, WINDOW, Progress, Schedule, fit
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
@@ -136,6 +136,24 @@ def _settle(
         if schedule.sweeps is None and len(trace) > 1 and trace[-2] - trace[-1] < TOLERANCE * trace[-2]:
             break
     return _count_state(words, z, V, alpha, beta, how[-1])
+
+
+def cluster_topics(
+    words: Array, documents: Array, V: int, K: int, beta: float, key: int, *, threads: int = 1
+) -> F64:  # fmt: skip
+    """The topics [K, V] of K clusters of documents, each with all its tokens: where SentenceLDA begins.
+
+    There are no general topics: a sentence has one topic, so that general words cannot have their own.
+    """
+    check_size(V, K)
+    words, documents = check_documents(words, documents, V)
+    df = document_frequency(words, documents, V)
+    stream = derive(key, _INIT)
+    if K > MOST_TOPICS or not len(words):
+        z = starts.uniform_topics(len(words), K, stream)
+    else:
+        z = np.repeat(cluster(words, documents, df, K, stream, threads), np.diff(documents))
+    return topic_word(_count_state(words, z, V, np.ones(K), check_beta(beta), threads))
 
 
 def choose(K: int, V: int, most: int) -> Sampler:

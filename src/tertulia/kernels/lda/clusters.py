@@ -1,23 +1,25 @@
-"""Where training begins: documents in K clusters, by spherical k-means (Dhillon and Modha, Machine Learning 2001).
+"""Where training begins: documents in clusters, by spherical k-means (Dhillon and Modha, Machine Learning 2001).
 
 A document is the row sqrt(tf) log(D / df), of length 1: with log tf a word that fills a document would hardly show, and
-two kinds of such documents would share a cluster for ever. Three times as many clusters are found as there are topics,
-from seeds (see `seeding`), and then merged two by two: those first whose words are alike. Else a large subject would
-have several topics with the same words, and small subjects none. Then half of a document's tokens begin in its cluster,
-and each of the others in that of another document with the same word.
+two kinds of such documents would share a cluster for ever. Three times as many clusters are found as are wanted, from
+seeds (see `seeding`), and then merged two by two: those first whose words are alike. Else a large subject would have
+several topics with the same words, and small subjects none.
+
+A few topics have no cluster: they are for what is said in documents of all subjects. Half of all tokens begin there,
+the more so the more documents their word is in, the others in their document's cluster. Without general topics such
+words would be among the first of most topics, or all in one that takes a quarter of the corpus.
 
 Large corpora are clustered by a sample of their documents.
 """
 
-# What merging gives is measured by `python -m benchmarks.sampler --parts start`. Tried, and of less weight: alikeness
-# that counts for more or less, other numbers of clusters, seeds drawn otherwise, more steps, first sweeps with a
-# symmetric alpha. On 20 Newsgroups (K = 50) 2 of 8 starts with two or four candidates for a seed miss a kind of encoded
-# file, and end at a perplexity of 3400 instead of 2900; none of 8 with eight (before there was merging).
+# What merging and general topics give is measured by `python -m benchmarks.sampler --parts start`. Tried, and of less
+# weight: alikeness that counts for more or less, other numbers of clusters, seeds drawn otherwise, more steps, first
+# sweeps with a symmetric alpha. On 20 Newsgroups (K = 50) 2 of 8 starts with two or four candidates for a seed miss a
+# kind of encoded file, and end at a perplexity of 3400 instead of 2900; none of 8 with eight (without merging).
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
@@ -28,34 +30,63 @@ from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.dense import frequency
 from tertulia.kernels.lda.seeding import Rows, hashes, seeds
 
-U16 = NDArray[np.uint16]
-MOST_TOPICS = 2**16  # clusters are kept in two bytes
+MOST_TOPICS = 2**16  # beyond, centres have room for too few words
 _SAMPLE = 1_000_000  # tokens of documents that are clustered; the others join when the clusters are there
 _CELLS = 2**26  # of words x topics in the centres: beyond, rare words are left out
 _STEPS = 5  # of k-means
 _MORE, _ENOUGH = 3, 600  # clusters for each topic, up to so many: with a thousand topics merging gives nothing
 _OF_EACH = 4  # documents, at least: no more clusters than that allows
 _LIKE = 0.5  # 1: clusters are merged by what is lost, 0: by how alike they are
-_OWN = 0.5  # of a document's tokens begin in its own cluster; with 0.3 topics of SentenceLDA, which begins so, are lost
+_GENERAL = 0.06  # of the topics have no cluster
+_BEGIN_THERE = 0.5  # of the tokens, in general topics
 
 
 def topics_of_clusters(words: I32, documents: I64, V: int, K: int, key: np.uint64, threads: int = 1) -> I32:
     """Topics [N] of all tokens."""
-    labels = cluster(words, documents, V, K, derive(key, 0), threads)
-    starts = np.concatenate(([0], np.cumsum(frequency(words, V))))
-    by_word, z = np.empty(len(words), dtype=np.uint16), np.empty(len(words), dtype=np.int32)
-    _sort_labels(words, documents, labels, starts[:-1].copy(), by_word)
-    jobs = [(words, documents, *some, labels, starts, by_word, derive(key, 1), z)
+    df, general = document_frequency(words, documents, V), n_general(K)
+    labels = cluster(words, documents, df, K - general, derive(key, 0), threads)
+    share = general_share(frequency(words, V), df)
+    among = (K - general, general) if general else (0, K)  # the first general topic, and how many there are
+    z = np.empty(len(words), dtype=np.int32)
+    jobs = [(words, documents, *some, labels, share, *among, derive(key, 1), z)
             for some in parallel.shares(documents, threads)]  # fmt: skip
     parallel.run(seat_block, jobs, threads)
     return z
 
 
-def cluster(words: I32, documents: I64, V: int, K: int, key: np.uint64, threads: int = 1) -> I32:
+def n_general(K: int) -> int:
+    """How many of K topics are general; of few topics none.
+
+    >>> n_general(10), n_general(50), n_general(100)
+    (0, 3, 6)
+    """
+    return int(_GENERAL * K)
+
+
+def general_share(tokens: I64, df: I64) -> F32:
+    """Which share of each word's tokens begins in general topics [V]: so much times the documents it is in, up to all.
+
+    >>> general_share(np.array([50, 40, 10]), np.array([10, 5, 1]))
+    array([0.7042254 , 0.3521127 , 0.07042254], dtype=float32)
+    """
+    share = np.zeros(len(df), dtype=np.float32)
+    order = np.argsort(-df, kind="stable")[: np.count_nonzero(df)]
+    if not len(order):
+        return share
+    n, d = tokens[order].astype(np.float64), df[order].astype(np.float64)
+    left = _BEGIN_THERE * n.sum() - (np.cumsum(n) - n)  # if all tokens of the words before begin there
+    times = left / np.cumsum((n * d)[::-1])[::-1]
+    whole = int(np.argmax(times * d <= 1.0))  # so many words do
+    share[order[:whole]] = 1.0
+    share[order[whole:]] = np.maximum(times[whole] * d[whole:], 0.0)
+    return share
+
+
+def cluster(words: I32, documents: I64, df: I64, K: int, key: np.uint64, threads: int = 1) -> I32:
     """The cluster of each document [D], K in all: more of them are found, and those that are alike merged."""
     sample = _sample(documents, key)
     many = n_clusters(K, len(sample))
-    weight = _word_weights(words, documents, V, many)
+    weight = _word_weights(df, len(documents) - 1, many)
     place = (np.cumsum(weight > 0.0) - 1).astype(np.int32)  # of words that count, among these
     rows = _rows(words, documents, sample, weight, place)
     V = int(place[-1]) + 1
@@ -145,12 +176,11 @@ class _Found:
         self.centres *= (1.0 / np.maximum(norms, 1e-12)).astype(np.float32)
 
 
-def _word_weights(words: I32, documents: I64, V: int, K: int) -> F32:
+def _word_weights(df: I64, D: int, K: int) -> F32:
     """log(D / df) [V]; 0 for words beyond those that the centres have room for."""
-    df = document_frequency(words, documents, V)
-    weight = np.log(np.maximum(len(documents) - 1, 1) / np.maximum(df, 1)) + 1e-3  # even words of all documents count
+    weight = np.log(max(D, 1) / np.maximum(df, 1)) + 1e-3  # even words of all documents count
     room = max(1, _CELLS // padded_width(K))
-    if room < V:
+    if room < len(df):
         weight[np.argsort(-df, kind="stable")[room:]] = 0.0
     found: F32 = weight.astype(np.float32)
     return found
@@ -252,23 +282,12 @@ def _add_products(sums: F32, products: F32) -> None:
 
 
 @kernel
-def _sort_labels(words: I32, documents: I64, labels: I32, free: I64, by_word: U16) -> None:
-    """The clusters of tokens, sorted by their words."""
-    for d in range(documents.shape[0] - 1):
-        for i in range(documents[d], documents[d + 1]):
-            by_word[free[words[i]]] = labels[d]
-            free[words[i]] += 1
-
-
-@kernel
 def seat_block(
-    words: I32, documents: I64, first: int, last: int, labels: I32, starts: I64, by_word: U16, key: np.uint64, z: I32
-) -> None:
-    """The first topics of documents first..last-1."""
+    words: I32, documents: I64, first: int, last: int, labels: I32, share: F32, general: int, n: int, key: np.uint64,
+    z: I32,
+) -> None:  # fmt: skip
+    """The first topics of documents first..last-1: general ones, n from `general` on, or the document's cluster."""
     for d in range(first, last):
         for i in range(documents[d], documents[d + 1]):
-            u, w = uniform(key, np.uint64(i)), words[i]
-            if u < _OWN:
-                z[i] = labels[d]
-            else:
-                z[i] = by_word[starts[w] + np.int64((u - _OWN) / (1.0 - _OWN) * (starts[w + 1] - starts[w]))]
+            u, limit = uniform(key, np.uint64(i)), share[words[i]]
+            z[i] = general + np.int64(u / limit * n) if u < limit else labels[d]

@@ -27,7 +27,7 @@ from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import blocked, priors
 from tertulia.kernels.lda.options import Learning
 
-WINDOW, TOLERANCE = 20, 1e-3
+WINDOW, TOLERANCE = 30, 1e-3
 MOST_SWEEPS = 1_000
 _BETA_EVERY = 10
 _FEWEST = 20  # sweeps that are averaged, where training ends by itself
@@ -101,7 +101,7 @@ def _end(schedule: Schedule, trace: list[float]) -> int:
 def settled(trace: list[float]) -> bool:
     """Whether the last window of perplexities is hardly below the one before.
 
-    >>> settled([100.0 * 0.9**s for s in range(80)]), settled([100.0] * 40)
+    >>> settled([100.0 * 0.9**s for s in range(80)]), settled([100.0] * 60)
     (False, True)
     """
     if len(trace) < 2 * WINDOW:

@@ -222,8 +222,8 @@ def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
     if source is not None and start is None:
         state = sentence.init(*units, V, len(alpha), alpha, beta, keys[0])
     else:
-        if start is None:  # the clusters of documents that LDA starts from
-            start = lda.topic_word(lda.train(corpus.words, corpus.documents, V, len(alpha), alpha, beta, 0, keys[0]))
+        if start is None:
+            start = lda.cluster_topics(corpus.words, corpus.documents, V, len(alpha), beta, keys[0], threads=threads)
         state = sentence.init_from_topics(*units, start, alpha, beta, keys[0])
     if source is not None:
         sampler: ftm_paper.Sampler = "gibbs" if training.sampler == "gibbs" else "mh"

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from tertulia.errors import InputError
+from tertulia.kernels import lda
 from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.vectors import padded_width
@@ -30,13 +32,17 @@ def purity(labels, subject, documents):
     return together.max(axis=1).sum() / long.sum()
 
 
+def cluster(words, documents, K, key=KEY):
+    return clusters.cluster(words, documents, clusters.document_frequency(words, documents, V), K, key)
+
+
 def test_planted_clusters_are_found():
     words, documents, subject = made()
-    labels = clusters.cluster(words, documents, V, K, KEY)
+    labels = cluster(words, documents, K)
     assert labels.min() >= 0
     assert labels.max() < K
     assert purity(labels, subject, documents) > 0.75  # 0.2 by chance
-    more = clusters.cluster(words, documents, V, 3 * K, KEY)
+    more = cluster(words, documents, 3 * K)
     assert purity(more, subject, documents) > 0.9
     assert len(np.unique(more)) > 2 * K
 
@@ -55,13 +61,13 @@ def test_same_bits_at_any_number_of_threads(sample, cells, monkeypatch):
 
 def test_a_sample_is_enough(monkeypatch):
     words, documents, subject = made(2_000)
-    whole = purity(clusters.cluster(words, documents, V, 2 * K, KEY), subject, documents)
+    whole = purity(cluster(words, documents, 2 * K), subject, documents)
     monkeypatch.setattr(clusters, "_SAMPLE", len(words) // 4)
     sample = clusters._sample(documents, KEY)
     assert 0.2 < len(sample) / 2_000 < 0.3
     assert np.diff(documents)[sample].sum() >= len(words) // 4
     assert (np.diff(sample) > 0).all()
-    assert purity(clusters.cluster(words, documents, V, 2 * K, KEY), subject, documents) > whole - 0.1
+    assert purity(cluster(words, documents, 2 * K), subject, documents) > whole - 0.1
 
 
 def test_rare_words_are_left_out_where_centres_have_no_room(monkeypatch):
@@ -72,25 +78,48 @@ def test_rare_words_are_left_out_where_centres_have_no_room(monkeypatch):
     seen = []
     found = clusters._Found
     monkeypatch.setattr(clusters, "_Found", lambda *given: seen.append(found(*given)) or seen[-1])
-    labels = clusters.cluster(words, documents, V, K, KEY)
+    labels = cluster(words, documents, K)
     assert seen[0].centres.shape == (90, padded_width(many))
     df = clusters.document_frequency(words, documents, V)
-    weight = clusters._word_weights(words, documents, V, many)
+    weight = clusters._word_weights(df, len(subject), many)
     assert (weight > 0).sum() == 90
     assert df[weight > 0].min() >= df[weight == 0].max()
     assert purity(labels, subject, documents) > 0.6
 
 
-def test_some_tokens_begin_in_their_document_s_cluster():
-    """Half of them do, and the others begin in that of a document with the same word, their own among them."""
+@pytest.mark.parametrize("topics", [K, 40])
+def test_half_of_the_tokens_begin_in_their_document_s_cluster(topics):
+    """The others begin in the general topics, in all of them equally; of few topics none is general, and all are."""
     words, documents, _ = made()
-    labels = np.repeat(clusters.cluster(words, documents, V, K, derive(KEY, 0)), np.diff(documents))
-    z = clusters.topics_of_clusters(words, documents, V, K, KEY)
-    together = np.zeros((V, K))
-    np.add.at(together, (words, labels), 1)
-    share = 0.5 + 0.5 * (together[words, labels] / together.sum(axis=1)[words]).mean()
-    assert (z == labels).mean() == pytest.approx(share, abs=4.5 * 0.5 / np.sqrt(len(z)))
-    assert (together[words, z] > 0).all()
+    n = clusters.n_general(topics)
+    assert n == {K: 0, 40: 2}[topics]
+    labels = np.repeat(cluster(words, documents, topics - n, derive(KEY, 0)), np.diff(documents))
+    z = clusters.topics_of_clusters(words, documents, V, topics, KEY)
+    noise = 4.5 * 0.5 / np.sqrt(len(z))
+    if n:
+        general = z >= topics - n
+        assert np.array_equal(z[~general], labels[~general])
+        assert general.mean() == pytest.approx(0.5, abs=noise)
+        assert (z == topics - 1).mean() == pytest.approx(0.25, abs=noise)
+    else:
+        assert (z == labels).mean() == pytest.approx(0.5 + 0.5 / K, abs=noise)
+
+
+def test_words_of_many_documents_begin_in_general_topics():
+    """Half of all tokens, in proportion to documents until a word has no more; and whatever a corpus is like."""
+    generator = np.random.default_rng(3)
+    df = generator.integers(1, 400, size=50)
+    for tokens in (df + generator.integers(0, 20, 50), df * generator.integers(1, 30, 50)):
+        share = clusters.general_share(tokens, df)
+        assert (share * tokens).sum() == pytest.approx(tokens.sum() / 2, rel=1e-5)
+        assert share.max() <= 1
+        some = share < 1
+        assert np.allclose(share[some] / df[some], share[some][0] / df[some][0])
+        assert (df[~some] >= df[some].max()).all()
+    assert np.allclose(clusters.general_share(np.array([5, 5]), np.array([1, 1])), 0.5)
+    assert np.allclose(clusters.general_share(np.array([90, 10, 0]), np.array([9, 1, 0])), [90 / 164, 10 / 164, 0])
+    assert np.allclose(clusters.general_share(np.array([60, 40]), np.array([20, 1])), [40 / 48, 0], atol=0.05)
+    assert not clusters.general_share(np.zeros(2, int), np.zeros(2, int)).any()
 
 
 @pytest.mark.parametrize("topics", [1, 3, 50, 2_500])
@@ -154,3 +183,15 @@ def test_rows_have_length_one():
     assert rows.starts.tolist() == [0, 2, 2, 3]
     assert rows.words.tolist() == [0, 2, 1]
     assert np.allclose(rows.values, [*expected / np.linalg.norm(expected), 1.0])
+
+
+def test_topics_of_clusters_have_all_tokens_of_their_documents():
+    words, documents, _ = made()
+    found = lda.cluster_topics(words, documents, V, K, 0.1, 5, threads=2)
+    labels = cluster(words, documents, K, derive(5, lda._INIT))
+    counts = np.full((K, V), 0.1)
+    np.add.at(counts, (np.repeat(labels, np.diff(documents)), words), 1)
+    assert np.allclose(found, counts / counts.sum(axis=1, keepdims=True))
+    assert np.allclose(lda.cluster_topics(words[:0], np.zeros(3, np.int64), V, K, 0.1, 5), 1 / V)
+    with pytest.raises(InputError, match="K = 0"):
+        lda.cluster_topics(words, documents, V, 0, 0.1, 5)

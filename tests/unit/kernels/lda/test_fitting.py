@@ -110,8 +110,9 @@ def test_priors_are_learned_if_asked():
 
 
 def test_settled_compares_windows():
-    falling = [100.0 - s for s in range(40)]
+    n = fitting.WINDOW
+    falling = [100.0 - s for s in range(2 * n)]
     assert not fitting.settled(falling)
-    assert not fitting.settled([50.0] * 39)
-    assert fitting.settled(falling + [60.0] * 40)
-    assert fitting.settled([50.0] * 20 + [51.0] * 20)  # rising is settled, too
+    assert not fitting.settled([50.0] * (2 * n - 1))
+    assert fitting.settled([*falling, *[40.0] * (2 * n)])
+    assert fitting.settled([50.0] * n + [51.0] * n)  # rising is settled, too
