@@ -34,6 +34,8 @@ MOST_TOPICS = 2**16  # beyond, centres have room for too few words
 _SAMPLE = 1_000_000  # tokens of documents that are clustered; the others join when the clusters are there
 _CELLS = 2**26  # of words x topics in the centres: beyond, rare words are left out
 _STEPS = 5  # of k-means
+_PARTS = 16  # of the words, whatever the threads: sums are then the same bits
+_SIDE_BY_SIDE = 16  # clusters: numbers in a line of the cache
 _MORE, _ENOUGH = 3, 600  # clusters for each topic, up to so many: with a thousand topics merging gives nothing
 _OF_EACH = 4  # documents, at least: no more clusters than that allows
 _LIKE = 0.5  # 1: clusters are merged by what is lost, 0: by how alike they are
@@ -94,7 +96,7 @@ def cluster(words: I32, documents: I64, df: I64, K: int, key: np.uint64, threads
     for _ in range(_STEPS):
         found.improve(threads)
     labels = found.nearest(rows, threads)
-    topic = merge(*found.likeness(labels), K) if many > K else np.arange(K, dtype=np.int32)
+    topic = merge(*found.likeness(labels, threads), K) if many > K else np.arange(K, dtype=np.int32)
     if len(sample) == len(documents) - 1:
         return topic[labels]
     labels = np.empty(len(documents) - 1, dtype=np.int32)
@@ -120,15 +122,15 @@ def merge(products: F64, sizes: F64, K: int) -> I32:
     their centres are, times the root of the smaller one's tokens: by unlikeness alone strange documents would keep
     clusters of their own, and by tokens alone large subjects would have many clusters with the same words.
     """
-    products, sizes, into = products.copy(), sizes.copy(), np.arange(len(sizes))
+    products, sizes, into, left = products.copy(), sizes.copy(), np.arange(len(sizes)), np.ones(len(sizes), np.bool_)
     worth = np.array([_worth(products, sizes, a) for a in range(len(sizes))])
     for _ in range(len(sizes) - K):
         a, b = sorted(divmod(int(np.argmin(worth)), len(sizes)))
         products[a] += products[b]
         products[:, a] += products[:, b]
         sizes[a] += sizes[b]
-        into[into == b] = a
-        worth[a] = worth[:, a] = np.where(np.isin(np.arange(len(sizes)), into), _worth(products, sizes, a), np.inf)
+        into[into == b], left[b] = a, False
+        worth[a] = worth[:, a] = np.where(left, _worth(products, sizes, a), np.inf)
         worth[b] = worth[:, b] = np.inf
     return np.unique(into, return_inverse=True)[1].astype(np.int32)
 
@@ -158,22 +160,37 @@ class _Found:
         parallel.run(label_block, jobs, threads)
         return labels
 
-    def likeness(self, labels: I32) -> tuple[F64, F64]:
+    def likeness(self, labels: I32, threads: int) -> tuple[F64, F64]:
         """The products of the clusters' sums of rows, [K, K], and their tokens [K]."""
         sizes: F64 = np.bincount(labels, self.rows.sizes, self.K).astype(np.float64)
         sums = np.zeros_like(self.centres)
-        _add_rows(*self.rows, labels, sums)
+        self._add_rows(labels, sums, threads)
         products = np.zeros((self.K, sums.shape[1]), dtype=np.float32)
-        _add_products(sums, products)
+        parallel.run(add_products, [(sums, *some, products) for some in self._columns()], threads)
         return products[:, : self.K].astype(np.float64), sizes
 
     def improve(self, threads: int) -> None:
         """One step of k-means; a cluster that loses all its documents keeps its centre."""
         labels = self.nearest(self.rows, threads)
-        _clear_columns(self.centres, np.bincount(labels, minlength=self.centres.shape[1]))
-        _add_rows(*self.rows, labels, self.centres)
-        norms = np.sqrt(np.einsum("wk,wk->k", self.centres, self.centres, dtype=np.float64))
-        self.centres *= (1.0 / np.maximum(norms, 1e-12)).astype(np.float32)
+        parts = [self.centres[first:last] for first, last in parallel.even(len(self.centres), _PARTS)]
+        empty = np.bincount(labels, minlength=self.centres.shape[1]) == 0
+        parallel.run(np.multiply, [(part, empty.astype(np.float32), part) for part in parts], threads)
+        self._add_rows(labels, self.centres, threads)
+        squares = np.sum(parallel.run(_squares, [(part,) for part in parts], threads), axis=0)
+        inverse = (1.0 / np.maximum(np.sqrt(squares), 1e-12)).astype(np.float32)
+        parallel.run(np.multiply, [(part, inverse, part) for part in parts], threads)
+
+    def _add_rows(self, labels: I32, sums: F32, threads: int) -> None:
+        jobs = [(*self.rows, labels, *some, sums) for some in self._columns()]
+        parallel.run(add_rows_block, jobs, threads)
+
+    def _columns(self) -> list[tuple[int, int]]:
+        """Clusters that are side by side in memory, for one thread each."""
+        return [(k, min(k + _SIDE_BY_SIDE, self.K)) for k in range(0, self.K, _SIDE_BY_SIDE)]
+
+
+def _squares(part: F32) -> F64:
+    return np.asarray(np.einsum("wk,wk->k", part, part, dtype=np.float64))
 
 
 def _word_weights(df: I64, D: int, K: int) -> F32:
@@ -258,25 +275,24 @@ def label_block(
 
 
 @kernel
-def _clear_columns(centres: F32, sizes: I64) -> None:
-    for w in range(centres.shape[0]):
-        for k in range(centres.shape[1]):
-            if sizes[k] > 0:
-                centres[w, k] = 0.0
-
-
-@kernel
-def _add_rows(starts: I64, words: I32, values: F32, sizes: F32, labels: I32, centres: F32) -> None:
+def add_rows_block(
+    starts: I64, words: I32, values: F32, sizes: F32, labels: I32, first: int, last: int, sums: F32
+) -> None:  # fmt: skip
+    """Add the rows of clusters first..last-1 to their columns."""
     for d in range(labels.shape[0]):
-        for j in range(starts[d], starts[d + 1]):
-            centres[words[j], labels[d]] += sizes[d] * values[j]
+        if first <= labels[d] < last:
+            for j in range(starts[d], starts[d + 1]):
+                sums[words[j], labels[d]] += sizes[d] * values[j]
 
 
 @kernel
-def _add_products(sums: F32, products: F32) -> None:
-    """Add the products of columns, of which most are 0 for most words; a library's sums would depend on its threads."""
+def add_products(sums: F32, first: int, last: int, products: F32) -> None:
+    """Add the products of columns first..last-1 with all; a library's sums would depend on its threads.
+
+    Most are 0 for most words.
+    """
     for w in range(sums.shape[0]):
-        for a in range(products.shape[0]):
+        for a in range(first, last):
             if sums[w, a] != 0.0:
                 add(products[a], sums[w, a], sums, w)
 
