@@ -15,7 +15,7 @@ from benchmarks.sampler.trainers import ALPHA, BETA
 from benchmarks.sampler.worker import score
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda
-from tertulia.kernels.lda import clusters
+from tertulia.kernels.lda import clusters, seating
 from tertulia.kernels.lda.options import Learning
 
 STARTS = {"clusters": (1, 0.0), "merged": (3, 0.0), "general": (1, 0.06), "both": (3, 0.06)}  # of each topic; of topics
@@ -26,7 +26,7 @@ def compare_starts(corpus: str, K: int, sweeps: int, seeds: Sequence[int]) -> di
     train, heldout = parts(corpus)
     found = {}
     for name, (more, general) in STARTS.items():
-        with patch.multiple(clusters, _MORE=more, _GENERAL=general):
+        with patch.object(clusters, "_MORE", more), patch.object(seating, "_GENERAL", general):
             each = np.array([_scores(train, heldout, K, sweeps, seed) for seed in seeds])
         spread = each.std(axis=0, ddof=1) if len(seeds) > 1 else np.zeros(len(SCORES))
         found[name] = [each.mean(axis=0).round(4).tolist(), spread.round(4).tolist()]

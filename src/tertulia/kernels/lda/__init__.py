@@ -34,10 +34,11 @@ from tertulia.kernels.lda import gibbs, samplers
 from tertulia.kernels.lda import init as starts
 from tertulia.kernels.lda.blocked import MOST_TOKENS
 from tertulia.kernels.lda.by_word import columns
-from tertulia.kernels.lda.clusters import MOST_TOPICS, cluster, document_frequency, topics_of_clusters
+from tertulia.kernels.lda.clusters import MOST_TOPICS, cluster, document_frequency
 from tertulia.kernels.lda.dense import counts, frequency
 from tertulia.kernels.lda.fitting import MOST_SWEEPS, TOLERANCE, WINDOW, Progress, Schedule, fit
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
+from tertulia.kernels.lda.seating import topics_of_clusters
 from tertulia.kernels.lda.sparse_phi import count
 
 Sampler = Literal["auto", "blocked", "dense", "gibbs", "sparse", "warp"]

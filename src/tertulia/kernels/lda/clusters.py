@@ -1,21 +1,17 @@
-"""Where training begins: documents in clusters, by spherical k-means (Dhillon and Modha, Machine Learning 2001).
+"""Clusters of documents, from which training begins: spherical k-means (Dhillon and Modha, Machine Learning 2001).
 
 A document is the row sqrt(tf) log(D / df), of length 1: with log tf a word that fills a document would hardly show, and
 two kinds of such documents would share a cluster for ever. Three times as many clusters are found as are wanted, from
 seeds (see `seeding`), and then merged two by two: those first whose words are alike. Else a large subject would have
 several topics with the same words, and small subjects none.
 
-A few topics have no cluster: they are for what is said in documents of all subjects. Half of all tokens begin there,
-the more so the more documents their word is in, the others in their document's cluster. Without general topics such
-words would be among the first of most topics, or all in one that takes a quarter of the corpus.
-
 Large corpora are clustered by a sample of their documents.
 """
 
-# What merging and general topics give is measured by `python -m benchmarks.sampler --parts start`. Tried, and of less
-# weight: alikeness that counts for more or less, other numbers of clusters, seeds drawn otherwise, more steps, first
-# sweeps with a symmetric alpha. On 20 Newsgroups (K = 50) 2 of 8 starts with two or four candidates for a seed miss a
-# kind of encoded file, and end at a perplexity of 3400 instead of 2900; none of 8 with eight (without merging).
+# What merging gives is measured by `python -m benchmarks.sampler --parts start`. Tried, and of less weight: alikeness
+# that counts for more or less, other numbers of clusters, seeds drawn otherwise, more steps, first sweeps with a
+# symmetric alpha. On 20 Newsgroups (K = 50) 2 of 8 starts with two or four candidates for a seed miss a kind of encoded
+# file, and end at a perplexity of 3400 instead of 2900; none of 8 with eight (without merging).
 
 from __future__ import annotations
 
@@ -24,10 +20,9 @@ import numpy as np
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import freeze, kernel
-from tertulia.kernels.core.rng import derive, uniform
+from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.simd import add
 from tertulia.kernels.core.vectors import padded_width
-from tertulia.kernels.lda.dense import frequency
 from tertulia.kernels.lda.seeding import Rows, hashes, seeds
 
 MOST_TOPICS = 2**16  # beyond, centres have room for too few words
@@ -39,49 +34,6 @@ _SIDE_BY_SIDE = 16  # clusters: numbers in a line of the cache
 _MORE, _ENOUGH = 3, 600  # clusters for each topic, up to so many: with a thousand topics merging gives nothing
 _OF_EACH = 4  # documents, at least: no more clusters than that allows
 _LIKE = 0.5  # 1: clusters are merged by what is lost, 0: by how alike they are
-_GENERAL = 0.06  # of the topics have no cluster
-_BEGIN_THERE = 0.5  # of the tokens, in general topics
-
-
-def topics_of_clusters(words: I32, documents: I64, V: int, K: int, key: np.uint64, threads: int = 1) -> I32:
-    """Topics [N] of all tokens."""
-    df, general = document_frequency(words, documents, V), n_general(K)
-    labels = cluster(words, documents, df, K - general, derive(key, 0), threads)
-    share = general_share(frequency(words, V), df)
-    among = (K - general, general) if general else (0, K)  # the first general topic, and how many there are
-    z = np.empty(len(words), dtype=np.int32)
-    jobs = [(words, documents, *some, labels, share, *among, derive(key, 1), z)
-            for some in parallel.shares(documents, threads)]  # fmt: skip
-    parallel.run(seat_block, jobs, threads)
-    return z
-
-
-def n_general(K: int) -> int:
-    """How many of K topics are general; of few topics none.
-
-    >>> n_general(10), n_general(50), n_general(100)
-    (0, 3, 6)
-    """
-    return int(_GENERAL * K)
-
-
-def general_share(tokens: I64, df: I64) -> F32:
-    """Which share of each word's tokens begins in general topics [V]: so much times the documents it is in, up to all.
-
-    >>> general_share(np.array([50, 40, 10]), np.array([10, 5, 1]))
-    array([0.7042254 , 0.3521127 , 0.07042254], dtype=float32)
-    """
-    share = np.zeros(len(df), dtype=np.float32)
-    order = np.argsort(-df, kind="stable")[: np.count_nonzero(df)]
-    if not len(order):
-        return share
-    n, d = tokens[order].astype(np.float64), df[order].astype(np.float64)
-    left = _BEGIN_THERE * n.sum() - (np.cumsum(n) - n)  # if all tokens of the words before begin there
-    times = left / np.cumsum((n * d)[::-1])[::-1]
-    whole = int(np.argmax(times * d <= 1.0))  # so many words do
-    share[order[:whole]] = 1.0
-    share[order[whole:]] = np.maximum(times[whole] * d[whole:], 0.0)
-    return share
 
 
 def cluster(words: I32, documents: I64, df: I64, K: int, key: np.uint64, threads: int = 1) -> I32:
@@ -295,15 +247,3 @@ def add_products(sums: F32, first: int, last: int, products: F32) -> None:
         for a in range(first, last):
             if sums[w, a] != 0.0:
                 add(products[a], sums[w, a], sums, w)
-
-
-@kernel
-def seat_block(
-    words: I32, documents: I64, first: int, last: int, labels: I32, share: F32, general: int, n: int, key: np.uint64,
-    z: I32,
-) -> None:  # fmt: skip
-    """The first topics of documents first..last-1: general ones, n from `general` on, or the document's cluster."""
-    for d in range(first, last):
-        for i in range(documents[d], documents[d + 1]):
-            u, limit = uniform(key, np.uint64(i)), share[words[i]]
-            z[i] = general + np.int64(u / limit * n) if u < limit else labels[d]

@@ -8,7 +8,7 @@ from tertulia.kernels import lda
 from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.vectors import padded_width
-from tertulia.kernels.lda import clusters
+from tertulia.kernels.lda import clusters, seating
 
 V, K = 200, 8
 KEY = derive(5)
@@ -53,10 +53,10 @@ def test_same_bits_at_any_number_of_threads(sample, cells, monkeypatch):
     monkeypatch.setattr(clusters, "_SAMPLE", sample)
     monkeypatch.setattr(clusters, "_CELLS", cells)
     words, documents, _ = made()
-    one, two, three = (clusters.topics_of_clusters(words, documents, V, K, KEY, threads) for threads in (1, 2, 3))
+    one, two, three = (seating.topics_of_clusters(words, documents, V, K, KEY, threads) for threads in (1, 2, 3))
     assert np.array_equal(one, two)
     assert np.array_equal(one, three)
-    assert not np.array_equal(one, clusters.topics_of_clusters(words, documents, V, K, derive(6)))
+    assert not np.array_equal(one, seating.topics_of_clusters(words, documents, V, K, derive(6)))
 
 
 def test_a_sample_is_enough(monkeypatch):
@@ -91,10 +91,10 @@ def test_rare_words_are_left_out_where_centres_have_no_room(monkeypatch):
 def test_half_of_the_tokens_begin_in_their_document_s_cluster(topics):
     """The others begin in the general topics, in all of them equally; of few topics none is general, and all are."""
     words, documents, _ = made()
-    n = clusters.n_general(topics)
+    n = seating.n_general(topics)
     assert n == {K: 0, 40: 2}[topics]
     labels = np.repeat(cluster(words, documents, topics - n, derive(KEY, 0)), np.diff(documents))
-    z = clusters.topics_of_clusters(words, documents, V, topics, KEY)
+    z = seating.topics_of_clusters(words, documents, V, topics, KEY)
     noise = 4.5 * 0.5 / np.sqrt(len(z))
     if n:
         general = z >= topics - n
@@ -110,16 +110,16 @@ def test_words_of_many_documents_begin_in_general_topics():
     generator = np.random.default_rng(3)
     df = generator.integers(1, 400, size=50)
     for tokens in (df + generator.integers(0, 20, 50), df * generator.integers(1, 30, 50)):
-        share = clusters.general_share(tokens, df)
+        share = seating.general_share(tokens, df)
         assert (share * tokens).sum() == pytest.approx(tokens.sum() / 2, rel=1e-5)
         assert share.max() <= 1
         some = share < 1
         assert np.allclose(share[some] / df[some], share[some][0] / df[some][0])
         assert (df[~some] >= df[some].max()).all()
-    assert np.allclose(clusters.general_share(np.array([5, 5]), np.array([1, 1])), 0.5)
-    assert np.allclose(clusters.general_share(np.array([90, 10, 0]), np.array([9, 1, 0])), [90 / 164, 10 / 164, 0])
-    assert np.allclose(clusters.general_share(np.array([60, 40]), np.array([20, 1])), [40 / 48, 0], atol=0.05)
-    assert not clusters.general_share(np.zeros(2, int), np.zeros(2, int)).any()
+    assert np.allclose(seating.general_share(np.array([5, 5]), np.array([1, 1])), 0.5)
+    assert np.allclose(seating.general_share(np.array([90, 10, 0]), np.array([9, 1, 0])), [90 / 164, 10 / 164, 0])
+    assert np.allclose(seating.general_share(np.array([60, 40]), np.array([20, 1])), [40 / 48, 0], atol=0.05)
+    assert not seating.general_share(np.zeros(2, int), np.zeros(2, int)).any()
 
 
 @pytest.mark.parametrize("topics", [1, 3, 50, 2_500])
@@ -136,7 +136,7 @@ def test_edges(words, documents, topics):
     """Fewer documents than topics, and so many topics that their seeds are drawn at random."""
     words, documents = freeze(words, np.int32), freeze(documents, np.int64)
     for threads in (1, 3):
-        z = clusters.topics_of_clusters(words, documents, 4, topics, KEY, threads)
+        z = seating.topics_of_clusters(words, documents, 4, topics, KEY, threads)
         assert len(z) == len(words)
         assert z.min() >= 0
         assert z.max() < topics
