@@ -35,19 +35,20 @@ def topics_of_clusters(words: I32, documents: I64, V: int, K: int, key: np.uint6
 
 
 def n_general(K: int) -> int:
-    """How many of K topics are general; of few topics none.
+    """How many of K topics are general: several or none, for one alone would take a quarter of the corpus.
 
-    >>> n_general(10), n_general(50), n_general(100)
+    >>> n_general(20), n_general(50), n_general(100)
     (0, 3, 6)
     """
-    return int(_GENERAL * K)
+    general = int(_GENERAL * K)
+    return general if general > 1 else 0
 
 
 def general_share(tokens: I64, df: I64) -> F32:
     """Which share of each word's tokens begins in general topics [V]: so much times the documents it is in, up to all.
 
-    >>> general_share(np.array([50, 40, 10]), np.array([10, 5, 1]))
-    array([0.7042254 , 0.3521127 , 0.07042254], dtype=float32)
+    >>> general_share(np.array([50, 40, 10]), np.array([10, 5, 1])).astype(float).round(2)
+    array([0.7 , 0.35, 0.07])
     """
     share = np.zeros(len(df), dtype=np.float32)
     order = np.argsort(-df, kind="stable")[: np.count_nonzero(df)]

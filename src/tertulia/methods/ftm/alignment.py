@@ -9,10 +9,10 @@ next start is simply the global topics that its own went into.
 Nobody knows a good xi beforehand: it depends on the model, the number of topics and the words. Unless xi is given, it
 is calibrated. How similar different topics are is known: those of one party are different. How much that is to be
 trusted depends on whether the parties draw on the same subjects, which their mean topics show: by the distance that
-`ALIKE` bounds, random parts of collections (92 documents and more) are 0.003 to 0.059 apart, parts by subject 0.057 to
-0.25, or less where subjects overlap as diseases do (`python -m benchmarks.ftm.likeness`). Where alpha is learned, some
-topics are small, and what few tokens show would count as much as the rest: there a topic counts by its size, but no
-more than an average one.
+`ALIKE` bounds, random parts of a collection are nearer than parts by subject, unless subjects overlap as diseases do
+(`python -m benchmarks.ftm.likeness`). Where alpha is learned, some topics are small, and what few tokens show would
+count as much as the rest: there a topic counts by the root of its size. By the size itself those that one long document
+fills would count for too much.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tertulia.metrics.similarity import Tops, top_words_sparse, weighted_jaccard
 XI = 0.3  # the papers' threshold: what topics of unlike parties must reach at least
 FREQUENT = 500  # words by which parties are compared: rarer ones differ by chance
 _ODD = 10  # one of so many is left out, those that differ most: one long odd document may fill a topic with its words
-ALIKE = 0.057  # parties are alike that are no farther apart
+ALIKE = 0.06  # parties are alike that are no farther apart
 
 
 class MergeWarning(UserWarning):
@@ -113,14 +113,14 @@ def _best_pairs(rho: F64) -> tuple[I64, I64]:
 
 
 def mean_topic(M_p: Array, sizes: Array | None) -> F64:
-    """The mean of topics [K, V]; of given sizes [K], each counts for its own, up to the mean size.
+    """The mean of topics [K, V]; of given sizes [K], each counts by the root of its own.
 
-    >>> mean_topic(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1, 3])).round(3)
+    >>> mean_topic(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1, 4])).round(3)
     array([0.333, 0.667])
     """
     if sizes is None or not sizes.any():
         return np.asarray(M_p.mean(axis=0, dtype=np.float64))
-    return np.asarray(np.average(M_p.astype(np.float64), axis=0, weights=np.minimum(sizes, sizes.mean())))
+    return np.asarray(np.average(M_p.astype(np.float64), axis=0, weights=np.sqrt(sizes)))
 
 
 def are_alike(mean_p: F64, mean_r: F64) -> bool:

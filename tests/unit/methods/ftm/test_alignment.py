@@ -103,10 +103,10 @@ def test_other_merges_are_not(recwarn):
     assert not len(recwarn)
 
 
-def test_small_topics_count_less_for_the_mean_and_large_ones_no_more_than_an_average_one():
+def test_topics_count_for_the_mean_by_the_root_of_their_sizes():
     topics = np.eye(3)
     assert np.allclose(mean_topic(topics, None), 1 / 3)
-    assert np.allclose(mean_topic(topics, np.array([0, 3, 9])), [0, 3 / 7, 4 / 7])  # the mean size is 4
+    assert np.allclose(mean_topic(topics, np.array([0, 4, 9])), [0, 2 / 5, 3 / 5])
     assert np.allclose(mean_topic(topics, np.zeros(3)), 1 / 3)  # reports may hold no token at all
 
 
