@@ -22,13 +22,13 @@ _BEGIN_THERE = 0.5  # of the tokens, in general topics
 
 
 def topics_of_clusters(words: I32, documents: I64, V: int, K: int, key: np.uint64, threads: int = 1) -> I32:
-    """Topics [N] of all tokens."""
+    """Topics [N] of all tokens; where no topic is general, those of their documents' clusters."""
     df, general = document_frequency(words, documents, V), n_general(K)
     labels = cluster(words, documents, df, K - general, derive(key, 0), threads)
-    share = general_share(frequency(words, V), df)
-    among = (K - general, general) if general else (0, K)  # the first general topic, and how many there are
-    z = np.empty(len(words), dtype=np.int32)
-    jobs = [(words, documents, *some, labels, share, *among, derive(key, 1), z)
+    if not general:
+        return np.repeat(labels, np.diff(documents))
+    share, z = general_share(frequency(words, V), df), np.empty(len(words), dtype=np.int32)
+    jobs = [(words, documents, *some, labels, share, K - general, general, derive(key, 1), z)
             for some in parallel.shares(documents, threads)]  # fmt: skip
     parallel.run(seat_block, jobs, threads)
     return z
