@@ -6,14 +6,15 @@ alpha. Each training has a process of its own and one thread; times are CPU seco
 
 curves     `to_default`, `early`, `end` and pictures; with `--fixed` also `end_fixed`, the same priors for all
 auto       `auto_sweeps`: where training ends by itself, and its gap to a long one
-start      `merging`: what merged clusters give, on smaller corpora
+start      `starts`: what merged clusters and general topics give, on smaller corpora
 gibbs      `long_gibbs_gap`: long runs of `blocked` against collapsed Gibbs, on smaller corpora
 threads    `threads2_ratio` and `threads2_ceiling`
 transform  `transform_speedup`
 memory     `bytes_per_token`
 cold       `cold_first_fit_s`
 
-Peers' curves are kept in `benchmarks/out`, ours only with `--keep`. The whole run takes many hours, most for peers.
+Peers' curves are kept in `benchmarks/out`, ours only with `--keep`. The whole run takes many hours, most for peers;
+`--quick` trains two numbers of topics at a time, so that each training has a core and a busy neighbour.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import argparse
 import importlib.util
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from benchmarks.common import OUT, call, finish, parser, say
@@ -63,11 +65,11 @@ def compare(chosen: argparse.Namespace) -> Result:
     """The curves of all corpora and numbers of topics, by key, corpus and number of topics."""
     peers = installed_peers(chosen.peers)
     plan = curves.Plan(peers, chosen.iterations, chosen.sweeps, chosen.keep, chosen.only_kept)
-    result: Result = {"unigram": {}}
-    for corpus in chosen.corpora:
-        result["unigram"][corpus] = floor(corpus)
-        for K in chosen.topics:
-            runs = curves.train_all(corpus, K, seeds_of(chosen, K), plan)
+    result: Result = {"unigram": {corpus: floor(corpus) for corpus in chosen.corpora}}
+    cells = [(corpus, K) for corpus in chosen.corpora for K in chosen.topics]
+    with ThreadPoolExecutor(2 if chosen.quick else 1) as pool:
+        trained = pool.map(lambda cell: curves.train_all(cell[0], cell[1], seeds_of(chosen, cell[1]), plan), cells)
+        for (corpus, K), runs in zip(cells, trained, strict=True):
             found = curves.summary(runs)
             picture(corpus, K, runs, found)
             if chosen.fixed:
@@ -94,7 +96,7 @@ def picture(corpus: str, K: int, runs: curves.Runs, found: Result) -> None:
 
 def settle(chosen: argparse.Namespace, before: Result, K: int) -> Result:
     """Where `auto` ends, in a run of its own unless there was one before."""
-    sweeps = OWN_MARKS[-1] if chosen.quick else 1000
+    sweeps = 240 if chosen.quick else 1000
     found = {}
     for corpus in chosen.corpora:
         parts(corpus)  # made before workers look for it
@@ -125,7 +127,8 @@ def starts(chosen: argparse.Namespace) -> Result:
 
 def two_threads(chosen: argparse.Namespace, K: int) -> Result:
     """Two threads on the first corpus."""
-    found = threads_ratios(parts(chosen.corpora[0])[0], K, 3 if chosen.quick else 7)
+    sweeps, rounds = (40, 3) if chosen.quick else (120, 7)
+    found = threads_ratios(parts(chosen.corpora[0])[0], K, sweeps, rounds)
     ratio, ceiling = found["train"]["ratio"], found["train"]["ceiling"]
     return {"threads2_ratio": ratio, "threads2_ceiling": ceiling, "threads2_by_part": found}
 
@@ -149,7 +152,7 @@ def options() -> argparse.Namespace:
     command.add_argument("--topics", help="a list of numbers; by default 50,100,1000, quick: 50,100")
     command.add_argument("--seeds", help="a list; by default 1,2,3 (1 from 1000 topics on), quick: 1")
     command.add_argument("--iterations", type=int, help="of peers; by default 1000, quick: 300")
-    command.add_argument("--sweeps", type=int, help=f"of ours, at the most; by default {OWN_MARKS[-1]}, quick: 240")
+    command.add_argument("--sweeps", type=int, help=f"of ours, at the most; by default {OWN_MARKS[-1]}, quick: 120")
     command.add_argument("--fixed", action="store_true", help="also with the same fixed priors for all")
     command.add_argument("--keep", action="store_true", help="keep our curves and use those that are kept")
     command.add_argument("--only-kept", action="store_true", help="train no peer: take the curves that are kept")
@@ -160,7 +163,7 @@ def options() -> argparse.Namespace:
     chosen.topics = [int(K) for K in (chosen.topics or ("50,100" if chosen.quick else "50,100,1000")).split(",")]
     chosen.peers = chosen.peers.split(",")
     chosen.most = chosen.sweeps or 1000  # a limit to whatever else is long
-    chosen.sweeps = chosen.sweeps or (240 if chosen.quick else OWN_MARKS[-1])
+    chosen.sweeps = chosen.sweeps or (120 if chosen.quick else OWN_MARKS[-1])
     chosen.iterations = chosen.iterations or (300 if chosen.quick else 1000)
     return chosen
 
@@ -179,7 +182,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Result], Result]] = {  # of the o
     "gibbs": lambda chosen, _: chains(chosen),
     "threads": lambda chosen, _: two_threads(chosen, min(100, max(chosen.topics))),
     "transform": lambda chosen, _: inference(chosen, min(100, max(chosen.topics))),
-    "memory": lambda _, __: {"bytes_per_token": bytes_per_token(8_000_000)},
+    "memory": lambda chosen, _: {"bytes_per_token": bytes_per_token(4_000_000 if chosen.quick else 8_000_000)},
     "cold": lambda _, __: {"cold_first_fit_s": cold_first_fit()},
 }
 

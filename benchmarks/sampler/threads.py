@@ -4,8 +4,8 @@ Two cores are seldom twice one: they share memory, power, and on rented machines
 stands its ceiling: twice the speed of two trainings at the same time, one thread each, that have nothing to do with
 each other. A ratio near its ceiling has lost nothing to sharing the work.
 
-A training is one of 120 sweeps, start and all; `auto` makes three to six times as many. Late sweeps are those that come
-after it, and nothing else: what `lda.run` checks and counts before and after is done once in a training.
+A training is one of 120 sweeps, start and all (`--quick`: 40); `auto` makes three to six times as many. Late sweeps are
+those that come after it, and nothing else: what `lda.run` checks and counts is done once in a training.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import blocked
 from tertulia.kernels.lda.options import Learning
 
-_SWEEPS, _LATE = 120, 20
+_LATE = 20  # sweeps
 
 
-def threads_ratios(corpus: Corpus, K: int, rounds: int = 5) -> dict[str, dict[str, Any]]:
+def threads_ratios(corpus: Corpus, K: int, sweeps: int, rounds: int) -> dict[str, dict[str, Any]]:
     """Two threads over one, for a whole training, and for sweeps after it; and their ceilings.
 
     The medians of rounds in which one thread, two threads and two trainings take turns.
@@ -36,7 +36,7 @@ def threads_ratios(corpus: Corpus, K: int, rounds: int = 5) -> dict[str, dict[st
     V, priors, data = len(corpus.vocabulary), (ALPHA / K, BETA), (corpus.words, corpus.documents)
 
     def train(threads: int) -> lda.LDAState:
-        return lda.train(*data, V, K, *priors, _SWEEPS, 1, threads=threads, learning=Learning(alpha=True))
+        return lda.train(*data, V, K, *priors, sweeps, 1, threads=threads, learning=Learning(alpha=True))
 
     state = train(2)
     counted = blocked.count(corpus.words, state.z, V, K)
