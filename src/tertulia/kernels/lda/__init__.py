@@ -139,20 +139,18 @@ def _settle(
     return _count_state(words, z, V, alpha, beta, how[-1])
 
 
-def cluster_topics(
-    words: Array, documents: Array, V: int, K: int, beta: float, key: int, *, threads: int = 1
-) -> F64:  # fmt: skip
+def cluster_topics(words: Array, documents: Array, V: int, K: int, beta: float, key: int, *, threads: int = 1) -> F64:
     """The topics [K, V] of K clusters of documents, each with all its tokens: where SentenceLDA begins.
 
     There are no general topics: a sentence has one topic, so that general words cannot have their own.
     """
     check_size(V, K)
     words, documents = check_documents(words, documents, V)
-    df = document_frequency(words, documents, V)
     stream = derive(key, _INIT)
     if K > MOST_TOPICS or not len(words):
         z = starts.uniform_topics(len(words), K, stream)
     else:
+        df = document_frequency(words, documents, V)
         z = np.repeat(cluster(words, documents, df, K, stream, threads), np.diff(documents))
     return topic_word(_count_state(words, z, V, np.ones(K), check_beta(beta), threads))
 

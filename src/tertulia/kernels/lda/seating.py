@@ -59,7 +59,7 @@ def general_share(tokens: I64, df: I64) -> F32:
     times = left / np.cumsum((n * d)[::-1])[::-1]
     whole = int(np.argmax(times * d <= 1.0))  # so many words do
     share[order[:whole]] = 1.0
-    share[order[whole:]] = np.maximum(times[whole] * d[whole:], 0.0)
+    share[order[whole:]] = times[whole] * d[whole:]
     return share
 
 
