@@ -24,13 +24,14 @@ def on_a_free_port(houses):
 
 @contextmanager
 def serving(houses):
-    """Serve, for as long as the block lasts."""
+    """Serve, from when parties can call for as long as the block lasts."""
     said = []
     server = Server(houses.server, said.append)
     server.said = said
     thread = threading.Thread(target=server.serve)
     thread.start()
     try:
+        wait(lambda: said or not thread.is_alive())
         yield server
     finally:
         server.stop()
