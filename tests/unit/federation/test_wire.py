@@ -1,6 +1,7 @@
 """What crosses a network before anything is trusted: chunks, versions, addresses, and how a call's end is put."""
 
 import os
+import threading
 
 import grpc
 import pytest
@@ -121,3 +122,30 @@ def test_questions_and_answers_that_nobody_would_take_are_not_sent(monkeypatch):
     party.add(1, b"")
     party.run()
     assert party._ready == (1, ENCODED_FAILURE)
+
+
+def test_a_repeat_that_crosses_its_answer_is_not_worked_again_unless_the_stream_ends():
+    asked, stream = [], threading.Event()
+
+    def answer(frame):
+        asked.append(frame)
+        return frame.upper()
+
+    party = work.Work(answer)
+    worker = threading.Thread(target=party.run)
+    worker.start()
+    try:
+        party.add(1, b"a")
+        assert party.take(stream) == (1, b"A")
+        party.add(1, b"a")  # the server repeated it before it had the answer
+        party.sent(1)
+        party.add(1, b"a")
+        party.add(2, b"b")
+        assert party.take(stream) == (2, b"B")
+        assert asked == [b"a", b"b"]
+        party.wake()  # the stream has ended, perhaps without the answer
+        party.add(2, b"b")
+        assert party.take(stream) == (2, b"B")
+    finally:
+        party.stop()
+        worker.join(20)

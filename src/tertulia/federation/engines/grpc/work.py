@@ -19,13 +19,14 @@ class Work:
         self._working: int | None = None
         self._ready: tuple[int, bytes] | None = None
         self._sending: int | None = None
+        self._taken: int | None = None  # the last answer that went onto the stream that lasts
         self._stopped = False
 
     def add(self, serial: int, frame: bytes) -> None:
         """Take a question, in place of one that still waits: it is past its time. A repeat is not worked twice."""
         with self._changed:
             ready = self._ready and self._ready[0]
-            if serial not in (self._working, ready):
+            if serial not in (self._working, ready, self._taken):
                 self._waiting = (serial, frame)
                 self._changed.notify_all()
 
@@ -58,7 +59,7 @@ class Work:
             if ended.is_set():
                 return None
             ready, self._ready = self._ready, None
-            self._sending = ready[0] if ready else None
+            self._sending = self._taken = ready[0] if ready else None
             return ready
 
     def sent(self, serial: int) -> None:
@@ -68,9 +69,9 @@ class Work:
                 self._sending = None
 
     def wake(self) -> None:
-        """Let a stream see that it has ended."""
+        """Let a stream see that it has ended; what it did not bring to the server is asked again on the next."""
         with self._changed:
-            self._sending = None
+            self._sending = self._taken = None
             self._changed.notify_all()
 
     def stop(self) -> None:
