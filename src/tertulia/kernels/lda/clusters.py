@@ -34,6 +34,7 @@ _SIDE_BY_SIDE = 16  # clusters: numbers in a line of the cache
 _MORE, _ENOUGH = 3, 600  # clusters for each topic, up to so many: with a thousand topics merging gives nothing
 _OF_EACH = 4  # documents, at least: no more clusters than that allows
 _LIKE = 0.5  # 1: clusters are merged by what is lost, 0: by how alike they are
+_LARGEST = 8  # times the mean: no two are merged into a larger one
 
 
 def cluster(words: I32, documents: I64, df: I64, K: int, key: np.uint64, threads: int = 1) -> I32:
@@ -72,26 +73,28 @@ def merge(products: F64, sizes: F64, K: int) -> I32:
 
     Given the products [n, n] of their sums of rows, and their tokens [n]. What two clusters are worth is how unlike
     their centres are, times the root of the smaller one's tokens: by unlikeness alone strange documents would keep
-    clusters of their own, and by tokens alone large subjects would have many clusters with the same words.
+    clusters of their own, and by tokens alone large subjects would have many clusters with the same words. Where all
+    documents are much alike, as reviews of films are, one cluster would take most of them, but for the bound.
     """
+    most = _LARGEST * sizes.sum() / K
     products, sizes, into, left = products.copy(), sizes.copy(), np.arange(len(sizes)), np.ones(len(sizes), np.bool_)
-    worth = np.array([_worth(products, sizes, a) for a in range(len(sizes))])
+    worth = np.array([_worth(products, sizes, a, most) for a in range(len(sizes))])
     for _ in range(len(sizes) - K):
         a, b = sorted(divmod(int(np.argmin(worth)), len(sizes)))
         products[a] += products[b]
         products[:, a] += products[:, b]
         sizes[a] += sizes[b]
         into[into == b], left[b] = a, False
-        worth[a] = worth[:, a] = np.where(left, _worth(products, sizes, a), np.inf)
+        worth[a] = worth[:, a] = np.where(left, _worth(products, sizes, a, most), np.inf)
         worth[b] = worth[:, b] = np.inf
     return np.unique(into, return_inverse=True)[1].astype(np.int32)
 
 
-def _worth(products: F64, sizes: F64, a: int) -> F64:
-    """What cluster a and each of the others are worth apart."""
+def _worth(products: F64, sizes: F64, a: int, most: float) -> F64:
+    """What cluster a and each of the others are worth apart; all, if they were more than `most` tokens together."""
     norms = np.sqrt(np.maximum(np.diag(products), 1e-12))
     found: F64 = (1.0 - products[a] / (norms[a] * norms)) * np.minimum(sizes[a], sizes) ** _LIKE
-    found[a] = np.inf
+    found[(sizes[a] + sizes > most) | (np.arange(len(sizes)) == a)] = np.inf
     return found
 
 

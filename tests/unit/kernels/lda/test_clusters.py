@@ -152,6 +152,17 @@ def test_clusters_that_are_alike_are_merged():
     assert clusters.merge(sums @ sums.T, sizes, 1).tolist() == [0, 0, 0, 0]
 
 
+def test_no_merged_cluster_takes_most_of_all_documents():
+    """Thirty that are much alike would be one, and keep sixty of ten documents each apart."""
+    centres = np.vstack((np.eye(90)[:60], np.ones((30, 90)) + 0.1 * np.eye(90)[60:]))
+    sizes = np.repeat([10.0, 1000.0], [60, 30])
+    sums = centres / np.linalg.norm(centres, axis=1, keepdims=True) * sizes[:, None]
+    found = clusters.merge(sums @ sums.T, sizes, 50)
+    tokens = np.bincount(found, sizes)
+    assert len(tokens) == 50
+    assert tokens.max() <= clusters._LARGEST * tokens.mean() < 0.2 * tokens.sum()
+
+
 def test_a_merged_cluster_is_the_sum_of_its_own():
     """Merged pair by pair, as if each time the centres and sizes of all that is left were made anew."""
     generator = np.random.default_rng(2)
