@@ -10,7 +10,7 @@ from typing import Any
 from numba import types
 
 from tertulia._arrays import I64
-from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.jit import lean_kernel
 from tertulia.kernels.core.vectors import data_of, intrinsic
 
 # To wait: at first by looking again, for to wake a thread takes 0.1 ms on a rented machine; then in short sleeps, after
@@ -42,7 +42,7 @@ def read(typing: Any, x: Any, i: Any) -> Any:
     return x.dtype(x, types.intp), build
 
 
-@kernel
+@lean_kernel
 def meet(gate: I64, threads: int) -> bool:
     """Wait until all threads are here; False if one of them has failed. A gate is two numbers, at first 0."""
     if threads == 1:

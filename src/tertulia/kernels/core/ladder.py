@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tertulia._arrays import F64, I32
-from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.jit import lean_kernel
 
 
 class Ladder(NamedTuple):
@@ -33,7 +33,7 @@ def ladder(weights: F64) -> Ladder:
     return Ladder(upto, guide.astype(np.int32))
 
 
-@kernel
+@lean_kernel
 def climb(upto: F64, guide: I32, u: float) -> int:
     """The item at share u of the whole, u in [0, 1)."""
     K = upto.shape[0]

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.jit import kernel, lean_kernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -21,7 +21,7 @@ _ONE = np.uint64(1)
 _TWO = np.uint64(2)
 
 
-@kernel
+@lean_kernel
 def mix(x: np.uint64) -> np.uint64:
     """Scatter a word's bits: a one-to-one function of it that looks like chance."""
     x = (x ^ (x >> np.uint64(30))) * _MIX1
@@ -29,19 +29,19 @@ def mix(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@kernel
+@lean_kernel
 def bits(key: np.uint64, counter: np.uint64) -> np.uint64:
     """64 random bits."""
     return mix(key + (counter + _ONE) * _GOLDEN)
 
 
-@kernel
+@lean_kernel
 def uniform(key: np.uint64, counter: np.uint64) -> float:
     """A float64 in the open interval (0, 1): its logarithm is always finite."""
     return ((bits(key, counter) >> np.uint64(12)) + 0.5) * 2.0**-52
 
 
-@kernel
+@lean_kernel
 def uniform32(key: np.uint64, counter: np.uint64) -> np.float32:
     """A float32 in [0, 1)."""
     return np.float32(bits(key, counter) >> np.uint64(40)) * np.float32(2.0**-24)

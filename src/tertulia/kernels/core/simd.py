@@ -19,7 +19,7 @@ from numba import types
 from numba.core import cgutils
 
 from tertulia._arrays import F32, Array
-from tertulia.kernels.core.jit import freeze, kernel
+from tertulia.kernels.core.jit import freeze, kernel, lean_kernel
 from tertulia.kernels.core.vectors import (
     LANES,
     array_of,
@@ -56,7 +56,7 @@ def empty_in_lines(n: int, width: int) -> F32:
     return flat[start : start + n * width].reshape(n, width)
 
 
-@kernel
+@lean_kernel
 def draw(weight: F32, phi: F32, w: int, running: F32, u: np.float32, otherwise: int) -> int:
     """A topic k with probability ∝ weight[k] phi[w, k], from u in [0, 1); `otherwise` if there is no mass at all.
 

@@ -276,7 +276,7 @@ def _count_state(words: I32, z: I32, V: int, alpha: F64, beta: float, threads: i
 
 def _count(words: I32, z: I32, V: int, K: int, threads: int = 1) -> tuple[I32 | csr_array, I64]:
     """Tokens of words in topics, sparse where there are many of both, and tokens in topics."""
-    ck = frequency(freeze(z, np.int32), K)
+    ck = frequency(z, K)
     if V * K <= samplers.DENSE_CELLS:
         return counts(words, z, V, K), ck
     starts, topics, tokens = count(columns(words, V, threads), z, K, threads)

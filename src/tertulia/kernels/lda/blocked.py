@@ -19,13 +19,13 @@ from tertulia._arrays import F32, F64, I32, I64, U8
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.atomics import fetch_add, meet
 from tertulia.kernels.core.checks import check_assignment, check_documents
-from tertulia.kernels.core.jit import freeze, inner_kernel, kernel
+from tertulia.kernels.core.jit import freeze, inner_kernel, lean_kernel
 from tertulia.kernels.core.ladder import ladder
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.simd import dot, fetch_cell, pad_with_zeros
 from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.dense import count_tokens
-from tertulia.kernels.lda.held import Fixed, draw_document, hold
+from tertulia.kernels.lda.held import Fixed, Room, draw_document, hold, make_room
 from tertulia.kernels.lda.priors import COLUMN_OF, COLUMNS
 
 BLOCKS = 8  # of a sweep; with 4 perplexity ends 1 % higher (2,593 abstracts, K = 100), with 64 no lower
@@ -75,6 +75,9 @@ class _Own(NamedTuple):
     thread: int
     fixed: Fixed
     histogram: I64  # [K, COLUMNS] of the documents that it draws
+    room: Room
+    listed: I32  # moves of its words, in a block
+    gained: I64  # [K] tokens by these moves
 
 
 NO_AVERAGE = Average(np.zeros(0, dtype=np.int32), 0)
@@ -97,9 +100,8 @@ def sweep(
     V, threads = len(counts.cells), parallel.alone_or(threads)
     pull = alpha / (counts.topics + V * beta)
     still = (pad_with_zeros(pull), np.empty(V, dtype=np.float32), *ladder(pull), np.float32(beta))
-    own = [_own(counts, thread, still) for thread in range(threads)]
-    log_sum = np.zeros(1, dtype=np.int64)
-    blocks, prior = _blocks(documents, threads), V * beta
+    log_sum, prior, blocks = np.zeros(1, dtype=np.int64), V * beta, _blocks(documents, threads)
+    own = [_own(counts, thread, still, len(blocks.moved)) for thread in range(threads)]
     given = (words, documents, z, counts.topics, prior, average, key, blocks, COLUMN_OF, log_sum)
     changed = sum(parallel.run_meeting(sweep_blocks, [(threads, one, *given) for one in own]))
     lengths = np.diff(documents)
@@ -140,13 +142,15 @@ def _blocks(documents: I64, threads: int) -> _Blocks:
     return _Blocks(edges, np.zeros(len(edges), dtype=np.int64), moved, before, after, np.zeros(shares, dtype=np.int64))
 
 
-def _own(counts: Counts, thread: int, still: tuple[Any, ...]) -> _Own:
-    inverse, without = (np.empty(len(counts.topics), dtype=np.float32) for _ in range(2))
-    histogram = np.zeros((len(counts.topics), COLUMNS), dtype=np.int64)
-    return _Own(thread, Fixed(counts.cells, inverse, without, *still), histogram)
+def _own(counts: Counts, thread: int, still: tuple[Any, ...], most_moved: int) -> _Own:
+    K = len(counts.topics)
+    inverse, without = (np.empty(K, dtype=np.float32) for _ in range(2))
+    histogram, fixed = np.zeros((K, COLUMNS), dtype=np.int64), Fixed(counts.cells, inverse, without, *still)
+    listed, gained = np.empty(most_moved, dtype=np.int32), np.empty(K, dtype=np.int64)
+    return _Own(thread, fixed, histogram, make_room(K), listed, gained)
 
 
-@kernel
+@lean_kernel
 def sweep_blocks(
     gate: I64, threads: int, own: _Own, words: I32, documents: I64, z: I32, topics: I64, prior: float,
     average: Average, key: np.uint64, blocks: _Blocks, column_of: U8, log_sum: I64,
@@ -156,7 +160,7 @@ def sweep_blocks(
     Threads meet in here when a block is drawn and when it is counted. To wake them each time would take 0.15 ms on two
     cores of a rented machine, sixteen times in a sweep of 30 ms.
     """
-    thread, fixed, histogram = own
+    thread, fixed, histogram, room, listed, gained = own
     changed, V = 0, fixed.cells.shape[0]
     for w in range(V * thread // threads, V * (thread + 1) // threads):
         fixed.sums[w] = dot(fixed.pull, fixed.cells, w)
@@ -166,10 +170,10 @@ def sweep_blocks(
         for k in range(topics.shape[0]):
             fixed.inverse[k] = 1.0 / (topics[k] + prior)
             fixed.without[k] = 1.0 / (max(topics[k] - 1, 0) + prior)
-        draw_shares(words, documents, z, fixed, key, blocks, b, column_of, histogram, log_sum)
+        draw_shares(words, documents, z, fixed, room, key, blocks, b, column_of, histogram, log_sum)
         if not meet(gate, threads):
             break
-        changed += move_block(documents, blocks, b, thread, threads, fixed.cells, topics, average)
+        changed += move_block(documents, blocks, b, thread, threads, fixed.cells, topics, average, listed, gained)
         if not meet(gate, threads):
             break
     return changed
@@ -177,8 +181,9 @@ def sweep_blocks(
 
 @inner_kernel
 def move_block(
-    documents: I64, blocks: _Blocks, b: int, thread: int, threads: int, cells: F32, topics: I64, average: Average
-) -> int:
+    documents: I64, blocks: _Blocks, b: int, thread: int, threads: int, cells: F32, topics: I64, average: Average,
+    listed: I32, gained: I64,
+) -> int:  # fmt: skip
     """Count moved tokens where they were drawn to, and no longer where they were; return how many there are.
 
     Each thread has words of its own, by a hash: to add at the same cells at the same time takes far longer. Tokens of
@@ -186,8 +191,9 @@ def move_block(
     """
     edges, _, moved, before, after, n_moved = blocks
     (total, left), width, many = average, np.uintp(cells.shape[1]), np.uint64(threads)
-    gained, mine, one = np.zeros(topics.shape[0], dtype=np.int64), np.int64(0), np.float32(1.0)
-    listed, base = np.empty_like(moved), documents[edges[b, 0]]
+    mine, one, base = np.int64(0), np.float32(1.0), documents[edges[b, 0]]
+    for k in range(topics.shape[0]):
+        gained[k] = 0
     for share in range(n_moved.shape[0]):
         begin, n = documents[edges[b, share]] - base, np.uintp(0)
         for j in range(begin, begin + n_moved[share]):
@@ -216,14 +222,12 @@ def move_block(
 
 @inner_kernel
 def draw_shares(
-    words: I32, documents: I64, z: I32, fixed: Fixed, key: np.uint64, blocks: _Blocks, b: int, column_of: U8,
-    histogram: I64, log_sum: I64,
+    words: I32, documents: I64, z: I32, fixed: Fixed, room: Room, key: np.uint64, blocks: _Blocks, b: int,
+    column_of: U8, histogram: I64, log_sum: I64,
 ) -> None:  # fmt: skip
     """Draw the topics of one share after the other, until all are taken."""
-    K, most, logs = fixed.inverse.shape[0], column_of.shape[0] - 1, np.int64(0)
-    held, place = np.empty(K + 1, dtype=np.uint32), np.full(K, -1, dtype=np.int32)
-    count, pull = np.empty(K + 1, dtype=np.float32), np.empty(K + 1, dtype=np.float32)
-    running, scratch = np.empty(K + 1, dtype=np.float32), np.empty(fixed.pull.shape[0], dtype=np.float32)
+    most, logs = column_of.shape[0] - 1, np.int64(0)
+    held, place, count, pull, running, scratch = room
     edges, taken, moved, before, after, n_moved = blocks
     base = documents[edges[b, 0]]
     while True:

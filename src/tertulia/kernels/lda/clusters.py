@@ -19,7 +19,7 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.jit import freeze, kernel
+from tertulia.kernels.core.jit import freeze, lean_kernel
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.simd import add
 from tertulia.kernels.core.vectors import padded_width
@@ -111,7 +111,8 @@ class _Found:
     def nearest(self, rows: Rows, threads: int) -> I32:
         """The cluster that each row is most similar to."""
         labels = np.empty(len(rows.starts) - 1, dtype=np.int32)
-        jobs = [(*rows, *some, self.K, self.centres, labels) for some in parallel.shares(rows.starts, threads)]
+        jobs = [(*rows, *some, self.K, self.centres, np.empty(self.centres.shape[1], dtype=np.float32), labels)
+                for some in parallel.shares(rows.starts, threads)]  # fmt: skip
         parallel.run(label_block, jobs, threads)
         return labels
 
@@ -172,26 +173,34 @@ def _rows(words: I32, documents: I64, chosen: I64, weight: F32, place: I32) -> R
     size = int((documents[chosen + 1] - documents[chosen]).sum())
     starts, mine = np.zeros(len(chosen) + 1, dtype=np.int64), np.empty(size, dtype=np.int32)
     values = np.empty(size, dtype=np.float32)
-    n = fill_rows(words, documents, freeze(chosen, np.int64), weight, starts, mine, values)
+    at = np.full(len(weight), -1, dtype=np.int64)
+    n = fill_rows(words, documents, freeze(chosen, np.int64), weight, at, starts, mine, values)
     sizes = (documents[chosen + 1] - documents[chosen]).astype(np.float32)
     return Rows(starts, place[mine[:n]], values[:n], sizes)
 
 
-@kernel
 def document_frequency(words: I32, documents: I64, V: int) -> I64:
     """In how many documents each word occurs."""
-    df, latest = np.zeros(V, dtype=np.int64), np.full(V, -1, dtype=np.int64)
+    df = np.zeros(V, dtype=np.int64)
+    count_documents(words, documents, df, np.full(V, -1, dtype=np.int64))
+    return df
+
+
+@lean_kernel
+def count_documents(words: I32, documents: I64, df: I64, latest: I64) -> None:
+    """Add to df [V] in how many documents each word occurs; the latest such is noted."""
     for d in range(documents.shape[0] - 1):
         for i in range(documents[d], documents[d + 1]):
             df[words[i]] += latest[words[i]] != d
             latest[words[i]] = d
-    return df
 
 
-@kernel
-def fill_rows(words: I32, documents: I64, chosen: I64, weight: F32, starts: I64, mine: I32, values: F32) -> int:
-    """Write the rows of chosen documents; return how many entries they have."""
-    place, n = np.full(weight.shape[0], -1, dtype=np.int64), 0
+@lean_kernel
+def fill_rows(
+    words: I32, documents: I64, chosen: I64, weight: F32, place: I64, starts: I64, mine: I32, values: F32
+) -> int:
+    """Write the rows of chosen documents; return how many entries they have. `place` is where a word's last one is."""
+    n = 0
     for c in range(chosen.shape[0]):
         first = n
         for i in range(documents[chosen[c]], documents[chosen[c] + 1]):
@@ -212,12 +221,12 @@ def fill_rows(words: I32, documents: I64, chosen: I64, weight: F32, starts: I64,
     return n
 
 
-@kernel
+@lean_kernel
 def label_block(
-    starts: I64, words: I32, values: F32, sizes: F32, first: int, last: int, K: int, centres: F32, labels: I32
-) -> None:
-    """The nearest of K centres of rows first..last-1."""
-    score = np.empty(centres.shape[1], dtype=np.float32)
+    starts: I64, words: I32, values: F32, sizes: F32, first: int, last: int, K: int, centres: F32, score: F32,
+    labels: I32,
+) -> None:  # fmt: skip
+    """The nearest of K centres of rows first..last-1; `score` is room for one number each."""
     for d in range(first, last):
         score[:] = 0.0
         for j in range(starts[d], starts[d + 1]):
@@ -229,7 +238,7 @@ def label_block(
         labels[d] = best
 
 
-@kernel
+@lean_kernel
 def add_rows_block(
     starts: I64, words: I32, values: F32, sizes: F32, labels: I32, first: int, last: int, sums: F32
 ) -> None:  # fmt: skip
@@ -240,7 +249,7 @@ def add_rows_block(
                 sums[words[j], labels[d]] += sizes[d] * values[j]
 
 
-@kernel
+@lean_kernel
 def add_products(sums: F32, first: int, last: int, products: F32) -> None:
     """Add the products of columns first..last-1 with all; a library's sums would depend on its threads.
 

@@ -20,7 +20,7 @@ import numpy as np
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.atomics import fetch_add
-from tertulia.kernels.core.jit import freeze, kernel
+from tertulia.kernels.core.jit import freeze, kernel, lean_kernel
 from tertulia.kernels.core.rng import derive, uniform32
 from tertulia.kernels.core.simd import draw, pad_with_zeros
 from tertulia.kernels.lda.phi import mean_phi, mean_totals
@@ -126,17 +126,22 @@ def _move(cwk: I32, row: int, old: int, new: int, alone: bool) -> None:
         fetch_add(cwk, row + new, 1)
 
 
-@kernel
+@lean_kernel
 def count_tokens(words: I32, z: I32, cells: Array) -> None:
     """Count all tokens in cells [V, K or more]."""
     for i in range(z.shape[0]):
         cells[words[i], z[i]] += 1
 
 
-@kernel
 def frequency(x: I32, n: int) -> I64:
     """How often each of 0..n-1 occurs in x: numpy's `bincount` would make a copy of twice the size."""
     seen = np.zeros(n, dtype=np.int64)
+    count_items(freeze(x, np.int32), seen)
+    return seen
+
+
+@lean_kernel
+def count_items(x: I32, seen: I64) -> None:
+    """Add to seen [n] how often each of 0..n-1 occurs in x."""
     for i in range(x.shape[0]):
         seen[x[i]] += 1
-    return seen

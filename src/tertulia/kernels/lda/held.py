@@ -21,6 +21,7 @@ from tertulia.kernels.core.jit import inner_kernel
 from tertulia.kernels.core.ladder import climb
 from tertulia.kernels.core.rng import mix, uniform32
 from tertulia.kernels.core.simd import draw, fetch_cell
+from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.by_word import U32
 
 _AHEAD = 3  # tokens whose counts are fetched before they are needed: at K = 1000 a sweep takes a quarter less
@@ -39,6 +40,24 @@ class Fixed(NamedTuple):
     upto: F64  # [K] running sums of pull
     guide: I32
     beta: np.float32
+
+
+class Room(NamedTuple):
+    """For one document at a time; [K + 1] where not said otherwise. Made outside of kernels: so they compile sooner."""
+
+    held: U32  # topics of the document
+    place: I32  # [K] where a topic stands among these; -1: nowhere
+    counts: F32  # C_dk
+    pull: F32  # C_dk / (C_k + V beta)
+    running: F32
+    scratch: F32  # [padded K]
+
+
+def make_room(K: int) -> Room:
+    """Room for the documents of one thread, as `hold` expects it."""
+    counts, pull, running = (np.empty(K + 1, dtype=np.float32) for _ in range(3))
+    place, scratch = np.full(K, -1, dtype=np.int32), np.empty(padded_width(K), dtype=np.float32)
+    return Room(np.empty(K + 1, dtype=np.uint32), place, counts, pull, running, scratch)
 
 
 @inner_kernel

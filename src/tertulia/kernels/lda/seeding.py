@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.atomics import meet
-from tertulia.kernels.core.jit import inner_kernel, kernel
+from tertulia.kernels.core.jit import inner_kernel, kernel, lean_kernel
 from tertulia.kernels.core.rng import bits, uniform
 from tertulia.kernels.core.simd import sum_rows
 from tertulia.kernels.core.vectors import LANES
@@ -56,7 +56,10 @@ def seeds(rows: Rows, V: int, K: int, key: np.uint64, threads: int = 1) -> I64:
     n = len(edges) - 1
     room = np.zeros(D, dtype=np.float32), np.zeros((D, LANES), dtype=np.float32), np.zeros(n), np.zeros((n, LANES))
     search = _Search(edges, *room, np.zeros(K, dtype=np.int64))
-    parallel.run_meeting(search_seeds, [(thread, threads, rows, V, search, key) for thread in range(threads)])
+    jobs = [(thread, threads, rows, search, key, np.zeros((V, LANES), dtype=np.float32),
+             np.zeros(CANDIDATES, dtype=np.int64), np.empty(LANES, dtype=np.float32))
+            for thread in range(threads)]  # fmt: skip
+    parallel.run_meeting(search_seeds, jobs)
     return search.chosen
 
 
@@ -69,12 +72,13 @@ def hashes(key: np.uint64, n: int) -> NDArray[np.uint64]:
     return found
 
 
-@kernel
-def search_seeds(gate: I64, thread: int, threads: int, rows: Rows, V: int, search: _Search, key: np.uint64) -> None:
+@lean_kernel
+def search_seeds(
+    gate: I64, thread: int, threads: int, rows: Rows, search: _Search, key: np.uint64, table: F32, candidates: I64,
+    score: F32,
+) -> None:  # fmt: skip
     """One thread's part: every so many pieces are its own; each draws the same candidates, rather than to wait."""
     edges, best, likeness, mass, gains, chosen = search
-    table, candidates = np.zeros((V, LANES), dtype=np.float32), np.zeros(CANDIDATES, dtype=np.int64)
-    score = np.empty(LANES, dtype=np.float32)
     for p in range(thread, mass.shape[0], threads):
         mass[p] = weigh(rows.sizes, best, edges[p], edges[p + 1])
     for k in range(chosen.shape[0]):

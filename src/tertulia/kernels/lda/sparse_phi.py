@@ -13,7 +13,7 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.jit import freeze, kernel
+from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.ladder import Ladder, ladder
 from tertulia.kernels.lda.by_word import U16, Columns, check_topic_count, sort
 from tertulia.kernels.lda.dense import frequency
@@ -44,7 +44,7 @@ def mean_rows(columns: Columns, z: I32, alpha: F64, beta: float, threads: int) -
     V, K = len(columns.starts) - 1, len(alpha)
     check_topic_count(K)
     starts, topics, mass = count(columns, z, K, threads)
-    ck = frequency(freeze(z, np.int32), K)
+    ck = frequency(z, K)
     without = np.reciprocal(np.maximum(ck - 1, 0) + V * beta)
     return _rows(starts, topics, mass, alpha, np.reciprocal(ck + V * beta), without, beta, threads)
 
