@@ -1,7 +1,11 @@
-"""What parts of the start give: the same training from clusters, from more of them merged, with general topics."""
+"""What parts of the start give: the same training from clusters, from more of them merged, with general topics.
+
+And what it would be if a merged cluster could be as large as it comes.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 from unittest.mock import patch
@@ -18,15 +22,21 @@ from tertulia.kernels import lda
 from tertulia.kernels.lda import clusters, seating
 from tertulia.kernels.lda.options import Learning
 
-STARTS = {"clusters": (1, 0.0), "merged": (3, 0.0), "general": (1, 0.06), "both": (3, 0.06)}  # of each topic; of topics
+STARTS = {  # clusters for each topic; of the topics; the largest cluster, in means
+    "clusters": (1, 0.0, 8),
+    "merged": (3, 0.0, 8),
+    "general": (1, 0.06, 8),
+    "both": (3, 0.06, 8),
+    "unbounded": (3, 0.06, math.inf),
+}
 
 
 def compare_starts(corpus: str, K: int, sweeps: int, seeds: Sequence[int]) -> dict[str, Any]:
     """Means and standard deviations over seeds, by start."""
     train, heldout = parts(corpus)
     found = {}
-    for name, (more, general) in STARTS.items():
-        with patch.object(clusters, "_MORE", more), patch.object(seating, "_GENERAL", general):
+    for name, (more, general, largest) in STARTS.items():
+        with patch.multiple(clusters, _MORE=more, _LARGEST=largest), patch.object(seating, "_GENERAL", general):
             each = np.array([_scores(train, heldout, K, sweeps, seed) for seed in seeds])
         spread = each.std(axis=0, ddof=1) if len(seeds) > 1 else np.zeros(len(SCORES))
         found[name] = [each.mean(axis=0).round(4).tolist(), spread.round(4).tolist()]

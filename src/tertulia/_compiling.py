@@ -20,7 +20,7 @@ from tertulia._locks import holding
 
 _log = logging.getLogger("tertulia.kernels")
 _PATIENCE = 0.5  # seconds; what is sooner done needs no explanation
-_WAIT = "tertulia: compiling kernels, about 8 s for LDA or Consensus, up to half a minute for methods with noise; "
+_WAIT = "tertulia: compiling kernels, about 6 s for LDA or Consensus, up to half a minute for methods with noise; "
 _KEPT = "later runs find them on disk (`tertulia warm` compiles all of them ahead)"
 _LOST = (
     "nothing can be stored here, so that every start compiles them again: set NUMBA_CACHE_DIR to a folder that can be "

@@ -34,7 +34,7 @@ a terminal. What is printed for people fits 80 columns; hints and progress go to
 | `--version` | print the version |
 
 `tertulia completion bash >> ~/.bashrc` (or `zsh`, `fish`) lets the shell complete commands and options. `tertulia warm`
-compiles everything ahead. If it is not run, the first use of a method compiles what it needs, about 8 seconds for LDA
+compiles everything ahead. If it is not run, the first use of a method compiles what it needs, about 6 seconds for LDA
 or Consensus, and keeps it; where nothing can be kept (a read-only installation and home), each start says so.
 
 ## Exit codes

@@ -78,7 +78,7 @@ def test_once_warm_nothing_is_compiled_again(tmp_path):
     """One line says so while kernels compile, and none when they do not."""
     root = copy_of_package(tmp_path)
     said = interpreter(WARM, root).stderr
-    assert said.startswith("tertulia: compiling kernels, about 8 s for LDA")
+    assert said.startswith("tertulia: compiling kernels, about 6 s for LDA")
     assert said.count("\n") == 1
     cached = cache_of(root)
     assert len(cached) > 10
