@@ -1,6 +1,6 @@
 """The shape of the package: sizes of files and functions, and words that its sources do not use.
 
-A *kernel* is a function compiled by `@kernel` or `@loose_kernel`, or an intrinsic. A *launcher* is a function of
+A *kernel* is a function compiled by a decorator of `core.jit`, or an intrinsic. A *launcher* is a function of
 `tertulia.kernels` whose body names a kernel, or names a launcher of its own family (`kernels.lda`, say): it checks
 plain arrays and hands them on, one argument for each. Every other function has at most 8 parameters.
 """
@@ -21,7 +21,7 @@ import tertulia
 PACKAGE = Path(tertulia.__file__).parent
 FILES = sorted(path for pattern in ("*.py", "*.pyi") for path in PACKAGE.rglob(pattern))
 MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 300, 50, 8
-COMPILED = {"kernel", "loose_kernel", "intrinsic", "overload"}
+COMPILED = {"kernel", "lean_kernel", "inner_kernel", "loose_kernel", "intrinsic", "overload"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 DOCUMENTS = r"\b(SPEC|PRIVACY|DESIGN|THREATS|ISSUES?)\b|\b[Ii]ssue \d|\bas of step\b|\b[Ss]tep \d+\b"
