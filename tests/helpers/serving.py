@@ -24,7 +24,7 @@ def on_a_free_port(houses):
 
 @contextmanager
 def serving(houses):
-    """Serve, from when parties can call for as long as the block lasts."""
+    """Serve for as long as the block lasts, which begins when parties can call."""
     said = []
     server = Server(houses.server, said.append)
     server.said = said

@@ -140,6 +140,9 @@ def test_a_repeat_that_crosses_its_answer_is_not_worked_again_unless_the_stream_
         party.add(1, b"a")  # the server repeated it before it had the answer
         party.sent(1)
         party.add(1, b"a")
+        assert party._waiting is None  # a question waits, then is worked on, then its answer waits: in this order
+        assert not party.busy
+        assert not party.unsent
         party.add(2, b"b")
         assert party.take(stream) == (2, b"B")
         assert asked == [b"a", b"b"]

@@ -182,12 +182,12 @@ def _rows(words: I32, documents: I64, chosen: I64, weight: F32, place: I32) -> R
 def document_frequency(words: I32, documents: I64, V: int) -> I64:
     """In how many documents each word occurs."""
     df = np.zeros(V, dtype=np.int64)
-    count_documents(words, documents, df, np.full(V, -1, dtype=np.int64))
+    count_documents_of_words(words, documents, df, np.full(V, -1, dtype=np.int64))
     return df
 
 
 @lean_kernel
-def count_documents(words: I32, documents: I64, df: I64, latest: I64) -> None:
+def count_documents_of_words(words: I32, documents: I64, df: I64, latest: I64) -> None:
     """Add to df [V] in how many documents each word occurs; the latest such is noted."""
     for d in range(documents.shape[0] - 1):
         for i in range(documents[d], documents[d + 1]):
