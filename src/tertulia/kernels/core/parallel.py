@@ -96,7 +96,7 @@ def run_meeting(function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]]) ->
 
     As many as `alone_or` allows, or they would wait for ever. Where one raises, the others learn of it at the gate.
     """
-    gate, results = np.zeros(2, dtype=np.int64), {}
+    gate, results = np.zeros(3, dtype=np.int64), {}
 
     def work(i: int) -> None:
         with _shut_on_failure(gate):

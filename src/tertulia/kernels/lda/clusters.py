@@ -1,9 +1,9 @@
-"""Clusters of documents, from which training begins: spherical k-means (Dhillon and Modha, Machine Learning 2001).
+"""Clusters of documents, from which training begins.
 
 A document is the row sqrt(tf) log(D / df), of length 1: with log tf a word that fills a document would hardly show, and
 two kinds of such documents would share a cluster for ever. Three times as many clusters are found as are wanted, from
-seeds (see `seeding`), and then merged two by two: those first whose words are alike. Else a large subject would have
-several topics with the same words, and small subjects none.
+seeds (see `seeding`) by k-means (see `kmeans`), and then merged two by two: those first whose words are alike. Else a
+large subject would have several topics with the same words, and small subjects none.
 
 Large corpora are clustered by a sample of their documents.
 """
@@ -21,16 +21,15 @@ from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
 from tertulia.kernels.core.jit import freeze, lean_kernel
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.core.simd import add
 from tertulia.kernels.core.vectors import padded_width
-from tertulia.kernels.lda.seeding import Rows, hashes, seeds
+from tertulia.kernels.lda import kmeans
+from tertulia.kernels.lda.kmeans import Rows
+from tertulia.kernels.lda.seeding import hashes, seeds
 
 MOST_TOPICS = 2**16  # beyond, centres have room for too few words
 _SAMPLE = 1_000_000  # tokens of documents that are clustered; the others join when the clusters are there
 _CELLS = 2**26  # of words x topics in the centres: beyond, rare words are left out
 _STEPS = 5  # of k-means
-_PARTS = 16  # of the words, whatever the threads: sums are then the same bits
-_SIDE_BY_SIDE = 16  # clusters: numbers in a line of the cache
 _MORE, _ENOUGH = 3, 600  # clusters for each topic, up to so many: with a thousand topics merging gives nothing
 _OF_EACH = 4  # documents, at least: no more clusters than that allows
 _LIKE = 0.5  # 1: clusters are merged by what is lost, 0: by how alike they are
@@ -43,19 +42,19 @@ def cluster(words: I32, documents: I64, df: I64, K: int, key: np.uint64, threads
     many = n_clusters(K, len(sample))
     weight = _word_weights(df, len(documents) - 1, many)
     place = (np.cumsum(weight > 0.0) - 1).astype(np.int32)  # of words that count, among these
-    rows = _rows(words, documents, sample, weight, place)
+    rows = _rows(words, documents, sample, weight, place, threads)
     V = int(place[-1]) + 1
-    found = _Found(rows, V, many, seeds(rows, V, many, derive(key, 1), threads))
-    for _ in range(_STEPS):
-        found.improve(threads)
-    labels = found.nearest(rows, threads)
-    topic = merge(*found.likeness(labels, threads), K) if many > K else np.arange(K, dtype=np.int32)
+    chosen = seeds(rows, V, many, derive(key, 1), threads)
+    centres, labels = kmeans.find_centres(rows, V, chosen, _STEPS, threads)
+    topic = np.arange(K, dtype=np.int32)
+    if many > K:
+        topic = merge(*kmeans.likeness(rows, V, many, labels, threads), K)
     if len(sample) == len(documents) - 1:
         return topic[labels]
     labels = np.empty(len(documents) - 1, dtype=np.int32)
     for first, last in parallel.cuts(documents, max(1, int(documents[-1]) // _SAMPLE)):
-        some = _rows(words, documents, np.arange(first, last), weight, place)
-        labels[first:last] = topic[found.nearest(some, threads)]
+        some = _rows(words, documents, np.arange(first, last), weight, place, threads)
+        labels[first:last] = topic[kmeans.nearest(some, many, centres, threads)]
     return labels
 
 
@@ -98,57 +97,6 @@ def _worth(products: F64, sizes: F64, a: int, most: float) -> F64:
     return found
 
 
-class _Found:
-    """The centres of clusters, [V, padded K], and the documents that they come from."""
-
-    def __init__(self, rows: Rows, V: int, K: int, chosen: I64) -> None:
-        self.rows, self.K = rows, K
-        self.centres = np.zeros((V, padded_width(K)), dtype=np.float32)
-        for k, d in enumerate(chosen):
-            mine = slice(rows.starts[d], rows.starts[d + 1])
-            self.centres[rows.words[mine], k] = rows.values[mine]
-
-    def nearest(self, rows: Rows, threads: int) -> I32:
-        """The cluster that each row is most similar to."""
-        labels = np.empty(len(rows.starts) - 1, dtype=np.int32)
-        jobs = [(*rows, *some, self.K, self.centres, np.empty(self.centres.shape[1], dtype=np.float32), labels)
-                for some in parallel.shares(rows.starts, threads)]  # fmt: skip
-        parallel.run(label_block, jobs, threads)
-        return labels
-
-    def likeness(self, labels: I32, threads: int) -> tuple[F64, F64]:
-        """The products of the clusters' sums of rows, [K, K], and their tokens [K]."""
-        sizes: F64 = np.bincount(labels, self.rows.sizes, self.K).astype(np.float64)
-        sums = np.zeros_like(self.centres)
-        self._add_rows(labels, sums, threads)
-        products = np.zeros((self.K, sums.shape[1]), dtype=np.float32)
-        parallel.run(add_products, [(sums, *some, products) for some in self._columns()], threads)
-        return products[:, : self.K].astype(np.float64), sizes
-
-    def improve(self, threads: int) -> None:
-        """One step of k-means; a cluster that loses all its documents keeps its centre."""
-        labels = self.nearest(self.rows, threads)
-        parts = [self.centres[first:last] for first, last in parallel.even(len(self.centres), _PARTS)]
-        empty = np.bincount(labels, minlength=self.centres.shape[1]) == 0
-        parallel.run(np.multiply, [(part, empty.astype(np.float32), part) for part in parts], threads)
-        self._add_rows(labels, self.centres, threads)
-        squares = np.sum(parallel.run(_squares, [(part,) for part in parts], threads), axis=0)
-        inverse = (1.0 / np.maximum(np.sqrt(squares), 1e-12)).astype(np.float32)
-        parallel.run(np.multiply, [(part, inverse, part) for part in parts], threads)
-
-    def _add_rows(self, labels: I32, sums: F32, threads: int) -> None:
-        jobs = [(*self.rows, labels, *some, sums) for some in self._columns()]
-        parallel.run(add_rows_block, jobs, threads)
-
-    def _columns(self) -> list[tuple[int, int]]:
-        """Clusters that are side by side in memory, for one thread each."""
-        return [(k, min(k + _SIDE_BY_SIDE, self.K)) for k in range(0, self.K, _SIDE_BY_SIDE)]
-
-
-def _squares(part: F32) -> F64:
-    return np.asarray(np.einsum("wk,wk->k", part, part, dtype=np.float64))
-
-
 def _word_weights(df: I64, D: int, K: int) -> F32:
     """log(D / df) [V]; 0 for words beyond those that the centres have room for."""
     weight = np.log(max(D, 1) / np.maximum(df, 1)) + 1e-3  # even words of all documents count
@@ -169,14 +117,23 @@ def _sample(documents: I64, key: np.uint64) -> I64:
     return np.sort(order[:enough])
 
 
-def _rows(words: I32, documents: I64, chosen: I64, weight: F32, place: I32) -> Rows:
-    size = int((documents[chosen + 1] - documents[chosen]).sum())
-    starts, mine = np.zeros(len(chosen) + 1, dtype=np.int64), np.empty(size, dtype=np.int32)
-    values = np.empty(size, dtype=np.float32)
+def _rows(words: I32, documents: I64, chosen: I64, weight: F32, place: I32, threads: int = 1) -> Rows:
+    """The rows of some documents, each thread's share made apart."""
+    lengths = documents[chosen + 1] - documents[chosen]
+    shares = parallel.cuts(np.concatenate(([0], np.cumsum(lengths))), threads)
+    made = parallel.run(_some_rows, [(words, documents, chosen[a:b], weight) for a, b in shares], threads)
+    sizes, mine, values = (np.concatenate(parts) for parts in zip(*made, strict=True))
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    return Rows(starts, place[mine], values, lengths.astype(np.float32))
+
+
+def _some_rows(words: I32, documents: I64, chosen: I64, weight: F32) -> tuple[I64, I32, F32]:
+    """How many words the rows have, which, and their values."""
+    most = int((documents[chosen + 1] - documents[chosen]).sum())
+    sizes, mine, values = np.empty(len(chosen), np.int64), np.empty(most, np.int32), np.empty(most, np.float32)
     at = np.full(len(weight), -1, dtype=np.int64)
-    n = fill_rows(words, documents, freeze(chosen, np.int64), weight, at, starts, mine, values)
-    sizes = (documents[chosen + 1] - documents[chosen]).astype(np.float32)
-    return Rows(starts, place[mine[:n]], values[:n], sizes)
+    n = fill_rows(words, documents, freeze(chosen, np.int64), weight, at, sizes, mine, values)
+    return sizes, mine[:n], values[:n]
 
 
 def document_frequency(words: I32, documents: I64, V: int) -> I64:
@@ -197,7 +154,7 @@ def count_documents_of_words(words: I32, documents: I64, df: I64, latest: I64) -
 
 @lean_kernel
 def fill_rows(
-    words: I32, documents: I64, chosen: I64, weight: F32, place: I64, starts: I64, mine: I32, values: F32
+    words: I32, documents: I64, chosen: I64, weight: F32, place: I64, sizes: I64, mine: I32, values: F32
 ) -> int:
     """Write the rows of chosen documents; return how many entries they have. `place` is where a word's last one is."""
     n = 0
@@ -217,45 +174,5 @@ def fill_rows(
             norm += values[j] * values[j]
         for j in range(first, n):
             values[j] /= np.sqrt(norm)
-        starts[c + 1] = n
+        sizes[c] = n - first
     return n
-
-
-@lean_kernel
-def label_block(
-    starts: I64, words: I32, values: F32, sizes: F32, first: int, last: int, K: int, centres: F32, score: F32,
-    labels: I32,
-) -> None:  # fmt: skip
-    """The nearest of K centres of rows first..last-1; `score` is room for one number each."""
-    for d in range(first, last):
-        score[:] = 0.0
-        for j in range(starts[d], starts[d + 1]):
-            add(score, values[j], centres, np.int64(words[j]))
-        best = 0
-        for k in range(1, K):
-            if score[k] > score[best]:
-                best = k
-        labels[d] = best
-
-
-@lean_kernel
-def add_rows_block(
-    starts: I64, words: I32, values: F32, sizes: F32, labels: I32, first: int, last: int, sums: F32
-) -> None:  # fmt: skip
-    """Add the rows of clusters first..last-1 to their columns."""
-    for d in range(labels.shape[0]):
-        if first <= labels[d] < last:
-            for j in range(starts[d], starts[d + 1]):
-                sums[words[j], labels[d]] += sizes[d] * values[j]
-
-
-@lean_kernel
-def add_products(sums: F32, first: int, last: int, products: F32) -> None:
-    """Add the products of columns first..last-1 with all; a library's sums would depend on its threads.
-
-    Most are 0 for most words.
-    """
-    for w in range(sums.shape[0]):
-        for a in range(first, last):
-            if sums[w, a] != 0.0:
-                add(products[a], sums[w, a], sums, w)

@@ -13,27 +13,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tertulia._arrays import F32, F64, I32, I64
+from tertulia._arrays import F32, F64, I64
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.atomics import meet
+from tertulia.kernels.core.atomics import fetch_add, meet
 from tertulia.kernels.core.jit import inner_kernel, kernel, lean_kernel
 from tertulia.kernels.core.rng import bits, uniform
 from tertulia.kernels.core.simd import sum_rows
 from tertulia.kernels.core.vectors import LANES
+from tertulia.kernels.lda.kmeans import Rows, pieces
 
 CANDIDATES = 8  # for a seed; they fit into one register
 _SEEDED = 4_000  # seeds up to which they are chosen with care: the cost is their number times the documents
-_PIECES = 64
 _POWER = 6  # of the distance to the nearest seed, by which candidates are drawn
-
-
-class Rows(NamedTuple):
-    """Documents as sparse rows of length 1."""
-
-    starts: I64  # [documents+1]
-    words: I32
-    values: F32
-    sizes: F32  # [documents] tokens: by so much each counts, as it does in the likelihood
 
 
 class _Search(NamedTuple):
@@ -45,6 +36,8 @@ class _Search(NamedTuple):
     mass: F64  # [pieces] by which a piece is drawn from
     gains: F64  # [pieces, LANES] of each candidate
     chosen: I64  # [K]
+    taken: I64  # [K] pieces that were compared with the candidates of a seed
+    owner: I64  # [pieces] the thread that compared it last, in whose cache it is
 
 
 def seeds(rows: Rows, V: int, K: int, key: np.uint64, threads: int = 1) -> I64:
@@ -52,10 +45,10 @@ def seeds(rows: Rows, V: int, K: int, key: np.uint64, threads: int = 1) -> I64:
     D, threads = len(rows.starts) - 1, parallel.alone_or(threads)
     if K > _SEEDED or K >= D:
         return np.argsort(hashes(key, max(D, 1)), kind="stable")[np.arange(K) % max(D, 1)]
-    edges = np.array([0] + [last for _, last in parallel.cuts(rows.starts, _PIECES)])
+    edges = pieces(rows)
     n = len(edges) - 1
     room = np.zeros(D, dtype=np.float32), np.zeros((D, LANES), dtype=np.float32), np.zeros(n), np.zeros((n, LANES))
-    search = _Search(edges, *room, np.zeros(K, dtype=np.int64))
+    search = _Search(edges, *room, *(np.zeros(m, dtype=np.int64) for m in (K, K, n)))
     jobs = [(thread, threads, rows, search, key, np.zeros((V, LANES), dtype=np.float32),
              np.zeros(CANDIDATES, dtype=np.int64), np.empty(LANES, dtype=np.float32))
             for thread in range(threads)]  # fmt: skip
@@ -77,24 +70,29 @@ def search_seeds(
     gate: I64, thread: int, threads: int, rows: Rows, search: _Search, key: np.uint64, table: F32, candidates: I64,
     score: F32,
 ) -> None:  # fmt: skip
-    """One thread's part: every so many pieces are its own; each draws the same candidates, rather than to wait."""
-    edges, best, likeness, mass, gains, chosen = search
+    """One thread's part: pieces as it has time; each draws the same candidates, rather than to wait."""
+    edges, best, likeness, mass, gains, chosen, taken, owner = search
     for p in range(thread, mass.shape[0], threads):
         mass[p] = weigh(rows.sizes, best, edges[p], edges[p + 1])
     for k in range(chosen.shape[0]):
         if not meet(gate, threads):
             return
         draw_candidates(rows, search, key, k, table, candidates)
-        for p in range(thread, mass.shape[0], threads):
+        while True:
+            p = fetch_add(taken, k, 1)
+            if p >= mass.shape[0]:
+                break
+            owner[p] = thread
             compare(rows, search, p, table, score)
         if not meet(gate, threads):
             return
         better = find_better(gains)
         chosen[k] = candidates[better]
-        for p in range(thread, mass.shape[0], threads):
-            for d in range(edges[p], edges[p + 1]):
-                best[d] = likeness[d, better]
-            mass[p] = weigh(rows.sizes, best, edges[p], edges[p + 1])
+        for p in range(mass.shape[0]):
+            if owner[p] == thread:
+                for d in range(edges[p], edges[p + 1]):
+                    best[d] = likeness[d, better]
+                mass[p] = weigh(rows.sizes, best, edges[p], edges[p + 1])
 
 
 @inner_kernel
@@ -109,7 +107,7 @@ def weigh(sizes: F32, best: F32, first: int, last: int) -> float:
 @inner_kernel
 def draw_candidates(rows: Rows, search: _Search, key: np.uint64, k: int, table: F32, candidates: I64) -> None:
     """Draw the candidates of seed k, and write their rows into the table [V, LANES] instead of those before."""
-    edges, best, _, mass, _, _ = search
+    edges, best, mass = search.edges, search.best, search.mass
     whole = 0.0
     for p in range(mass.shape[0]):
         whole += mass[p]
@@ -136,7 +134,7 @@ def draw_candidates(rows: Rows, search: _Search, key: np.uint64, k: int, table: 
 @inner_kernel
 def compare(rows: Rows, search: _Search, p: int, table: F32, score: F32) -> None:
     """How a piece's documents resemble the candidates, and what that gains."""
-    edges, best, likeness, _, gains, _ = search
+    edges, best, likeness, gains = search.edges, search.best, search.likeness, search.gains
     for c in range(LANES):
         gains[p, c] = 0.0
     for d in range(edges[p], edges[p + 1]):

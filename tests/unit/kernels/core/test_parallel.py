@@ -164,6 +164,21 @@ def test_threads_meet(threads):
     assert numbers.tolist() == list(range(301))
 
 
+def test_to_look_in_vain_makes_patience_shorter():
+    """Who waits for a thread that comes late looks for a quarter of the time when they meet again."""
+    gates = []
+
+    def job(gate, thread, seconds, rounds):
+        gates.append(gate)
+        if thread == 1:
+            time.sleep(seconds)
+        return pass_on(gate, thread, 2, np.zeros(rounds + 1, dtype=np.int64), rounds)
+
+    parallel.run_meeting(pass_on, [(thread, 2, np.zeros(2, np.int64), 1) for thread in range(2)])  # compiled by now
+    parallel.run_meeting(job, [(0, 0.2, 1), (1, 0.2, 1)])
+    assert gates[0][2] == 2
+
+
 def test_nobody_waits_for_a_thread_that_failed():
     numbers = np.zeros(301, dtype=np.int64)
 

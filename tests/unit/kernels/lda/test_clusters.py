@@ -8,7 +8,7 @@ from tertulia.kernels import lda
 from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.vectors import padded_width
-from tertulia.kernels.lda import clusters, seating
+from tertulia.kernels.lda import clusters, kmeans, seating
 
 V, K = 200, 8
 KEY = derive(5)
@@ -76,10 +76,10 @@ def test_rare_words_are_left_out_where_centres_have_no_room(monkeypatch):
     many = clusters.n_clusters(K, len(subject))
     monkeypatch.setattr(clusters, "_CELLS", padded_width(many) * 90)
     seen = []
-    found = clusters._Found
-    monkeypatch.setattr(clusters, "_Found", lambda *given: seen.append(found(*given)) or seen[-1])
+    found = kmeans.find_centres
+    monkeypatch.setattr(kmeans, "find_centres", lambda *given: seen.append(found(*given)) or seen[-1])
     labels = cluster(words, documents, K)
-    assert seen[0].centres.shape == (90, padded_width(many))
+    assert seen[0][0].shape == (90, padded_width(many))
     df = clusters.document_frequency(words, documents, V)
     weight = clusters._word_weights(df, len(subject), many)
     assert (weight > 0).sum() == 90
@@ -194,6 +194,21 @@ def test_rows_have_length_one():
     assert rows.starts.tolist() == [0, 2, 2, 3]
     assert rows.words.tolist() == [0, 2, 1]
     assert np.allclose(rows.values, [*expected / np.linalg.norm(expected), 1.0])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_rows_are_the_same_whoever_makes_them(threads):
+    words, documents, _ = made()
+    chosen, weight = np.arange(0, 400, 3), np.linspace(0, 2, V).astype(np.float32)  # the first word does not count
+    place = np.maximum(np.arange(V) - 1, 0).astype(np.int32)
+    rows = clusters._rows(words, documents, chosen, weight, place, threads)
+    for row, d in enumerate(chosen):
+        own = words[documents[d] : documents[d + 1]]
+        expected = np.sqrt(np.bincount(own, minlength=V)) * weight
+        mine = slice(rows.starts[row], rows.starts[row + 1])
+        assert sorted(rows.words[mine]) == [w - 1 for w in np.unique(own[own > 0])]
+        assert np.allclose(rows.values[mine], (expected / max(np.linalg.norm(expected), 1e-9))[rows.words[mine] + 1])
+        assert rows.sizes[row] == len(own)
 
 
 def test_topics_of_clusters_have_all_tokens_of_their_documents():
