@@ -33,7 +33,7 @@ from benchmarks.sampler.corpora import CORPORA, SMALL, TOGETHER, parts
 from benchmarks.sampler.gibbs import long_gap
 from benchmarks.sampler.memory import bytes_per_token
 from benchmarks.sampler.plot import draw, save
-from benchmarks.sampler.settling import auto_sweeps
+from benchmarks.sampler.settling import auto_sweeps, mean_of
 from benchmarks.sampler.starts import compare_starts
 from benchmarks.sampler.threads import threads_ratios
 from benchmarks.sampler.trainers import BETA, OWN_MARKS, PACKAGES, PEERS
@@ -95,14 +95,16 @@ def picture(corpus: str, K: int, runs: curves.Runs, found: Result) -> None:
 
 
 def settle(chosen: argparse.Namespace, before: Result, K: int) -> Result:
-    """Where `auto` ends, in a run of its own unless there was one before."""
+    """Where `auto` ends, in runs of its own unless there were some before."""
     sweeps = 240 if chosen.quick else 1000
     found = {}
     for corpus in chosen.corpora:
         parts(corpus)  # made before workers look for it
-        ended = before.get("auto", {}).get(corpus, {}).get(str(K), {}).get("1")
-        found[corpus] = auto_sweeps(corpus, K, min(sweeps, chosen.most), ended, keep=chosen.keep)
-    return {"auto_sweeps": found, "auto_topics": K}
+        ended = before.get("auto", {}).get(corpus, {}).get(str(K), {})
+        found[corpus] = auto_sweeps(corpus, K, min(sweeps, chosen.most), seeds_of(chosen, K), ended, keep=chosen.keep)
+    means = {corpus: mean_of(several) for corpus, several in found.items()}
+    each = {corpus: [one._asdict() for one in several] for corpus, several in found.items()}
+    return {"auto_sweeps": means, "auto_each": each, "auto_topics": K}
 
 
 def chains(chosen: argparse.Namespace) -> Result:

@@ -1,6 +1,10 @@
-"""Where training ends by itself, and how far from there a long one still comes down."""
+"""Where training ends by itself, and how far from there a long one still comes."""
 
 from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from benchmarks.common import say
 from benchmarks.sampler.curves import Point, auto
@@ -8,14 +12,31 @@ from benchmarks.sampler.trainers import Task
 from benchmarks.sampler.worker import measure
 
 
-def auto_sweeps(corpus: str, K: int, sweeps: int, ended: Point | None, *, keep: bool) -> list[float]:
-    """The sweeps that `auto` made, and how much higher its perplexity is than that of a long training, as a share.
+class Settled(NamedTuple):
+    """How many sweeps `auto` made, and how its model compares with that of a long training."""
 
-    Where `auto` has `ended` before, it is not run again.
-    """
-    if ended is None:
-        ended = auto(measure(Task("tertulia-auto", corpus, K, 0), keep=keep)["curve"])
-    long = measure(Task("tertulia-once", corpus, K, sweeps), keep=keep)["curve"][-1]
-    gap = ended["ppl"] / long["ppl"] - 1.0
-    say(f"{corpus}: auto ended after {ended['iterations']:.0f} sweeps, {100 * gap:.2f} % above {sweeps}")
-    return [int(ended["iterations"]), round(gap, 5)]
+    sweeps: int
+    gap: float  # in perplexity, as a share: above 0 where `auto` is worse
+    npmi: float  # how much higher
+    diversity: float
+
+
+def auto_sweeps(
+    corpus: str, K: int, sweeps: int, seeds: Sequence[int], before: Mapping[str, Point], *, keep: bool
+) -> list[Settled]:
+    """A comparison per seed. Where `auto` has ended `before`, by seed, it is not run again."""
+    found = []
+    for seed in seeds:
+        ended = before.get(str(seed)) or auto(
+            measure(Task("tertulia-auto", corpus, K, 0, seed=seed), keep=keep)["curve"]
+        )
+        long = measure(Task("tertulia-once", corpus, K, sweeps, seed=seed), keep=keep)["curve"][-1]
+        more = (round(ended[score] - long[score], 4) for score in ("npmi", "diversity"))
+        found.append(Settled(int(ended["iterations"]), round(ended["ppl"] / long["ppl"] - 1.0, 5), *more))
+        say(f"{corpus}: auto ended after {found[-1].sweeps} sweeps, {100 * found[-1].gap:.2f} % above {sweeps}")
+    return found
+
+
+def mean_of(found: Sequence[Settled]) -> list[float]:
+    """The means over seeds of sweeps and of the gap."""
+    return [round(statistics.fmean(one.sweeps for one in found)), round(statistics.fmean(one.gap for one in found), 5)]

@@ -26,6 +26,7 @@ from tertulia.kernels.lda import blocked
 from tertulia.kernels.lda.options import Learning
 
 _LATE = 20  # sweeps
+_MORE = 3  # times as many rounds of late sweeps, for they are short
 
 
 def threads_ratios(corpus: Corpus, K: int, sweeps: int, rounds: int) -> dict[str, dict[str, Any]]:
@@ -46,7 +47,7 @@ def threads_ratios(corpus: Corpus, K: int, sweeps: int, rounds: int) -> dict[str
         for s in range(_LATE):
             blocked.sweep(*data, z, counts, state.alpha, state.beta, derive(1, s), threads=threads)
 
-    return {name: _compare(name, work, rounds) for name, work in {"train": train, "late": late}.items()}
+    return {"train": _compare("train", train, rounds), "late": _compare("late", late, _MORE * rounds)}
 
 
 def _compare(name: str, work: Callable[[int], Any], rounds: int) -> dict[str, Any]:
