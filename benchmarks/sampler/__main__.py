@@ -108,16 +108,19 @@ def settle(chosen: argparse.Namespace, before: Result, K: int) -> Result:
 
 
 def chains(chosen: argparse.Namespace) -> Result:
-    """Long chains."""
-    names, sweeps, seeds = (["grants"], 300, "1") if chosen.quick else (list(SMALL), 1000, "1,2,3")
+    """Long chains, from where training begins and, unless it shall be quick, from random topics."""
+    names, sweeps, seeds = (["grants"], 300, "1") if chosen.quick else (list(SMALL), 1000, "1,2,3,4,5,6")
     each = [int(seed) for seed in (chosen.seeds or seeds).split(",")]
-    found = {}
-    for name in names:
-        parts(name)
-        found[name] = long_gap(name, min(50, max(chosen.topics)), min(sweeps, chosen.most), each, keep=chosen.keep)
-    gaps = {name: one["gap"] for name, one in found.items()}
-    worst = max(one["ppl"] for one in gaps.values())
-    return {"long_gibbs_gap": gaps, "long_gibbs_gap_max": worst, "long_gibbs": found}
+    K, sweeps = min(50, max(chosen.topics)), min(sweeps, chosen.most)
+    found: Result = {}
+    for start in ("clusters",) if chosen.quick else ("clusters", "random"):
+        for name in names:
+            parts(name)
+            found.setdefault(start, {})[name] = long_gap(name, K, sweeps, each, start, keep=chosen.keep)
+    gaps = {start: {name: one["gap"] for name, one in several.items()} for start, several in found.items()}
+    worst = max(one["ppl"] for one in gaps["clusters"].values())
+    random = {"long_gibbs_gap_random": gaps["random"]} if "random" in gaps else {}
+    return {"long_gibbs_gap": gaps["clusters"], **random, "long_gibbs_gap_max": worst, "long_gibbs": found}
 
 
 def starts(chosen: argparse.Namespace) -> Result:
