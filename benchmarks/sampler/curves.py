@@ -1,9 +1,10 @@
 """Curves of all trainers, and how soon ours has what a peer ends with.
 
 `to_default` is a peer's CPU seconds for all its iterations over ours for the fewest sweeps from which on we are as
-good: in perplexity at most the peer's, in NPMI and diversity at least the peer's less a margin for noise. None where we
-are not as good with the most sweeps either. Both sides are means over the seeds that both have: one seed of ours has
-nothing to do with the same number in a peer, and seeds differ by more than the margins.
+good: in perplexity at most the peer's, in NPMI and diversity at least the peer's less a margin for noise. The last of
+ours is where training ends by itself, if that is later than all marks. None where we are not as good there either.
+Both sides are means over the seeds that both have: one seed of ours has nothing to do with the same number in a peer,
+and seeds differ by more than the margins.
 """
 
 from __future__ import annotations
@@ -94,12 +95,19 @@ def mean_curve(runs: Sequence[Mapping[str, Any]]) -> list[Point]:
     return [{name: statistics.fmean(c[at][name] for c in curves) for name in NUMBERS} for at in shared]
 
 
+def own_curve(runs: Sequence[Mapping[str, Any]]) -> list[Point]:
+    """The means over seeds of ours: at the marks, and where training ends by itself, if that is later."""
+    found, ended = mean_curve(runs), [auto(run["curve"]) for run in runs]
+    last = {name: statistics.fmean(point[name] for point in ended) for name in NUMBERS}
+    return [*found, last] if last["iterations"] > found[-1]["iterations"] else found
+
+
 def ratio(runs: Runs, peer: str, score: str, goal: Callable[[Sequence[Point]], Point]) -> float | None:
     """The peer's seconds to its goal over ours to be as good; None if we are not."""
     seeds = {run["seed"] for run in runs[peer]} & {run["seed"] for run in runs[OURS]}
-    theirs, ours = (mean_curve([run for run in runs[who] if run["seed"] in seeds]) for who in (peer, OURS))
-    target = goal(theirs)
-    mine = seconds_to(ours, target, as_good(score))
+    theirs, ours = ([run for run in runs[who] if run["seed"] in seeds] for who in (peer, OURS))
+    target = goal(mean_curve(theirs))
+    mine = seconds_to(own_curve(ours), target, as_good(score))
     return None if mine is None else round(target["cpu_s"] / mine, 2)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from helpers import toys
+from helpers.marks import slow
 from helpers.network import eventually
 from helpers.processes import Nursery
 from helpers.runs import Trials, outcome
@@ -23,16 +24,21 @@ from tertulia.runs.layout import Run
 TOY = {"name": "custom", "module": toys.__name__, "config": {"rounds": 3}}  # noisy and stateful
 FTM = FTMSettings(topics=3, rounds=2, sweeps=3, vocabulary={"mode": "union"}).model_dump()
 AIMS = [
-    "party.after_receive:2",
-    "party.before_step:4",
     "party.after_save:3",
-    "party.before_reply:2",
     "party.before_send:3",
-    "server.before_send:4",
     "server.after_receive:5",
-    "server.after_ask:2",
     "server.before_commit:2",
-    "server.after_commit:3",
+    *map(
+        slow,
+        [
+            "party.after_receive:2",
+            "party.before_step:4",
+            "party.before_reply:2",
+            "server.before_send:4",
+            "server.after_ask:2",
+            "server.after_commit:3",
+        ],
+    ),
 ]
 
 

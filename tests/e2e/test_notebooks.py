@@ -34,7 +34,13 @@ def test_it_is_stored_clean(path):
     assert all(cell.outputs == [] and cell.execution_count is None for cell in code(book))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem == "federation" else [])
+        for path in NOTEBOOKS
+    ],
+)
 def test_it_runs(path, tmp_path):
     """In a process of its own, over sockets with short names, as theirs have a hundred letters at most."""
     places = {"IPYTHONDIR": str(tmp_path / "ipython"), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}

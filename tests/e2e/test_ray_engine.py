@@ -166,6 +166,7 @@ def test_clusters_that_cannot_be_joined(nodes, tmp_path):
     assert "the token is not that of a Ray cluster: set RAY_AUTH_TOKEN" in wrong_token
 
 
+@pytest.mark.slow
 def test_a_node_is_killed_in_the_middle(nodes, nursery, trial, tmp_path):
     expected = trial(LONG, tmp_path / "run", address=nodes.address)
     driver = nursery.resume(tmp_path / "run")

@@ -12,6 +12,7 @@ import pytest
 
 from deploy import website
 from helpers.browser import DESKTOP, PHONE
+from helpers.marks import slow
 
 ROOT = website.ROOT
 LOADS = {
@@ -156,7 +157,7 @@ def test_signs_of_markdown_in_formulas_are_entities():
 
 
 @pytest.mark.parametrize(("width", "dark"), [(PHONE, False), (DESKTOP, True)], ids=["phone-light", "desktop-dark"])
-@pytest.mark.parametrize("name", ["index", "consensus", "concepts", "api/documents"])
+@pytest.mark.parametrize("name", ["index", "consensus", *map(slow, ["concepts", "api/documents"])])
 def test_pages_in_a_browser(browser, site, name, width, dark):
     """No error, no request, nothing serious for axe, nothing too wide."""
     opened = browser.open(site / f"{name}.html", width=width, dark=dark)

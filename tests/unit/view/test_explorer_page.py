@@ -10,6 +10,7 @@ import pytest
 
 from helpers.browser import DESKTOP, PHONE, WIDE
 from helpers.explored import counted_model, texts_for
+from helpers.marks import slow
 from tertulia import Topics
 from tertulia.corpus import TextOptions, Vocabulary
 from tertulia.corpus.tokens import tokenize
@@ -65,7 +66,7 @@ def transformed(model, texts):
         return model.transform(texts)
 
 
-@pytest.mark.parametrize(("width", "dark"), [(PHONE, False), (PHONE, True), (DESKTOP, False), (WIDE, True)])
+@pytest.mark.parametrize(("width", "dark"), [(PHONE, False), (WIDE, True), slow(PHONE, True), slow(DESKTOP, False)])
 def test_pages_are_sound_at_every_width_light_and_dark(browser, texts_place, width, dark):
     opened = opened_at(browser, texts_place, width=width, dark=dark)
     look = f"{width}-{'dark' if dark else 'light'}"
