@@ -20,7 +20,8 @@ from tertulia.kernels.core.vectors import LANES, padded_width
 
 _PIECES = 64  # of the documents, whatever the threads
 _PARTS = 16  # of the words
-_TURNS = 5  # of a step, after each of which threads meet
+_LABEL, _CLEAR, _ADD, _SQUARE, _SCALE = 0, 1, 2, 3, 4  # the turns of a step; threads meet before each
+_TURNS = 5
 
 
 class Rows(NamedTuple):
@@ -51,7 +52,7 @@ def nearest(rows: Rows, K: int, centres: F32, threads: int) -> I32:
 def _improve(rows: Rows, K: int, centres: F32, seeds: I64, steps: int, threads: int) -> I32:
     threads, width = parallel.alone_or(threads), centres.shape[1]
     labels, taken = np.empty(len(rows.starts) - 1, dtype=np.int32), np.zeros(_TURNS * steps + 1, dtype=np.int64)
-    given = (threads, rows, K, centres, seeds, labels, pieces(rows), taken, np.empty((_PARTS, width)))
+    given = (threads, rows, K, centres, seeds, labels, pieces(rows), taken, np.zeros((_PARTS, width)))
     room = [tuple(np.empty(width, dtype=np.float32) for _ in range(2)) for _ in range(threads)]
     parallel.run_meeting(improve, [(thread, *given, *room[thread]) for thread in range(threads)])
     return labels
@@ -66,43 +67,54 @@ def likeness(rows: Rows, V: int, K: int, labels: I32, threads: int) -> tuple[F64
     return products[:, :K].astype(np.float64), sizes
 
 
+# Whatever is called at several places is compiled as often: hence turns, and one call of each.
 @lean_kernel
 def improve(
     gate: I64, thread: int, threads: int, rows: Rows, K: int, centres: F32, seeds: I64, labels: I32, pieces: I64,
     taken: I64, squares: F64, score: F32, scale: F32,
 ) -> None:  # fmt: skip
-    """One thread's part of all steps; `taken` counts what threads have taken in each turn."""
+    """One thread's part of all turns; `taken` counts what threads have taken in each."""
     for k in range(thread, seeds.shape[0], threads):
         for j in range(rows.starts[seeds[k]], rows.starts[seeds[k] + 1]):
             centres[rows.words[j], k] = rows.values[j]
-    if not meet(gate, threads):
-        return
-    last = taken.shape[0] - 1
-    for turn in range(0, last, _TURNS):
-        label_pieces(rows, K, centres, labels, pieces, taken, turn, score)
+    for turn in range(taken.shape[0]):
         if not meet(gate, threads):
             return
-        scale[:] = 1.0
+        what = turn % _TURNS
+        if what == _LABEL:
+            label_pieces(rows, K, centres, labels, pieces, taken, turn, score)
+        elif what == _ADD:
+            add_rows(rows, labels, K, centres, taken, turn)
+        else:
+            pass_over(centres, labels, squares, scale, taken, turn, what)
+
+
+@inner_kernel
+def pass_over(x: F32, labels: I32, squares: F64, scale: F32, taken: I64, turn: int, what: int) -> None:
+    """Take parts of the rows of x: clear columns that have documents, add up squares, or give columns length 1."""
+    for k in range(scale.shape[0]):
+        whole = 0.0
+        for part in range(_PARTS):
+            whole += squares[part, k]
+        scale[k] = 1.0 / max(np.sqrt(whole), 1e-12) if what == _SCALE else 1.0
+    if what == _CLEAR:
         for d in range(labels.shape[0]):
             scale[labels[d]] = 0.0
-        multiply_rows(centres, scale, taken, turn + 1)
-        if not meet(gate, threads):
+    while True:
+        part = fetch_add(taken, turn, 1)
+        if part >= _PARTS:
             return
-        add_rows(rows, labels, K, centres, taken, turn + 2)
-        if not meet(gate, threads):
-            return
-        square_rows(centres, squares, taken, turn + 3)
-        if not meet(gate, threads):
-            return
-        for k in range(scale.shape[0]):
-            whole = 0.0
-            for part in range(_PARTS):
-                whole += squares[part, k]
-            scale[k] = 1.0 / max(np.sqrt(whole), 1e-12)
-        multiply_rows(centres, scale, taken, turn + 4)
-        if not meet(gate, threads):
-            return
-    label_pieces(rows, K, centres, labels, pieces, taken, last, score)
+        first, last = x.shape[0] * part // _PARTS, x.shape[0] * (part + 1) // _PARTS
+        if what == _SQUARE:
+            for k in range(x.shape[1]):
+                squares[part, k] = 0.0
+            for w in range(first, last):
+                for k in range(x.shape[1]):
+                    squares[part, k] += np.float64(x[w, k]) * np.float64(x[w, k])
+        else:
+            for w in range(first, last):
+                for k in range(x.shape[1]):
+                    x[w, k] *= scale[k]
 
 
 @inner_kernel
@@ -115,7 +127,8 @@ def label_pieces(
         if piece >= pieces.shape[0] - 1:
             return
         for d in range(pieces[piece], pieces[piece + 1]):
-            score[:] = 0.0
+            for k in range(score.shape[0]):
+                score[k] = 0.0
             for j in range(rows.starts[d], rows.starts[d + 1]):
                 add(score, rows.values[j], centres, np.int64(rows.words[j]))
             best = 0
@@ -123,31 +136,6 @@ def label_pieces(
                 if score[k] > score[best]:
                     best = k
             labels[d] = best
-
-
-@inner_kernel
-def multiply_rows(x: F32, scale: F32, taken: I64, turn: int) -> None:
-    """Multiply the columns of x, part by part, until all are taken."""
-    while True:
-        part = fetch_add(taken, turn, 1)
-        if part >= _PARTS:
-            return
-        for w in range(x.shape[0] * part // _PARTS, x.shape[0] * (part + 1) // _PARTS):
-            for k in range(x.shape[1]):
-                x[w, k] *= scale[k]
-
-
-@inner_kernel
-def square_rows(x: F32, squares: F64, taken: I64, turn: int) -> None:
-    """The sums of squares in columns of x, part by part, until all are taken."""
-    while True:
-        part = fetch_add(taken, turn, 1)
-        if part >= _PARTS:
-            return
-        squares[part] = 0.0
-        for w in range(x.shape[0] * part // _PARTS, x.shape[0] * (part + 1) // _PARTS):
-            for k in range(x.shape[1]):
-                squares[part, k] += np.float64(x[w, k]) * np.float64(x[w, k])
 
 
 @inner_kernel
