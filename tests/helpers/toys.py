@@ -156,7 +156,7 @@ def train_free(fed, config, state):
     state = state or fed.commit(Total(0, ()), durable=config["durable"])
     while state.round < config["rounds"]:
         late = state.round in config.get("late", ())
-        total = fed.sum(dawdle, Late("b", 4.0)) if late else fed.sum(count_free, Nothing())
+        total = fed.sum(dawdle, Late("b", 5.0)) if late else fed.sum(count_free, Nothing())
         if state.round == config.get("die_at") and config["deaths"]:
             config["deaths"] -= 1
             config["kill"]()
