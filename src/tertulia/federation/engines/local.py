@@ -6,7 +6,9 @@ depend on their number. Messages are encoded here too: nothing crosses but bytes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from tertulia._disk import private_directory
@@ -17,36 +19,72 @@ from tertulia.federation.party.host import PartyHost
 from tertulia.federation.types import PartyId
 
 
+class _Line:
+    """A party's questions, one at a time and in the order in which they were asked, by whichever worker has time.
+
+    The order matters: a question voids the answers to later ones. Were one that timed out to be worked on after its
+    successor, the party would lose an answer that counted.
+    """
+
+    def __init__(self, answer: Callable[[bytes], bytes], pool: ThreadPoolExecutor) -> None:
+        self._answer = answer
+        self._pool = pool
+        self._open: deque[tuple[bytes, Future[bytes]]] = deque()
+        self._busy = False
+        self._lock = threading.Lock()  # of the two above
+
+    def ask(self, frame: bytes) -> Future[bytes]:
+        """Queue a question; it can be cancelled until its turn comes."""
+        future: Future[bytes] = Future()
+        with self._lock:
+            self._open.append((frame, future))
+            start, self._busy = not self._busy, True
+        if start:
+            self._pool.submit(self._work)
+        return future
+
+    def _work(self) -> None:
+        """Answer until nothing is open: who waits behind a late answer keeps no worker."""
+        while True:
+            with self._lock:
+                if not self._open:
+                    self._busy = False
+                    return
+                frame, future = self._open.popleft()
+            if future.set_running_or_notify_cancel():
+                future.set_result(self._answer_or_fail(frame))
+
+    def _answer_or_fail(self, frame: bytes) -> bytes:
+        """An answer; should a party's host itself break, only its own answer is lost."""
+        try:
+            return self._answer(frame)
+        except Exception as error:
+            return encode(Answer("failed", f"{type(error).__name__} in its host", None))
+
+
 class LocalTransport:
     """Carries frames to parties in this process."""
 
     def __init__(self, hosts: Sequence[PartyHost], workers: int = 1) -> None:
-        self._hosts = {host.config.id: host for host in hosts}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="party")
+        self._lines = {host.config.id: _Line(host.answer, self._pool) for host in hosts}
 
     @property
     def parties(self) -> list[PartyId]:
         """The parties in the order in which they were given."""
-        return list(self._hosts)
+        return list(self._lines)
 
     def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
         """Ask all; who is late counts as silent, and its answer is voided when it is asked again."""
-        futures: dict[PartyId, Future[bytes]] = {
-            party: self._pool.submit(self._hosts[party].answer, frame) for party, frame in frames.items()
-        }
-        wait(futures.values(), timeout)
-        return {party: _result(future) for party, future in futures.items() if future.done()}
+        asked = {party: self._lines[party].ask(frame) for party, frame in frames.items()}
+        answered, late = wait(asked.values(), timeout)
+        for future in late:
+            future.cancel()  # nobody waits for it any longer
+        return {party: future.result() for party, future in asked.items() if future in answered}
 
     def close(self) -> None:
         """Wait for the last answers."""
         self._pool.shutdown()
-
-
-def _result(answer: Future[bytes]) -> bytes:
-    """An answer; should a party's host itself break, only its own answer is lost."""
-    if (error := answer.exception()) is not None:
-        return encode(Answer("failed", f"{type(error).__name__} in its host", None))
-    return answer.result()
 
 
 def start(setup: EngineSetup) -> LocalTransport:
