@@ -13,6 +13,7 @@ from numba import types
 
 from tertulia._arrays import I64
 from tertulia.kernels.core.jit import lean_kernel
+from tertulia.kernels.core.scalars import larger, smaller
 from tertulia.kernels.core.vectors import data_of, intrinsic
 
 # To wait: at first by looking again, then in short sleeps, after which a thread has its turn again sooner than if it
@@ -80,9 +81,9 @@ def meet(gate: I64, threads: int) -> bool:
         else:
             rest()
     if looks > most:
-        gate[2] = min(gate[2] + 2, _SHORTER)
+        gate[2] = smaller(gate[2] + 2, _SHORTER)
     elif looks > 0:
-        gate[2] = max(gate[2] - 1, 0)
+        gate[2] = larger(gate[2] - 1, 0)
     return True
 
 

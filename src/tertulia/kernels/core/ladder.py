@@ -12,6 +12,7 @@ import numpy as np
 
 from tertulia._arrays import F64, I32
 from tertulia.kernels.core.jit import lean_kernel
+from tertulia.kernels.core.scalars import smaller
 
 
 class Ladder(NamedTuple):
@@ -38,7 +39,7 @@ def climb(upto: F64, guide: I32, u: float) -> int:
     """The item at share u of the whole, u in [0, 1)."""
     K = upto.shape[0]
     goal = u * upto[K - 1]
-    k = int(guide[min(int(u * K), K - 1)])
+    k = int(guide[smaller(int(u * K), K - 1)])
     while k > 0 and upto[k - 1] > goal:  # only if rounding put the guide one too high
         k -= 1
     while k < K - 1 and upto[k] <= goal:

@@ -9,42 +9,72 @@ n steps is key + n * GOLDEN. Gamma variates are by Marsaglia and Tsang (ACM TOMS
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
 
-from tertulia.kernels.core.jit import kernel, lean_kernel
+from tertulia.kernels.core.jit import kernel
+from tertulia.kernels.core.vectors import intrinsic
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX2 = np.uint64(0x94D049BB133111EB)
+_GOLDEN, _WORD = 0x9E3779B97F4A7C15, 0xFFFF_FFFF_FFFF_FFFF
+_ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))  # shift, factor
+_I64, _F32, _F64 = ir.IntType(64), ir.FloatType(), ir.DoubleType()
 _ONE = np.uint64(1)
 _TWO = np.uint64(2)
 
 
-@lean_kernel
-def mix(x: np.uint64) -> np.uint64:
+@intrinsic
+def mix(typing: Any, x: Any) -> Any:
     """Scatter a word's bits: a one-to-one function of it that looks like chance."""
-    x = (x ^ (x >> np.uint64(30))) * _MIX1
-    x = (x ^ (x >> np.uint64(27))) * _MIX2
-    return x ^ (x >> np.uint64(31))
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _mix(builder, args[0])
+
+    return types.uint64(types.uint64), build
 
 
-@lean_kernel
-def bits(key: np.uint64, counter: np.uint64) -> np.uint64:
+@intrinsic
+def bits(typing: Any, key: Any, counter: Any) -> Any:
     """64 random bits."""
-    return mix(key + (counter + _ONE) * _GOLDEN)
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _bits(builder, *args)
+
+    return types.uint64(types.uint64, types.uint64), build
 
 
-@lean_kernel
-def uniform(key: np.uint64, counter: np.uint64) -> float:
+@intrinsic
+def uniform(typing: Any, key: Any, counter: Any) -> Any:
     """A float64 in the open interval (0, 1): its logarithm is always finite."""
-    return ((bits(key, counter) >> np.uint64(12)) + 0.5) * 2.0**-52
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x = builder.uitofp(builder.lshr(_bits(builder, *args), _I64(12)), _F64)
+        return builder.fmul(builder.fadd(x, _F64(0.5)), _F64(2.0**-52))
+
+    return types.float64(types.uint64, types.uint64), build
 
 
-@lean_kernel
-def uniform32(key: np.uint64, counter: np.uint64) -> np.float32:
+@intrinsic
+def uniform32(typing: Any, key: Any, counter: Any) -> Any:
     """A float32 in [0, 1)."""
-    return np.float32(bits(key, counter) >> np.uint64(40)) * np.float32(2.0**-24)
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x = builder.uitofp(builder.lshr(_bits(builder, *args), _I64(40)), _F32)
+        return builder.fmul(x, _F32(2.0**-24))
+
+    return types.float32(types.uint64, types.uint64), build
+
+
+def _mix(builder: Any, x: Any) -> Any:
+    for shift, factor in _ROUNDS:
+        x = builder.mul(builder.xor(x, builder.lshr(x, _I64(shift))), _I64(factor))
+    return x
+
+
+def _bits(builder: Any, key: Any, counter: Any) -> Any:
+    return _mix(builder, builder.add(key, builder.mul(builder.add(counter, _I64(1)), _I64(_GOLDEN))))
 
 
 def derive(key: int | np.uint64, *labels: int) -> np.uint64:
@@ -53,10 +83,12 @@ def derive(key: int | np.uint64, *labels: int) -> np.uint64:
     >>> len({int(derive(7, 0)), int(derive(7, 1)), int(derive(7, 1, 0))})
     3
     """
-    stream = np.uint64(int(key) & 0xFFFF_FFFF_FFFF_FFFF)
+    stream = int(key) & _WORD
     for label in labels:
-        stream = np.uint64(bits(stream, np.uint64(label)))  # numba returns plain integers
-    return stream
+        stream = (stream + (int(label) + 1) * _GOLDEN) & _WORD
+        for shift, factor in _ROUNDS:
+            stream = (stream ^ (stream >> shift)) * factor & _WORD
+    return np.uint64(stream)
 
 
 @kernel

@@ -20,11 +20,13 @@ from tertulia._arrays import F32, F64, I32
 from tertulia.kernels.core.jit import inner_kernel
 from tertulia.kernels.core.ladder import climb
 from tertulia.kernels.core.rng import mix, uniform32
+from tertulia.kernels.core.scalars import larger, smaller
 from tertulia.kernels.core.simd import draw, fetch_cell
 from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda.by_word import U32
 
 _AHEAD = 3  # tokens whose counts are fetched before they are needed: at K = 1000 a sweep takes a quarter less
+_ALMOST = np.float32(0.9999999)  # 1, which no share may be
 _TRIES = 16  # to draw a topic that is not the token's own count
 _LOGS = 16  # tokens whose probabilities are multiplied before a logarithm is taken
 
@@ -99,7 +101,7 @@ def draw_document(
         for j in range(n):
             total += pull[j] * (cells[w, np.uintp(held[j])] + beta)
             running[j] = total
-        rest = max(sums[w] - alpha[old], np.float32(0.0))
+        rest = larger(sums[w] - alpha[old], np.float32(0.0))
         whole = total + rest + floor
         chance *= whole
         if (i - start) % _LOGS == _LOGS - 1:
@@ -141,7 +143,7 @@ def _draw_beyond(
     A row counts the token itself: its old topic is drawn again with probability 1 / C_wk.
     """
     if goal >= rest:
-        return climb(fixed.upto, fixed.guide, float(min((goal - rest) / floor, np.float32(0.9999999))))
+        return climb(fixed.upto, fixed.guide, np.float64(smaller((goal - rest) / floor, _ALMOST)))
     u, again = goal / rest, mix(key)
     for t in range(_TRIES):
         new = draw(fixed.pull, fixed.cells, int(w), scratch, u, int(old))

@@ -18,6 +18,7 @@ from tertulia.kernels.core import parallel
 from tertulia.kernels.core.atomics import fetch_add, meet
 from tertulia.kernels.core.jit import inner_kernel, kernel, lean_kernel
 from tertulia.kernels.core.rng import bits, uniform
+from tertulia.kernels.core.scalars import larger
 from tertulia.kernels.core.simd import sum_rows
 from tertulia.kernels.core.vectors import LANES
 from tertulia.kernels.lda.kmeans import Rows, pieces
@@ -100,7 +101,7 @@ def weigh(sizes: F32, best: F32, first: int, last: int) -> float:
     """The mass of documents first..last-1: the less they resemble seeds, the more."""
     total = 0.0
     for d in range(first, last):
-        total += sizes[d] * max(1.0 - best[d], 1e-6) ** _POWER
+        total += sizes[d] * larger(1.0 - best[d], 1e-6) ** _POWER
     return total
 
 
@@ -121,7 +122,7 @@ def draw_candidates(rows: Rows, search: _Search, key: np.uint64, k: int, table: 
             p += 1
         d = edges[p]
         while d < edges[p + 1] - 1:
-            goal -= rows.sizes[d] * max(1.0 - best[d], 1e-6) ** _POWER
+            goal -= rows.sizes[d] * larger(1.0 - best[d], 1e-6) ** _POWER
             if goal < 0.0:
                 break
             d += 1
@@ -140,7 +141,7 @@ def compare(rows: Rows, search: _Search, p: int, table: F32, score: F32) -> None
     for d in range(edges[p], edges[p + 1]):
         sum_rows(rows.values, rows.words, rows.starts[d], rows.starts[d + 1], table, score)
         for c in range(CANDIDATES):
-            likeness[d, c] = max(score[c], best[d])
+            likeness[d, c] = larger(score[c], best[d])
             gains[p, c] += rows.sizes[d] * likeness[d, c]
 
 

@@ -12,6 +12,11 @@ N = 200_000
 
 
 @kernel
+def words(key, n):
+    return np.array([rng.bits(key, np.uint64(i)) for i in range(n)])
+
+
+@kernel
 def uniforms(key, n):
     return np.array([rng.uniform(key, np.uint64(i)) for i in range(n)])
 
@@ -33,8 +38,15 @@ def log_small_gammas(shape, key, n):
 
 def test_first_words_are_splitmix64():
     # Vigna's splitmix64.c, seed 1234567
-    first = [rng.bits(np.uint64(1234567), np.uint64(i)) for i in range(3)]
-    assert first == [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    first = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    assert words(np.uint64(1234567), 3).tolist() == first
+    assert [int(rng.derive(1234567, i)) for i in range(3)] == first  # the same outside of kernels
+
+
+def test_uniforms_are_the_first_bits_of_words():
+    key = rng.derive(8)
+    assert np.array_equal(uniforms(key, 1000), ((words(key, 1000) >> np.uint64(12)) + 0.5) * 2.0**-52)
+    assert np.array_equal(floats(key, 1000), (words(key, 1000) >> np.uint64(40)).astype(np.float32) / 2**24)
 
 
 @pytest.mark.parametrize("draw", [uniforms, floats])
@@ -57,8 +69,7 @@ def test_neighbouring_keys_and_counters_are_unrelated():
 
 
 def test_every_bit_is_fair():
-    words = np.array([rng.bits(rng.derive(9), np.uint64(i)) for i in range(20_000)], dtype=np.uint64)
-    ones = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1).mean(axis=0)
+    ones = np.unpackbits(words(rng.derive(9), 20_000).view(np.uint8).reshape(-1, 8), axis=1).mean(axis=0)
     assert np.abs(ones - 0.5).max() < 4.5 * 0.5 / np.sqrt(20_000)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tertulia.kernels.core.jit import freeze
-from tertulia.kernels.core.rng import derive, uniform
+from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import seeding
 
 D, V, KEY = 150, 40, derive(3)
@@ -32,7 +32,7 @@ def by_the_rule(rows, K):
     alike, best, found, n = dense @ dense.T, np.zeros(D), [], seeding.CANDIDATES
     for k in range(K):
         upto = np.cumsum(rows.sizes * np.maximum(1 - best, 1e-6) ** 6)
-        draws = [uniform(KEY, np.uint64(n * k + c)) * upto[-1] for c in range(n)]
+        draws = [((int(derive(KEY, n * k + c)) >> 12) + 0.5) * 2.0**-52 * upto[-1] for c in range(n)]
         candidates = np.searchsorted(upto, draws, side="right")
         gains = [(rows.sizes * np.maximum(best, alike[c])).sum() for c in candidates]
         found.append(candidates[int(np.argmax(gains))])
