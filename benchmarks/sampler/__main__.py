@@ -13,7 +13,8 @@ transform  `transform_speedup`
 memory     `bytes_per_token`
 cold       `cold_first_fit_s`
 
-Peers' curves are kept in `benchmarks/out`, ours only with `--keep`. The whole run takes many hours, most for peers;
+Peers' curves are kept in `benchmarks/out`, ours only with `--keep`; those of some peers are published (see `kept`), and
+stand in for trainings on the same kind of processor. The whole run takes many hours, most for peers;
 `--quick` trains two numbers of topics at a time, so that each training has a core and a busy neighbour.
 """
 
@@ -160,7 +161,7 @@ def options() -> argparse.Namespace:
     command.add_argument("--sweeps", type=int, help=f"of ours, at the most; by default {OWN_MARKS[-1]}, quick: 120")
     command.add_argument("--fixed", action="store_true", help="also with the same fixed priors for all")
     command.add_argument("--keep", action="store_true", help="keep our curves and use those that are kept")
-    command.add_argument("--only-kept", action="store_true", help="train no peer: take the curves that are kept")
+    command.add_argument("--only-kept", action="store_true", help="train no peer: take curves kept or published")
     chosen = command.parse_args()
     chosen.parts = _some(chosen.parts or ",".join(PARTS), PARTS, "--parts")
     usual = "newsgroups" if chosen.quick else ",".join(CORPORA)

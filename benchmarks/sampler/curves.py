@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from benchmarks.common import say
+from benchmarks.sampler import kept
 from benchmarks.sampler.trainers import OWN_MARKS, Task
-from benchmarks.sampler.worker import is_kept, measure
+from benchmarks.sampler.worker import measure
 
 OURS, AUTO = "tertulia", "tertulia auto"
 SCORES = ("ppl", "npmi", "diversity")
@@ -45,10 +46,11 @@ def train_all(corpus: str, K: int, seeds: Sequence[int], plan: Plan, *, fixed: b
         for peer in plan.peers:
             iterations = min(_VARIATIONAL.get(peer, plan.iterations), plan.iterations)
             task = Task(peer, corpus, K, iterations, fixed, seed=seed)
-            if plan.only_kept and not is_kept(task):
+            curve = kept.find_or_none(task.name, anywhere=True) if plan.only_kept else measure(task, keep=True)
+            if curve is None:
                 say(f"{task.name}: no curve was kept")
                 continue
-            found.setdefault(peer, []).append({**measure(task, keep=True), "seed": seed})
+            found.setdefault(peer, []).append({**curve, "seed": seed})
         ours = measure(Task(OURS, corpus, K, plan.most, fixed, seed=seed), keep=plan.keep)
         found.setdefault(OURS, []).append({**ours, "seed": seed})
     return found

@@ -1,7 +1,7 @@
 """One training in a process of its own, scored as it goes: `python -m benchmarks.sampler.worker '{"trainer": ...}'`.
 
-A process each keeps one library's memory and threads out of another's figures. Curves of peers are kept in
-`benchmarks/out`: a thousand iterations need not be run twice. The last line is JSON.
+A process each keeps one library's memory and threads out of another's figures. Curves of peers are kept (see `kept`).
+The last line is JSON.
 """
 
 from __future__ import annotations
@@ -14,32 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import OUT, call, peak_mb, reset_peak, say
+from benchmarks.common import call, peak_mb, reset_peak, say
+from benchmarks.sampler import kept
 from benchmarks.sampler.corpora import folder
 from benchmarks.sampler.trainers import Task, train
 from tertulia._arrays import Array
 from tertulia.corpus import Corpus
 from tertulia.metrics import completion, npmi, topic_diversity
 
-_CURVES = OUT / "sampler" / "curves"
 Curve = list[dict[str, float]]
-
-
-def is_kept(task: Task) -> bool:
-    """Whether there is a curve from before."""
-    return (_CURVES / f"{task.name}.json").exists()
 
 
 def measure(task: Task, *, keep: bool) -> dict[str, Any]:
     """Train in another process, unless a curve was kept; return the curve, the memory and the machine's load."""
-    kept = _CURVES / f"{task.name}.json"
-    if keep and kept.exists():
-        found: dict[str, Any] = json.loads(kept.read_text())
-        return found
+    if keep and (known := kept.find_or_none(task.name)):
+        return known
     found = call("benchmarks.sampler.worker", json.dumps(asdict(task)), threads=task.threads)
     if keep:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(found))
+        kept.keep(task.name, found)
     last = found["curve"][-1]
     say(f"{task.name}: {last['cpu_s']:.1f} s, " + ", ".join(f"{last[x]:.3f}" for x in ("ppl", "npmi", "diversity")))
     return found
