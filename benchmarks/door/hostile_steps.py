@@ -154,7 +154,7 @@ def record(name: str, folder: Path) -> Recorded:
             asked.append(packing.unpack(question))
             packing.keep(asked[-1], asked[-1].ask())
     host = PartyHost(run.party_directory(_PARTY), corpora[_PARTY])
-    host.__dict__["answers"] = transport._hosts[_PARTY].answers  # type: ignore[attr-defined]
+    host.__dict__["answers"] = transport.hosts[_PARTY].answers  # type: ignore[attr-defined]
     return Recorded(host, asked)
 
 

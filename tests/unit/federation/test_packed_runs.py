@@ -43,10 +43,10 @@ class Watched:
         asked = {party: read_frame(frame) for party, frame in frames.items()}
         place = {question.place for question in asked.values() if isinstance(question, Question)}
         for round_, party in self.restart:
-            if (round_, 0) in place and self.transport._hosts[party]:
-                old = self.transport._hosts[party]
-                self.transport._hosts[party] = PartyHost(old.directory, old._given)
-                self.transport._hosts[party].pins = old.pins
+            if (round_, 0) in place and self.transport.hosts[party]:
+                old = self.transport.hosts[party]
+                self.transport.hosts[party] = PartyHost(old.directory, old._given)
+                self.transport.hosts[party].pins = old.pins
                 self.restart = [one for one in self.restart if one != (round_, party)]
         self.questions += [question for question in asked.values() if isinstance(question, Question)]
         answers = self.transport.ask(frames, timeout)

@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 
 from tertulia._disk import private_directory
 from tertulia.federation.codec import encode
@@ -66,13 +67,14 @@ class LocalTransport:
     """Carries frames to parties in this process."""
 
     def __init__(self, hosts: Sequence[PartyHost], workers: int = 1) -> None:
+        self.hosts = {host.config.id: host for host in hosts}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="party")
-        self._lines = {host.config.id: _Line(host.answer, self._pool) for host in hosts}
+        self._lines = {party: _Line(partial(self._answer, party), self._pool) for party in self.hosts}
 
     @property
     def parties(self) -> list[PartyId]:
         """The parties in the order in which they were given."""
-        return list(self._lines)
+        return list(self.hosts)
 
     def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
         """Ask all; who is late counts as silent, and its answer is voided when it is asked again."""
@@ -85,6 +87,9 @@ class LocalTransport:
     def close(self) -> None:
         """Wait for the last answers."""
         self._pool.shutdown()
+
+    def _answer(self, party: PartyId, frame: bytes) -> bytes:
+        return self.hosts[party].answer(frame)
 
 
 def start(setup: EngineSetup) -> LocalTransport:
