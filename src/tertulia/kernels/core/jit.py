@@ -51,8 +51,8 @@ def lean_kernel(function: _F) -> _F:
 def inner_kernel(function: _F) -> _F:
     """The same for what only other kernels call: it becomes a part of them, and is never compiled by itself.
 
-    Compiled by itself first, the first `LDA.fit` takes a fifth more (12.6 CPU seconds instead of 10.4). numba copies all
-    variables of what it inlines for each of its branches, so an inner kernel is short, and inlines little itself.
+    Compiled by itself first, the first `LDA.fit` takes a fifth more (12.6 CPU seconds instead of 10.4). For each branch
+    of what it inlines numba copies all variables, so an inner kernel is short, and inlines little itself.
     """
     options: dict[str, Any] = {"inline": "always"}
     inlined: _F = numba.njit(**options)(function)
