@@ -87,11 +87,12 @@ NO_AVERAGE = Average(np.zeros(0, dtype=np.int32), 0)
 def count(words: I32, z: I32, V: int, K: int, *, others: I32 | None = None) -> Counts:
     """The counts of topics z [N], and of others' [V, K] if there are any."""
     counted = dense.counts(words, z, V, K)
-    if others is not None:
-        counted += others
-    cells = np.zeros((V, padded_width(K)), dtype=np.float32)
+    cells, topics = np.zeros((V, padded_width(K)), dtype=np.float32), counted.sum(axis=0, dtype=np.int64)
     cells[:, :K] = counted
-    return Counts(cells, counted.sum(axis=0, dtype=np.int64))
+    if others is not None:  # a server's: whatever they are, nothing overflows
+        cells[:, :K] += others
+        topics += others.sum(axis=0, dtype=np.int64)
+    return Counts(cells, topics)
 
 
 def sweep(

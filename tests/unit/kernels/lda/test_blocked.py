@@ -125,3 +125,11 @@ def test_a_move_counts_for_all_sweeps_that_are_left():
         blocked.sweep(words, documents, z, counts, ALPHA, BETA, derive(7, s))
         added += counts_of(words, z, V, K)
     assert np.array_equal(sweeps(1)[3].reshape(counts.cells.shape)[:, :K], added)
+
+
+def test_others_counts_that_are_as_large_as_can_be_do_not_wrap():
+    words, z = np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.int32)
+    found = blocked.count(words, z, 2, 2, others=np.full((2, 2), 2**31 - 1, dtype=np.int32))
+    assert found.cells.min() >= 0
+    assert found.cells[0, 0] == 2**31
+    assert found.topics.tolist() == [2 * (2**31 - 1) + 3, 2 * (2**31 - 1)]
