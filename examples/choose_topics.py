@@ -1,4 +1,4 @@
-"""How many topics? Train several models, look at perplexity, coherence and stability, and draw them."""
+"""Choose the number of topics: train several models, and plot perplexity, coherence and stability."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Who works on what? Each hospital releases the sums of its notes' topic shares, here with noise for each note."""
+"""Compare hospitals: each releases the sums of its notes' topic shares, here with noise that protects each note."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""FTM lets parties keep models of their own sizes: similar topics are merged, others stay with who has them."""
+"""FTM with a different number of topics at each party: similar topics are merged, others stay with their party."""
 
 from pathlib import Path
 

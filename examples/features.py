@@ -1,4 +1,4 @@
-"""Topics as features: with few labels a classifier does better on the shares of topics that came from all notes."""
+"""Topics as features: with few labels, a classifier does better on topic shares learned from all notes."""
 
 from pathlib import Path
 

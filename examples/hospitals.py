@@ -1,4 +1,4 @@
-"""Three hospitals train one model; each compares it, at home, with what it could do alone."""
+"""Three hospitals train one model; each compares it with a model that it trains alone."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A neural topic model, federated: ProdLDA by synchronised gradients, as if all notes were in one place."""
+"""A neural topic model, federated: ProdLDA by synchronised gradients, equal to pooled training."""
 
 from pathlib import Path
 

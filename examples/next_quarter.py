@@ -1,4 +1,4 @@
-"""The next quarter goes on from the last model: topics that are the same keep their ids, new ones get new ids."""
+"""Continue the model of the last quarter: topics that stay the same keep their ids, new ones get new ids."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ notes = notes.filter((pl.col("ward") != "maternity") | (pl.col("date") >= "2026"
 
 
 def hospitals(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """A table for each."""
+    """Split a table by hospital."""
     return {str(name): own for (name,), own in table.group_by("hospital", maintain_order=True)}
 
 

@@ -1,4 +1,4 @@
-"""A tokeniser of one's own, phrases beside words, and lists of words: all parties cut texts in one way."""
+"""Your own tokeniser, phrases beside words, and lists of tokens: all parties tokenise in the same way."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import tertulia as tt
 
 
 def cut(sentence: str) -> list[str]:
-    """Words of five letters and more: whatever this gives is taken as it is. It could be spaCy, or MeCab."""
+    """Return words of at least five letters, which are used unchanged. It could be spaCy, or MeCab."""
     return re.findall("[a-z]{5,}", sentence.lower())
 
 

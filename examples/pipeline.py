@@ -1,4 +1,4 @@
-"""LDA as a step of scikit-learn's pipelines; a grid search chooses the number of topics and how texts are cut."""
+"""LDA as a step of scikit-learn's pipelines; a grid search chooses the number of topics and the tokenisation."""
 
 from pathlib import Path
 

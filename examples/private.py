@@ -1,4 +1,4 @@
-"""A federation that keeps an epsilon of each word: what it costs a word and a whole note stands in the ledgers."""
+"""A federation with noise for each word; the ledgers give the epsilon of a word and of a whole note."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 import tertulia as tt
-from tertulia.runs.layout import Run
+from tertulia.runs.directory import Run
 from tertulia.view.tables import privacy_totals
 
 here = Path(__file__).parent

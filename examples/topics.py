@@ -1,4 +1,4 @@
-"""What to do with topics once they are there: name, hide, merge, compare, follow them over time."""
+"""Work with topics: name, hide, merge and compare them, and follow them over time."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
 """The papers' applications: speech recognition, document classification, spam and sentiment, comparing parties.
 
-iFTM's tables 2 and 3, FedLDA's table 2, and gFedNTM's purpose. Every trained and scored model is a cell on disk: a run
-that was stopped goes on where it was, and a fresh machine reuses the cells in `benchmarks/results/applications`.
+These are iFTM's tables 2 and 3, FedLDA's table 2, and the purpose of gFedNTM. Every trained and scored model is a cell
+on disk: an interrupted run continues, and a new machine reuses the cells in `benchmarks/results/applications`.
 `--publish` writes results and cells there. Tables go to `benchmarks/out/applications`.
 """
 
@@ -19,7 +19,7 @@ from tertulia.errors import TertuliaError
 
 
 def speech(quick: bool, publish: bool) -> dict[str, Any]:
-    """Word error rates; without its code or its extra there are none, and the other parts go on."""
+    """Measure word error rates; without its code or its extra this part is skipped."""
     if find_spec("benchmarks.applications.speech") is None:
         say("speech: left out, there is no benchmarks/applications/speech here")
         return {}
@@ -32,28 +32,28 @@ def speech(quick: bool, publish: bool) -> dict[str, Any]:
 
 
 def classification(quick: bool, publish: bool) -> dict[str, Any]:
-    """IFTM's table 3."""
+    """Measure iFTM's table 3."""
     from benchmarks.applications.classification import run
 
     return run(quick, publish)
 
 
 def spam(quick: bool, publish: bool) -> dict[str, Any]:
-    """FedLDA's table 2, upper half."""
+    """Measure the upper half of FedLDA's table 2."""
     from benchmarks.applications.labels import run
 
     return {"spam": run("spam", quick, publish)}
 
 
 def sentiment(quick: bool, publish: bool) -> dict[str, Any]:
-    """FedLDA's table 2, lower half."""
+    """Measure the lower half of FedLDA's table 2."""
     from benchmarks.applications.labels import run
 
     return {"sentiment": run("sentiment", quick, publish)}
 
 
 def compare(quick: bool, publish: bool) -> dict[str, Any]:
-    """Which NSF directorate works on what."""
+    """Compare NSF directorates by their topics."""
     from benchmarks.applications.compare import run
 
     return {"compare": run(quick)}

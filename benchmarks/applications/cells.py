@@ -1,8 +1,8 @@
-"""Cells: the smallest results of a benchmark, one model with its scores, kept under the hash of their configuration.
+"""Cells: the smallest results of a benchmark, one model with its scores, stored under the hash of its configuration.
 
-A cell is computed once. It is looked for in `benchmarks/results/applications`, which is committed, then in
-`benchmarks/out/applications`; what is in neither is computed and put into the latter, so that a run that was stopped,
-or a fresh machine, goes on where the last one stopped. Delete a cell to measure it anew.
+A cell is computed once. It is looked up in `benchmarks/results/applications`, which is committed, then in
+`benchmarks/out/applications`. A missing cell is computed and stored in the latter, so that an interrupted run, or a new
+machine, continues where the last one stopped. Delete a cell to measure it again.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _used: dict[str, dict[str, dict[str, Any]]] = {}  # part -> hash -> cell, of thi
 
 
 class NotKept(Exception):
-    """A cell that is not on disk, in a run that computes none."""
+    """A missing cell, in a run that computes none."""
 
 
 def digest(configuration: Configuration) -> str:
-    """The name of a configuration: equal ones have equal names, whatever the order of their keys."""
+    """Hash a configuration; the order of its keys does not matter."""
     return hashlib.blake2b(json.dumps(configuration, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def compute_nothing() -> None:
-    """From now on let a cell that is not on disk be an error, `NotKept`."""
+    """Make a missing cell an error, `NotKept`, from now on."""
     global _computes
     _computes = False
 
 
 def cell(part: str, configuration: Configuration, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What was found for a configuration of a part, or what `compute` finds now."""
+    """Return the stored result of a configuration, or compute and store it."""
     whole = {"part": part, **configuration}
     name = digest(whole)
     file = KEPT / f"{name}.json"
@@ -58,7 +58,7 @@ def cell(part: str, configuration: Configuration, compute: Callable[[], dict[str
 
 
 def keep(part: str, configuration: Configuration, result: Mapping[str, Any], publish: bool) -> None:
-    """Write a part's result with all cells that it was made from; `publish`: to where it is to be committed."""
+    """Write the result of a part with all its cells; with `publish`, to the committed folder."""
     whole = {"part": part, **configuration}
     cells = dict(sorted(_used.get(part, {}).items()))
     content = {"hash": digest(whole), "configuration": whole, "result": result, "cells": cells}
@@ -75,7 +75,7 @@ def _committed(part: str) -> dict[str, dict[str, Any]]:
 
 
 def _write(file: Path, content: Mapping[str, Any], indent: int | None = None) -> None:
-    """Whole or not at all: a run may be stopped at any time."""
+    """Write atomically, because a run may be stopped at any time."""
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(".draft")
     draft.write_text(json.dumps(content, indent=indent) + "\n", encoding="utf-8")
@@ -83,7 +83,7 @@ def _write(file: Path, content: Mapping[str, Any], indent: int | None = None) ->
 
 
 def _short(values: Mapping[str, Any]) -> str:
-    """The last few, for humans: what comes first is the same in all cells."""
+    """Format the last few values for the log; the first ones are the same in all cells."""
     last = list(values.items())[-4:]
     return ", ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in last)[
         :200

@@ -1,14 +1,14 @@
 """iFTM's table 3: topic shares beside TF-IDF in a linear support vector machine, as a curve over the number of labels.
 
-20 Newsgroups in four classes. Each seed draws anew which 2,000 documents test, which 15,000 train, the three parties of
-5,000 among these, which of them have labels, and the topic models. Topics are learned from all 15,000 without labels
-(by a party alone from its own 5,000), 100 per model and with as many sweeps for all; TF-IDF weighs words by all 15,000,
-too. C is chosen for words alone, then for each model the weight of its topics beside them, on labelled training
-documents: by five folds of 1,000 labels, else on 1,000 that are set aside; values are tried from small to large until
-the score falls. Then the classifier learns from all labels and is tested, once.
+20 Newsgroups in four classes. Each seed draws 2,000 test documents, 15,000 training documents, three parties of 5,000
+of these, the labelled documents, and the topic models. Topics are learned from all 15,000 without labels (by a party
+alone from its own 5,000), 100 per model and with the same number of sweeps; TF-IDF also weighs words by all 15,000. C
+is chosen for words alone, then for each model the weight of its topics, on labelled training documents: by five folds
+of 1,000 labels, else on 1,000 that are set aside. Values are tried from small to large until the score falls. Then the
+classifier learns from all labels and is tested once.
 
-`alike` parties hold documents at random; those `by subject` were sorted by class before they were cut. A control: the
-parties' own models side by side, which takes no federation. Accuracy is what the paper calls precision.
+`alike` parties hold documents at random; `by subject` documents are sorted by class before they are split. The control
+is the parties' own models side by side, which needs no federation. Accuracy is called precision in the paper.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from tertulia._arrays import F64, Array, Bool
 from tertulia.corpus.vocabulary import propose
 from tertulia.models.topics import UnknownWordsWarning
 
-VERSION = 1  # of the way that cells are made: another number makes them all anew
+VERSION = 1  # of the computation of cells: a new number recomputes all
 CLASSES = {"politics": "politics and religion", "religion": "politics and religion", "recreation": "recreation"}
-CLASSES |= {"science": "science", "computing": "computing"}  # in the order in which parties by subject are cut
+CLASSES |= {"science": "science", "computing": "computing"}  # in the order of the split by subject
 PARTIES, FOLDS, VALIDATION = 3, 5, 1000
 COSTS = (0.3, 1.0, 3.0, 10.0)  # C
 WEIGHTS = (0.3, 1.0, 3.0, 10.0)  # of topic shares beside rows of TF-IDF, of length 1; tried until the score falls
@@ -54,12 +54,12 @@ class Plan(NamedTuple):
     labels: tuple[int, ...] = (1000, 5000, 15000)
     topics: int = 100
     rounds: int = 5
-    sweeps: int = 20  # of a round; models that are not federated have as many as all rounds together
+    sweeps: int = 20  # per round; models that are not federated have as many as all rounds together
     split: str = "alike"
 
 
 class Cut(NamedTuple):
-    """One seed's documents."""
+    """The documents of one seed."""
 
     parties: Mapping[str, Corpus]
     train: Corpus
@@ -70,7 +70,7 @@ class Cut(NamedTuple):
 
 
 def run(quick: bool, publish: bool = False) -> dict[str, Any]:
-    """Accuracy by number of labels and model, with 95 % intervals over seeds, and paired differences."""
+    """Measure accuracy by number of labels and model, with 95 % intervals over seeds, and paired differences."""
     if quick:
         plan = Plan(party=1000, test=500, labels=(300, 3000), topics=30, sweeps=10)
         return _measure("classification-quick", plan, 3, list(UNITS), publish)
@@ -104,14 +104,14 @@ def _measure(part: str, plan: Plan, seeds: int, models: Sequence[str], publish: 
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """The mean over seeds, with its 95 % interval by Student's t."""
+    """Compute the mean over seeds, with its 95 % interval by Student's t."""
     mean, n = float(np.mean(values)), len(values)
     half = float(stats.t.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else 0.0
     return [round(value, 4) for value in (mean, mean - half, mean + half)]
 
 
 def _differences(by: Mapping[str, Sequence[float]], models: Sequence[str]) -> dict[str, Interval]:
-    """What federated topics have over the others, and over parties alone on average, seed by seed."""
+    """Compute the gain of federated topics over the others, and over the mean of parties alone, seed by seed."""
     found: dict[str, Interval] = {}
     for model in models:
         alone = np.mean([by[f"p{i + 1}_{model}"] for i in range(PARTIES)], axis=0)
@@ -129,7 +129,7 @@ def _mean_topics(runs: Sequence[Found], name: str) -> float:
 
 
 def _score(plan: Plan, seed: int, kind: str, before: Found) -> Found:
-    """Every classifier that a kind of topic model makes possible, on one seed's documents, after words alone."""
+    """Score all classifiers of one kind of topic model, on the documents of one seed."""
     documents = cut(plan, seed)
     if kind == "none":
         return {"none": {str(n): _classify(documents, n, COSTS) for n in plan.labels}}
@@ -147,7 +147,7 @@ def _score(plan: Plan, seed: int, kind: str, before: Found) -> Found:
 
 
 def _models(plan: Plan, documents: Cut, kind: str, seed: int) -> Iterator[tuple[str, Topics]]:
-    """The models of a kind with their names."""
+    """Train the models of a kind, and yield them with their names."""
     who, _, model = kind.partition("_")
     words = {"mode": "public", "words": documents.train.vocabulary.words}
     common: dict[str, Any] = {"topics": plan.topics, "model": UNITS[model], "vocabulary": words}
@@ -166,7 +166,7 @@ def _models(plan: Plan, documents: Cut, kind: str, seed: int) -> Iterator[tuple[
 
 
 def _side_by_side(models: Sequence[Topics]) -> Topics:
-    """All parties' topics in one model; of the priors, too, each has its share."""
+    """Join the topics of all parties in one model; priors are divided by the number of parties."""
     topic_word = np.concatenate([model.topic_word for model in models])
     alpha = np.concatenate([model.alpha for model in models]) / len(models)
     return Topics(topic_word, models[0].vocabulary, alpha, options=models[0].options)
@@ -174,7 +174,7 @@ def _side_by_side(models: Sequence[Topics]) -> Topics:
 
 @cache
 def _everything() -> tuple[pl.DataFrame, Corpus]:
-    """All documents of the four classes."""
+    """Load all documents of the four classes."""
     table = pl.read_parquet(data("newsgroups20.parquet")).cast({"id": pl.String})
     table = table.with_columns(pl.col("party").replace_strict(CLASSES, default=None).alias("class")).drop_nulls("class")
     return table, Corpus.from_texts(table["text"].to_list(), table["id"].to_list())
@@ -182,7 +182,7 @@ def _everything() -> tuple[pl.DataFrame, Corpus]:
 
 @lru_cache(maxsize=1)
 def cut(plan: Plan, seed: int) -> Cut:
-    """Draw one seed's documents, by a hash of their ids."""
+    """Draw the documents of one seed, by a hash of their ids."""
     table, corpus = _everything()
     hashes = [hashlib.blake2b(f"{seed}/{name}".encode()).digest() for name in table["id"]]
     order = np.array(sorted(range(len(hashes)), key=hashes.__getitem__))
@@ -235,7 +235,7 @@ def _features(words: Any, shares: F64 | None, weight: float) -> Any:
 
 
 def _right(features: Any, classes: Array, train: Bool, validation: Bool, C: float) -> float:
-    """How many validation documents get their class."""
+    """Count the validation documents that get their class."""
     found = _machine(C).fit(features[train], classes[train]).predict(features[validation])
     return float(np.sum(found == classes[validation]))
 

@@ -1,10 +1,10 @@
-"""Which NSF directorate works on what (gFedNTM's purpose), and how far one may trust the answer.
+"""Comparison of NSF directorates by topics (the purpose of gFedNTM), and its reliability.
 
 *Directorates*: grants of nine directorates, a party each. How stable are shared and private topics and similarities
 over seeds of the model? How much does noise under document-level privacy change them, in large and in small parties?
 *Planted*: gFedNTM's synthetic corpora, where it is known which topics are shared and which are private.
 
-Noise comes from secret keys, so figures with noise differ a little from run to run.
+Noise comes from secret keys, so figures with noise differ slightly between runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tertulia.applications.comparison import Comparison, similarities
 from tertulia.corpus.inputs import as_corpus
 
 WORDS = {"min_documents": 5, "max_share": 0.3}
-CHOICES = (10, 15, 20, 30)  # more predict still better, but nobody reads them
+CHOICES = (10, 15, 20, 30)  # more predict even better, but are too many to read
 FEW = 15
 PERIODS: dict[str, Any] = {"by": "quarter", "since": "2025-10", "until": "2026-09"}
 GROUPS = {
@@ -41,14 +41,14 @@ GROUPS = {
 
 
 class Fitted(NamedTuple):
-    """A model and what it finds without noise."""
+    """A model, and its comparison without noise."""
 
     model: Topics
     found: Comparison
 
 
 def run(quick: bool) -> dict[str, Any]:
-    """Everything, as plain data."""
+    """Run all experiments, and return plain data."""
     parties = directorates()
     topics, perplexity = choose_topics(parties, (FEW,) if quick else CHOICES)
     seeds = range(2 if quick else 3)
@@ -73,12 +73,12 @@ def run(quick: bool) -> dict[str, Any]:
 
 
 def kinds(found: Comparison, *, by_size: bool = False) -> dict[str, int]:
-    """How many topics are shared, private and between."""
+    """Count the topics that are shared, private and between."""
     return dict(found.table(by_size=by_size)["kind"].value_counts().sort("kind").iter_rows())
 
 
 def directorates() -> dict[str, Corpus]:
-    """Grants by directorate, largest first."""
+    """Load the grants by directorate, largest first."""
     table = pl.read_parquet(data("nsf_awards_fy2026.parquet")).cast({"id": pl.String})
     sizes = table["party"].value_counts(sort=True)["party"]
     rows = {name: table.filter(pl.col("party") == name).select("id", "text", "date") for name in sizes}
@@ -86,7 +86,7 @@ def directorates() -> dict[str, Corpus]:
 
 
 def choose_topics(parties: dict[str, Corpus], choices: Sequence[int]) -> tuple[int, dict[int, float]]:
-    """The number of topics by which held-out documents are predicted best."""
+    """Choose the number of topics with the lowest held-out perplexity."""
     scores = {}
     for topics in choices:
         trained = Consensus(topics=topics, vocabulary=WORDS).fit(parties, seed=100, heldout=0.15)
@@ -96,7 +96,7 @@ def choose_topics(parties: dict[str, Corpus], choices: Sequence[int]) -> tuple[i
 
 
 def fit(parties: dict[str, Corpus], topics: int, seed: int) -> Fitted:
-    """Federated LDA, and the parties' prevalence under it."""
+    """Fit federated LDA, and measure the parties' prevalence under it."""
     model = Consensus(topics=topics, vocabulary=WORDS, evaluate=False).fit(parties, seed=seed, heldout=0.0)
     found = compare.parties(model, parties)
     say(f"seed {seed}: {found}")
@@ -104,7 +104,7 @@ def fit(parties: dict[str, Corpus], topics: int, seed: int) -> Fitted:
 
 
 def fit_neural(parties: dict[str, Corpus], topics: int) -> Fitted:
-    """Fit the paper's own kind of model, ProdLDA."""
+    """Fit the model of the paper, ProdLDA."""
     trained = GFedNTM(
         model="prodlda", topics=topics, epochs=60, learning_rate=0.005, vocabulary=WORDS, scenario="centralised", seed=0
     ).fit(parties, heldout=0.0)  # SyncOpt over parties equals training in one place, in a tenth of the time
@@ -118,13 +118,13 @@ def fit_neural(parties: dict[str, Corpus], topics: int) -> Fitted:
 
 
 def over_seeds(fits: Sequence[Fitted]) -> dict[str, Any]:
-    """Agreement of each pair of seeds: mean, least and most."""
+    """Compute the agreement of pairs of seeds: mean, minimum and maximum."""
     pairs = [agreement(a, b) for a, b in combinations(fits, 2)]
     return {key: _spread([pair[key] for pair in pairs]) for key in pairs[0]}
 
 
 def agreement(a: Fitted, b: Fitted) -> dict[str, float]:
-    """How far two models agree on who is like whom, and on each topic after matching topics one to one."""
+    """Compute the agreement of two models on similarities of parties, and on topics matched one to one."""
     first, second, cosine = match(a.model, b.model)
     mine, theirs = a.found.table()[first], b.found.table()[second]  # rows of matched topics
     alike = [_pairs(one.found) for one in (a, b)]
@@ -143,7 +143,7 @@ def agreement(a: Fitted, b: Fitted) -> dict[str, float]:
 
 
 def match(a: Topics, b: Topics) -> tuple[I64, I64, F64]:
-    """Pairs of topics under the best one-to-one assignment, and their cosines on common words."""
+    """Match topics one to one, and return their cosines on common words."""
     there = b.vocabulary.lookup(a.vocabulary.words)
     common = np.flatnonzero(there >= 0)
     cosine = _unit(a.topic_word[:, common]) @ _unit(b.topic_word[:, there[common]]).T
@@ -155,7 +155,7 @@ def match(a: Topics, b: Topics) -> tuple[I64, I64, F64]:
 
 
 def under_noise(fits: Sequence[Fitted], parties: dict[str, Corpus], epsilon: float, draws: int) -> dict[str, Any]:
-    """What noise changes, over models and draws: rankings of topics within parties, of parties, and labels."""
+    """Measure the effect of noise, over models and draws, on rankings of topics, on parties and on labels."""
     found = [
         (fitted.found, compare.parties(fitted.model, parties, epsilon=epsilon)) for fitted in fits for _ in range(draws)
     ]
@@ -182,7 +182,7 @@ def under_noise(fits: Sequence[Fitted], parties: dict[str, Corpus], epsilon: flo
 
 
 def _mean(found: Sequence[tuple[Comparison, Comparison]], rows: slice, score: Any) -> float:
-    """Over draws and parties of a size; a party that is lost in noise keeps nothing of its ranking."""
+    """Average a score over draws and parties of a size; a party without a known prevalence counts as uniform."""
     pairs = [
         (p, q) for clear, noisy in found for p, q in zip(clear.prevalence[rows], noisy.prevalence[rows], strict=True)
     ]
@@ -208,7 +208,7 @@ def _ranks(clear: Comparison, noisy: Comparison, largest: int) -> float:
 
 
 def by_groups(fitted: Fitted, parties: dict[str, Corpus]) -> dict[str, Any]:
-    """Sums over groups: equal to the sums of parties, and what they still say."""
+    """Compare sums over groups with the sums of parties."""
     grouped = compare.parties(fitted.model, parties, groups=GROUPS)
     names = list(fitted.found.names)
     sums = [fitted.found.released[[names.index(party) for party in members]].sum(axis=0) for members in GROUPS.values()]
@@ -221,7 +221,7 @@ def by_groups(fitted: Fitted, parties: dict[str, Corpus]) -> dict[str, Any]:
 
 
 def planted(seed: int, quick: bool) -> dict[str, float]:
-    """How many topics are labelled as they were made: by all of five nodes, or by one."""
+    """Measure how many topics get their true label, shared by five nodes or private to one."""
     size = 200 if quick else 1000
     setting = Setting(nodes=5, words=1000, topics=25, shared=5, eta=0.05, training=size, validation=1)
     made = synthetic(setting, seed)
@@ -243,7 +243,7 @@ def planted(seed: int, quick: bool) -> dict[str, float]:
 
 
 def show(fitted: Fitted, parties: dict[str, Corpus], folder: Path) -> None:
-    """The figures of docs/compare.md, and the tables."""
+    """Draw the figures of docs/compare.md, and write the tables."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -278,7 +278,7 @@ def _nearest(found: Comparison) -> I64:
 
 def _spearman(a: F64, b: F64) -> float:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a constant: it ranks nothing
+        warnings.simplefilter("ignore")  # a constant has no ranks
         return float(np.nan_to_num(spearmanr(a, b).statistic))
 
 

@@ -1,10 +1,10 @@
 """FedLDA's table 2: spam (Enron) and sentiment (IMDB) predicted from topic shares by logistic regression.
 
 Topics come from each mechanism of `benchmarks.fedlda`, 100 rounds of one sweep, over the same users: one document each.
-A classifier learns from all users who took part, and is scored on a quarter as many who did not, so that the split is
-4 : 1 as in the paper; which of the others these are is drawn by the seed, as topics and noise are. Beta is chosen for
-each mechanism by the perplexity of yet other users, after 30 rounds. Two controls: LDA on one machine, and topics that
-nobody has learned.
+A classifier learns from all users who took part, and is scored on a quarter of that number who did not, so that the
+split is 4 : 1 as in the paper. The seed draws these users, as it draws topics and noise. Beta is chosen for each
+mechanism by the perplexity of further users, after 30 rounds. There are two controls: LDA on one machine, and random
+topics.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from tertulia import Corpus, TopicFeatures, Topics
 from tertulia.models.topics import UnknownWordsWarning
 
 USERS = {users.task: name for name, users in DATASETS.items() if users.task}  # task -> data set
-VERSION = 1  # of the way that cells are made: another number makes them all anew
+VERSION = 1  # of the computation of cells: a new number recomputes all
 CONTROLS = ("pooled", "random")
-FIRST = ("none", "rrp", "rrp at 5", *CONTROLS)  # the paper's table, and what it is compared with
+FIRST = ("none", "rrp", "rrp at 5", *CONTROLS)  # the paper's table and the controls
 FEW = ("none", "rrp", "sound", "none_paper")  # of a quick run
 WEAKER = ("rrp", "rrp_paper")  # also at the paper's smaller epsilon
 SCORES = ("precision", "recall", "f1", "auc")
@@ -37,7 +37,7 @@ Runs = dict[str, tuple[str, dict[str, Any]]]  # label -> mechanism, changed sett
 
 
 def run(task: str, quick: bool, publish: bool = False) -> dict[str, dict[str, Any]]:
-    """Means over seeds of the four scores, by mechanism; `sd` are standard deviations over seeds."""
+    """Measure the means over seeds of the four scores, by mechanism, with standard deviations `sd`."""
     part, rounds, seeds = (f"{task}-quick", 20, (0,)) if quick else (task, 100, (0, 1, 2))
     runs: Runs = {name: (name, {}) for name in (*(FEW if quick else MECHANISMS), *CONTROLS)}
     runs |= {} if quick else {f"{name} at 5": (name, {"epsilon": 5.0}) for name in WEAKER}
@@ -53,13 +53,13 @@ def run(task: str, quick: bool, publish: bool = False) -> dict[str, dict[str, An
 
 
 def _order(labels: Sequence[str], seeds: Sequence[int]) -> list[tuple[int, str]]:
-    """First the paper's table with all seeds, then of each other mechanism a seed before any has two."""
+    """Order the runs: first the paper's table with all seeds, then the others seed by seed."""
     first, rest = ([label for label in labels if (label in FIRST) == wanted] for wanted in (True, False))
     return [(seed, label) for group in (first, rest) for seed in seeds for label in group]
 
 
 def score(part: str, configuration: dict[str, Any], changes: dict[str, Any]) -> dict[str, float]:
-    """The scores of one mechanism with one seed."""
+    """Score one mechanism with one seed."""
     name, mechanism, seed, rounds = (configuration[key] for key in ("data", "mechanism", "seed", "rounds"))
     tuning = {**configuration, "seed": 0, "rounds": min(rounds, TUNED), "choose beta among": BETAS}
     beta = cell(part, tuning, lambda: {"beta": choose_beta(name, mechanism, rounds)})["beta"]
@@ -72,14 +72,14 @@ def score(part: str, configuration: dict[str, Any], changes: dict[str, Any]) -> 
 
 
 def classify(name: str, model: Topics, seed: int) -> dict[str, float]:
-    """Precision, recall, F1 and AUC of logistic regression: learned from users who took part, scored on others."""
+    """Compute precision, recall, F1 and AUC of a logistic regression, on users who did not take part."""
     users, parts = DATASETS[name], parts_of(name)
     others = np.zeros(parts.test.n_documents, dtype=np.bool_)
     others[np.random.default_rng(seed).permutation(len(others))[: users.users // 4]] = True
     test = parts.test.select(others)
     known, asked = (_is_positive(corpus, users.positive) for corpus in (parts.train, test))
     classifier = make_pipeline(TopicFeatures(model), StandardScaler(), LogisticRegression(max_iter=100))
-    with warnings.catch_warnings():  # some mails hold no word of the vocabulary, as it should be
+    with warnings.catch_warnings():  # some mails hold no word of the vocabulary
         warnings.simplefilter("ignore", UnknownWordsWarning)
         probability = classifier.fit(parts.train, known).predict_proba(test)[:, 1]
     precision, recall, f1, _ = precision_recall_fscore_support(asked, probability > 0.5, average="binary")
@@ -92,7 +92,7 @@ def _is_positive(corpus: Corpus, label: str | None) -> Any:
 
 
 def _configuration(task: str, rounds: int) -> dict[str, Any]:
-    """What decides a result, but for mechanism and seed."""
+    """Return the configuration of a result, except mechanism and seed."""
     users = DATASETS[USERS[task]]
     data = {"data": USERS[task], "users": users.users, "topics": users.topics, "words": users.words, "max_words": M}
     return {**data, "epsilon": EPSILON, "rounds": rounds, "version": VERSION}

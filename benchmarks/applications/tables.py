@@ -1,4 +1,4 @@
-"""The tables of docs/classification.md, from results: `python -m benchmarks.applications` writes them to out."""
+"""The tables of docs/classification.md, which `python -m benchmarks.applications` writes to `out`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MECHANISMS = {
     "krr_paper": "kRR 7.5, paper's bookkeeping",
     "tkrr_paper": "t-kRR 7.5, paper's bookkeeping",
     "hm_paper": "HM 7.5",
-    "rrp_anew": "RRP 7.5, all tuples sent, words drawn anew",
+    "rrp_anew": "RRP 7.5, all tuples sent, words drawn again",
     "pooled": "control: LDA on one machine",
     "random": "control: random topics",
 }
@@ -50,7 +50,7 @@ PAPERS = {  # FedLDA's table 2
 
 
 def table_of_models(found: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
-    """Accuracy in percent by model and number of labels, with intervals; the paper's precision in front."""
+    """Tabulate accuracy in percent by model and number of labels, with intervals, after the paper's precision."""
     lines = _head("topic features from", "paper", *(f"{int(n):,} labels" for n in found))
     for name, (words, papers) in MODELS.items():
         cells = [_interval(models[name]) for models in found.values() if name in models]
@@ -60,7 +60,7 @@ def table_of_models(found: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
 
 
 def table_of_mechanisms(task: str, found: Mapping[str, Mapping[str, Any]]) -> str:
-    """The four scores by mechanism with standard deviations, the paper's in front."""
+    """Tabulate the four scores by mechanism with standard deviations, after the paper's."""
     lines = _head(task, "precision", "recall", "F1", "AUC", "seeds")
     for name, words in MECHANISMS.items():
         if name in found:
@@ -71,7 +71,7 @@ def table_of_mechanisms(task: str, found: Mapping[str, Mapping[str, Any]]) -> st
 
 
 def tables(result: Mapping[str, Any]) -> str:
-    """All tables that a result has."""
+    """Make all tables of a result."""
     found = [f"{key}\n\n{table_of_models(result[key])}" for key in SPLITS if key in result]
     found += [table_of_mechanisms(task, result[task]) for task in ("spam", "sentiment") if task in result]
     return "\n".join(found)

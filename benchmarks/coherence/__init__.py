@@ -1,1 +1,1 @@
-"""Coherence measures against gensim's."""
+"""Coherence measures compared with gensim."""

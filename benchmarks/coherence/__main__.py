@@ -1,9 +1,9 @@
-"""Our coherence against gensim's on 20 Newsgroups: the same topics, the same tokens, one thread each, interleaved.
+"""Our coherence compared with gensim on 20 Newsgroups: the same topics and tokens, one thread each, interleaved.
 
-gensim is given everything ready-made (token lists, dictionary, bags of words); only the scoring is timed, in CPU
-seconds, which a busy machine disturbs least. gensim's sliding window forgets a word whose first occurrence leaves while
-others stay, so its C_V and C_NPMI are not the definition's. Timed is gensim as it ships; `max_abs_diff` compares with
-gensim after that one method is repaired, and `max_abs_diff_as_shipped` with gensim as it is.
+gensim gets prepared inputs (token lists, dictionary, bags of words). Only the scoring is timed, in CPU seconds, which a
+busy machine disturbs least. When the first occurrence of a word leaves the sliding window, gensim forgets the others,
+so its C_V and C_NPMI differ from the definitions. gensim is timed as shipped. `max_abs_diff` compares with gensim after
+a repair of that method, and `max_abs_diff_as_shipped` with gensim as it is.
 """
 
 from __future__ import annotations
@@ -15,9 +15,13 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
-from gensim.corpora import Dictionary
-from gensim.models import CoherenceModel
-from gensim.topic_coherence.text_analysis import WordOccurrenceAccumulator
+
+try:
+    from gensim.corpora import Dictionary
+    from gensim.models import CoherenceModel
+    from gensim.topic_coherence.text_analysis import WordOccurrenceAccumulator
+except ModuleNotFoundError as error:
+    raise SystemExit("This benchmark needs gensim: pip install '.[bench]'") from error
 
 from benchmarks.common import arguments, finish, newsgroups, say, time_cpu
 from tertulia._arrays import F64
@@ -27,25 +31,25 @@ from tertulia.metrics import c_v, npmi, umass_gensim
 from tertulia.models import Topics
 
 TOP = 10
-ROUNDS = {"npmi": 3, "umass": 9, "c_v": 3}  # gensim's UMass is quick, but short times are noisy
+ROUNDS = {"npmi": 3, "umass": 9, "c_v": 3}  # gensim's UMass is fast, but short times are noisy
 MEASURES = {"npmi": (npmi, "c_npmi"), "umass": (umass_gensim, "u_mass"), "c_v": (c_v, "c_v")}  # ours, gensim's name
 
 
 class Peer(NamedTuple):
-    """The corpus as gensim wants it."""
+    """The corpus in gensim's format."""
 
     texts: list[list[str]]
     dictionary: Dictionary
     corpus: list[Any]
 
     def score(self, topics: list[list[str]], measure: str) -> F64:
-        """Score topics the way gensim's manual says."""
+        """Score topics as in gensim's manual."""
         model = CoherenceModel(topics=topics, **self._asdict(), coherence=measure, topn=TOP, processes=1)
         return np.array(model.get_coherence_per_topic())
 
 
 def peer(corpus: Corpus) -> Peer:
-    """Prepare gensim's view of a corpus."""
+    """Convert a corpus to gensim's format."""
     words = corpus.vocabulary.words
     bounds = zip(corpus.documents[:-1], corpus.documents[1:], strict=True)
     texts = [[words[w] for w in corpus.words[start:end]] for start, end in bounds]
@@ -62,7 +66,7 @@ def train(corpus: Corpus, K: int) -> Topics:
 
 @contextmanager
 def repair_gensim() -> Iterator[None]:
-    """Let gensim's window hold exactly the words that are in it."""
+    """Make gensim's window hold exactly the words that are in it."""
 
     def slide(self: Any, window: Any, _: object) -> None:
         self._uniq_words[:] = False
@@ -73,9 +77,9 @@ def repair_gensim() -> Iterator[None]:
 
 
 def race(topics: list[list[str]], corpus: Corpus, gensim: Peer, name: str) -> dict[str, float]:
-    """Time both in turn, so that a busy moment of the machine hits both; compare the medians and the values."""
+    """Time both in turn, so that a busy machine affects both; compare the medians and the values."""
     measure, gensim_name = MEASURES[name]
-    found = measure(topics, corpus).per_topic  # compiles, too
+    found = measure(topics, corpus).per_topic  # also compiles
     mine, other = [], []
     for _ in range(ROUNDS[name]):
         mine += [time_cpu(lambda: measure(topics, corpus))[0] for _ in range(9)]

@@ -1,7 +1,12 @@
-"""Every attack that once worked, run again: `tests/attacks`, by the numbers in the names of its files.
+"""Every attack that is on record, run again: `tests/attacks`, by the numbers in the names of its files.
 
-A row is "held" if all tests that name it pass, "open" if one fails or none names it. Row 34, code that a party has
-installed itself, is "documented" (docs/threats.md): nothing can hold against it.
+| status | meaning |
+|---|---|
+| `held` | all tests that name the row pass |
+| `open` | a test that names it fails, or cannot be collected |
+| `skipped` | this machine cannot run any of its tests |
+| `missing` | no file names it |
+| `documented` | nothing can hold against it, and docs/threats.md says so |
 """
 
 from __future__ import annotations
@@ -10,32 +15,70 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
+from benchmarks.common import say
+
 FOLDER = Path(__file__).parents[2] / "tests" / "attacks"
-ROWS, DOCUMENTED = range(1, 38), {34}
+LAST = 59  # the last row on record; files may name later ones
+DOCUMENTED = {34}
 
 
 def rows_of(name: str) -> list[int]:
-    """The rows that a file's name tells.
+    """Return the rows that the name of a file, or of a module with its package, tells.
 
-    >>> rows_of("test_row06_24_what_is_printed")
+    >>> rows_of("tests.attacks.test_row06_24_what_is_printed")
     [6, 24]
     """
-    found = re.match(r"test_row((?:\d+_)+)", name)
+    found = re.search(r"(?:^|[./])test_row((?:\d+_)+)", name)
     return [int(row) for row in found[1].split("_") if row] if found else []
 
 
-def attacks() -> dict[str, str]:
-    """Whether each row holds."""
+def outcomes(report: Path) -> dict[int, set[str]]:
+    """Read how the tests of each row ended (`passed`, `failed`, `skipped`) from pytest's JUnit file."""
+    found: dict[int, set[str]] = {}
+    for case in ElementTree.parse(report).iter("testcase"):  # our own file
+        failed = case.find("failure") is not None or case.find("error") is not None
+        outcome = "failed" if failed else "skipped" if case.find("skipped") is not None else "passed"
+        # A module that cannot be collected is a case without a class: its name is the module's.
+        for row in rows_of(case.get("classname", "")) or rows_of(case.get("name", "")):
+            found.setdefault(row, set()).add(outcome)
+    return found
+
+
+def statuses(ended: dict[int, set[str]], files: Iterable[str]) -> dict[str, str]:
+    """Say of each row whether it holds, given how its tests ended and which files there are."""
+    named = {row for name in files for row in rows_of(name)}
+    return {str(row): _status(row, ended.get(row, set()), named) for row in sorted({*range(1, LAST + 1), *named})}
+
+
+def _status(row: int, ended: set[str], named: set[int]) -> str:
+    if "failed" in ended:
+        return "open"
+    if row in DOCUMENTED:
+        return "documented"
+    if "passed" in ended:
+        return "held"
+    return "missing" if row not in named else "skipped" if ended else "open"
+
+
+def attacks(quick: bool = False) -> dict[str, str]:
+    """Run the tests, without slow ones if it has to be quick, and say of each row whether it holds."""
+    files = sorted(FOLDER.glob("test_row*.py"))
+    which = "not slow" if quick else "slow or not slow"
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "-m", "slow or not slow", f"--junitxml={report}", str(FOLDER)]
-        subprocess.run(command, stdout=sys.stderr, check=False)
-        passed: dict[int, bool] = {}
-        for case in ElementTree.parse(report).iter("testcase"):  # our own file
-            holds = not any(case.iter("failure")) and not any(case.iter("error"))
-            for row in rows_of(case.get("classname", "").split(".")[-1]):
-                passed[row] = passed.get(row, True) and holds
-    return {str(row): "documented" if row in DOCUMENTED else "held" if passed.get(row) else "open" for row in ROWS}
+        command = [sys.executable, "-m", "pytest", "-q", "-m", which, f"--junitxml={report}", *map(str, files)]
+        subprocess.run(command, stdout=sys.stderr, check=False, cwd=FOLDER.parents[1])
+        ended = outcomes(report) if report.exists() else {}
+    return statuses(ended, (path.name for path in files))
+
+
+def summary(found: dict[str, str]) -> dict[str, Any]:
+    """Group the rows by status, beside the status of each."""
+    rows = {status: [int(row) for row, own in found.items() if own == status] for status in sorted({*found.values()})}
+    say(f"attacks: {rows}")
+    return {"attacks": found, "attack_rows": rows}

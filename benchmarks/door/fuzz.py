@@ -7,7 +7,6 @@ file says at which case, and the next child goes on after that.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 import os
@@ -16,8 +15,11 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from benchmarks.common import finish, parser, say
 
 TARGETS = {
     **dict.fromkeys(
@@ -29,6 +31,7 @@ TARGETS = {
 }  # fmt: skip
 CASES = {"topics": 30_000, "codec": 30_000, "steps": 20_000, "neural": 5_000, "ledger": 5_000}  # else:
 _USUAL = 15_000
+Facts = dict[str, Any]
 _MEMORY = 3 << 30  # bytes that a child may have more than after its imports
 _MOST_DEATHS = 20  # then something is wrong with all cases
 _SHOWN = 5  # alien exceptions that are written out, by kind and place
@@ -70,10 +73,12 @@ def fuzz(target: str, cases: int, seed: int = 0, patience: float = 3600) -> Resu
     return Result(cases, alien, deaths, tuple(examples))
 
 
-def run(quick: bool = False, targets: tuple[str, ...] = tuple(TARGETS)) -> dict[str, Any]:
-    """All targets: a tenth of the cases if it has to be quick."""
-    counts = {name: CASES.get(name, _USUAL) // (10 if quick else 1) for name in targets}
-    found = {name: fuzz(name, cases, seed=1) for name, cases in counts.items()}
+def run(quick: bool = False, targets: Sequence[str] = tuple(TARGETS), cases: int | None = None, seed: int = 1) -> Facts:
+    """`{"fuzz": {target: [cases, alien, deaths]}}`, with a tenth of the usual cases if it has to be quick."""
+    found = {}
+    for name in targets:
+        found[name] = fuzz(name, cases or CASES.get(name, _USUAL) // (10 if quick else 1), seed)
+        say(f"{name}: {found[name]}")
     return {"fuzz": {name: [one.cases, one.alien, one.deaths] for name, one in found.items()}}
 
 
@@ -114,14 +119,14 @@ def main() -> None:
         target, first, last, seed, progress = sys.argv[2:]
         _child(target, int(first), int(last), int(seed), Path(progress))
         return
-    parser = argparse.ArgumentParser()
-    parser.add_argument("targets", nargs="*", default=list(TARGETS))
-    parser.add_argument("--cases", type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    for target in asked.targets:
-        found = fuzz(target, asked.cases or CASES.get(target, _USUAL), asked.seed)
-        print(json.dumps({target: [found.cases, found.alien, found.deaths], "examples": found.examples}), flush=True)
+    command = parser("Fuzzing of loaders and steps")
+    command.add_argument("targets", nargs="*", default=list(TARGETS), help=f"from {', '.join(TARGETS)}; by default all")
+    command.add_argument("--cases", type=int, help="for each target")
+    command.add_argument("--seed", type=int, default=1)
+    asked = command.parse_args()
+    if unknown := sorted(set(asked.targets) - set(TARGETS)):
+        command.error(f"unknown: {', '.join(unknown)}; choose from {', '.join(TARGETS)}")
+    finish({"benchmark": "door_fuzz", **run(asked.quick, asked.targets, asked.cases, asked.seed)})
 
 
 if __name__ == "__main__":

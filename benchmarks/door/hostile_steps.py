@@ -26,13 +26,13 @@ from tertulia._arrays import Array
 from tertulia.corpus import Corpus
 from tertulia.federation.codec import decode
 from tertulia.federation.messages import Answer, Question, read_frame
+from tertulia.federation.packing import PartyPacking
 from tertulia.federation.party.host import PartyHost
-from tertulia.federation.party.packed import Packing
 from tertulia.federation.server.handle import Handle
-from tertulia.runs.config import RunSettings
+from tertulia.runs.directory import drive
 from tertulia.runs.driver import _method_of, terms_of
-from tertulia.runs.layout import drive
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import RunSettings
 
 Case = Callable[[random.Random], str | None]
 _PARTY = "a"
@@ -147,7 +147,7 @@ def record(name: str, folder: Path) -> Recorded:
         recorder = _Recorder(transport)
         train, config = _method_of(settings)
         drive(Handle(run.id, recorder, run.journal(), terms_of(settings)), train, config)
-    asked, packing = [], Packing()
+    asked, packing = [], PartyPacking()
     for frame in recorder.frames:
         question = read_frame(frame)
         if isinstance(question, Question) and question.body:

@@ -23,21 +23,22 @@ from tertulia.federation.packed_arrays import section
 from tertulia.federation.packing import Base, LackingBase, pack, unpack
 from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.party.host import PartyConfig
-from tertulia.federation.server.answers import Asked, read_answer
+from tertulia.federation.server.answers import QuestionToAll, read_answer
 from tertulia.federation.server.journal import Commit, Journal
 from tertulia.federation.types import Nothing
 from tertulia.methods.common.lda_settings import Training
+from tertulia.methods.common.local_lda import LocalModel
 from tertulia.methods.common.vocabulary import ProposedWords, propose_words
-from tertulia.methods.ftm.method import FTMState, LocalModel
+from tertulia.methods.ftm.method import FTMState
 from tertulia.models import Topics
 from tertulia.models.neural.encoder import Encoder
 from tertulia.privacy.ledger import Ledger
 from tertulia.privacy.mechanisms import Adjacency, Clear, DiscreteLaplace, Unit
 from tertulia.privacy.policy import Policy
 from tertulia.privacy.releases import Release
-from tertulia.runs import config
+from tertulia.runs import settings as config
+from tertulia.runs.directory import Run
 from tertulia.runs.driver import settings_of
-from tertulia.runs.layout import Run
 
 Case = Callable[[random.Random], str | None]
 _TEXTS = ["Rain fell. Rivers rose.", "Bridges held for years.", "Ships sail, ships sink.", "Rain, rain and sun."] * 3
@@ -151,7 +152,7 @@ def _frame(folder: Path) -> Any:
 def _answer(folder: Path) -> Any:
     words = ProposedWords(np.frombuffer(b"rainsun", np.uint8), np.array([0, 4, 7]), np.array([2, 1]), np.array(3))
     data = encode(Answer("ok", "", words))
-    asked = Asked("each", propose_words, {"north": Nothing()})
+    asked = QuestionToAll("each", propose_words, {"north": Nothing()})
 
     def act(rng: random.Random) -> None:
         asked.judge({"north": read_answer(mutate_safetensors(data, rng))})  # must not raise at all
@@ -236,9 +237,8 @@ def _topics(folder: Path) -> Any:
 
 
 def _neural(folder: Path) -> Any:
-    from tertulia.models.neural.encoder import architecture_of
+    from tertulia.models.neural.architecture import Sizes, architecture_of
     from tertulia.models.neural.network import Network
-    from tertulia.models.neural.sizes import Sizes
 
     network = Network("prodlda", Sizes(3, 2, hidden=(4, 4)))
     weights, statistics = network.initial_weights(1), network.initial_statistics()

@@ -25,7 +25,7 @@ from tertulia.corpus.vocabulary import ENGLISH, public
 from tertulia.kernels import noise_aware
 from tertulia.kernels.reports import reports
 from tertulia.kernels.reports.channel import Channel
-from tertulia.kernels.reports.unknown import listed_reports
+from tertulia.kernels.reports.preparation import listed_reports
 from tertulia.metrics import completion
 from tertulia.privacy.accounting import guarantee_of
 from tertulia.privacy.mechanisms.token_reports import TokenReports

@@ -1,1 +1,1 @@
-"""Engines beside each other: the same runs, their speed, their bytes, and what kills do to them."""
+"""Comparisons of engines: the same runs, their speed, their bytes, and their recovery from kills."""

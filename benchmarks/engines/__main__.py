@@ -1,15 +1,15 @@
-"""The same runs on every engine: whether they end alike, how fast they exchange, what kills do. `--parts` chooses.
+"""The same runs on every engine: equal results, speed of exchange, recovery from kills. `--parts` chooses.
 
 identical  `identical`: five methods, bit for bit as on `local`; in NVIDIA FLARE, as their copies without it
 rates      `rounds_per_s`, `vs_local`, `start_s`: tiny, 1 MB and 20 MB each way
-bytes      `bytes_over_dense`, `wire_over_message`: what travels, against dense float32
-crash      `crash`: kills, aimed and at random; right ends of all trials
-recovery   `recovery_s`: what a killed party costs a round
+bytes      `bytes_over_dense`, `wire_over_message`: bytes on the wire, relative to dense float32
+crash      `crash`: kills, at fault points and at random; correct results of all trials
+recovery   `recovery_s`: seconds that a killed party adds to a round
 scaling    `ray_scaling`, `ray_cost`: Consensus and FedLDA on 1, 2, 4 actors, and on three nodes of this machine
-nodes      `ray_nodes`: a node of three killed in the middle, the driver killed and resumed; right ends of all trials
+nodes      `ray_nodes`: one of three nodes killed, or the driver killed and resumed; correct results of all trials
 many       `parties_50`: fifty parties at once
-continue   `continue`: quarter after quarter on top of the last model, against training anew
-poison     `poison`: perplexity with one poisoned party of five, by what is done against it
+continue   `continue`: quarter after quarter from the last model, against training from scratch
+poison     `poison`: perplexity with one poisoned party of five, by defence
 soak       `soak`: a link that is idle for an hour; `long_step`: a step of ten minutes (`--quick`: one, and half of one)
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.common import run_parts
 from benchmarks.engines import bytes as wire_bytes
-from benchmarks.engines import cluster, continuing, network, nvflare
+from benchmarks.engines import cluster, continuation, network, nvflare
 from benchmarks.engines.crash import crash
 from benchmarks.engines.identical import identical
 from benchmarks.engines.poison import poison
@@ -29,7 +29,7 @@ from tertulia.federation.engines.base import ENGINES
 
 
 def _with_nvflare(found: dict[str, dict[str, bool]], quick: bool) -> dict[str, dict[str, bool]]:
-    """What was found, and the same of jobs in FLARE, which carries no simulations."""
+    """Add the results of jobs in FLARE, which carries no simulations."""
     jobs = nvflare.identical(quick)
     return {method: {**engines, "nvflare": jobs[method]} for method, engines in found.items()}
 
@@ -43,7 +43,7 @@ PARTS: dict[str, Callable[[bool], dict[str, Any]]] = {
     "scaling": cluster.scaling,
     "nodes": lambda quick: {"ray_nodes": cluster.nodes_killed(quick)},
     "many": lambda quick: {"parties_50": network.parties_50(quick)},
-    "continue": continuing.run,
+    "continue": continuation.run,
     "poison": poison,
     "soak": lambda quick: {
         "soak": network.soak(1 if quick else 60),

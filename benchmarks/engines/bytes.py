@@ -1,13 +1,13 @@
-"""What travels, beside dense float32: K x V x 4 bytes for each party and round, each way.
+"""Bytes on the wire, relative to dense float32: K x V x 4 bytes for each party and round, each way.
 
 Consensus over 23 parties of 300 documents of 20 Newsgroups each (V = 9,900, K = 40, 8 rounds), and over its six
 super-groups as parties; the other methods over the six, for information. `bytes_over_dense` is over the rounds in which
-parties count together, `with_start` has everything before them in it, too: words, and the parties' first models. A run
-that is scored after each round sends a second model down for it: `consensus_6_scored`.
+parties count together; `with_start` includes the questions before them: words, and the parties' first models. A run
+that is scored after each round sends a second model down each time: `consensus_6_scored`.
 
-`packing_ms_per_round` is the median CPU time that a party of the 23 takes in a round to unpack what it is asked and to
-pack what it answers; `beyond_tokens_ms` all that it does in a round but sample: reading, checking, charging the ledger,
-hashing and storing included.
+`packing_ms_per_round` is the median CPU time that one of the 23 parties needs per round to unpack its questions and to
+pack its answers. `beyond_tokens_ms` is all of its time in a round except sampling: reading, checking, charging the
+ledger, hashing and storing.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from benchmarks.common import arguments, finish, newsgroups, say
 from benchmarks.federation.parties import natural
 from tertulia import FTM, PCTD, Consensus, Corpus, FedLDA, GFedNTM
 from tertulia.federation.messages import Question, read_frame
-from tertulia.federation.packing import size_of
+from tertulia.federation.packing import PartyPacking, size_of
 from tertulia.federation.party import host
-from tertulia.federation.party.packed import Packing
 from tertulia.kernels import lda
 from tertulia.kernels.lda import blocked
-from tertulia.runs.layout import Run
+from tertulia.runs.directory import Run
 
 PARTIES, DOCUMENTS, TOPICS, ROUNDS = 23, 300, 40, 8
 MANY = {"min_documents": 5, "max_words": 9_900}
@@ -39,7 +38,7 @@ Figures = dict[str, Any]
 
 
 def many_parties(corpus: Corpus) -> dict[str, Corpus]:
-    """So many parties of so many documents, drawn at random."""
+    """Draw the parties' documents at random."""
     order = np.random.default_rng(0).permutation(corpus.n_documents)
     return {f"p{i:02d}": corpus.select(np.sort(order[i * DOCUMENTS : (i + 1) * DOCUMENTS])) for i in range(PARTIES)}
 
@@ -47,8 +46,8 @@ def many_parties(corpus: Corpus) -> dict[str, Corpus]:
 # --- what is measured ---------------------------------------------------------------------------------------------
 
 
-class _Road:
-    """A transport that counts what messages have before they are packed, and what travels for them."""
+class _CountingTransport:
+    """A transport that counts the bytes of messages, and the packed bytes that travel for them."""
 
     def __init__(self, transport: Any) -> None:
         self._transport = transport
@@ -74,14 +73,14 @@ class _Road:
 
 
 class Clock:
-    """CPU seconds of the thread that answers, by what they are spent on and by question."""
+    """CPU seconds of the thread that answers, by kind of work and by question."""
 
     def __init__(self) -> None:
         self.questions: list[dict[str, float]] = []
         self.running: dict[str, float] = defaultdict(float)
 
     def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The same function on the clock."""
+        """Wrap a function so that its time is measured."""
 
         def run(*given: Any, **named: Any) -> Any:
             start = time.thread_time()
@@ -93,7 +92,7 @@ class Clock:
         return run
 
     def by_question(self, answer: Callable[..., bytes]) -> Callable[..., bytes]:
-        """A party's answers, each with times of its own; whether it counted tokens tells which are of a round."""
+        """Wrap a party's answers so that the times of each question are kept apart."""
 
         def run(*given: Any) -> bytes:
             self.running.clear()
@@ -105,29 +104,29 @@ class Clock:
         return run
 
     def of_rounds(self) -> list[dict[str, float]]:
-        """The questions in which tokens were sampled beside others' counts."""
+        """Return the times of the questions in which tokens were sampled."""
         return [times for times in self.questions if "sampling" in times]
 
 
 @contextmanager
-def measured() -> Iterator[tuple[list[_Road], Clock]]:
-    """Put the counting road and the clock into runs of this process."""
-    roads: list[_Road] = []
+def measured() -> Iterator[tuple[list[_CountingTransport], Clock]]:
+    """Install the counting transport and the clock in runs of this process."""
+    transports: list[_CountingTransport] = []
     clock, transport, answer = Clock(), Run.transport, host.PartyHost.answer
     timed: list[tuple[Any, str]] = [(blocked, "run_beside"), (lda, "init_from_topics")]
-    timed += [(Packing, name) for name in ("unpack", "pack", "keep")]
+    timed += [(PartyPacking, name) for name in ("unpack", "pack", "keep")]
     before = {(place, name): getattr(place, name) for place, name in timed}
 
     def laid(run: Run, *given: Any) -> Any:
-        roads.append(_Road(transport(run, *given)))
-        return roads[-1]
+        transports.append(_CountingTransport(transport(run, *given)))
+        return transports[-1]
 
     Run.transport = laid  # type: ignore[assignment, method-assign]
     host.PartyHost.answer = clock.by_question(clock.timed("all", answer))  # type: ignore[method-assign]
     for (place, name), function in before.items():
-        setattr(place, name, clock.timed("packing" if place is Packing else "sampling", function))
+        setattr(place, name, clock.timed("packing" if place is PartyPacking else "sampling", function))
     try:
-        yield roads, clock
+        yield transports, clock
     finally:
         Run.transport, host.PartyHost.answer = transport, answer  # type: ignore[method-assign]
         for (place, name), function in before.items():
@@ -135,8 +134,8 @@ def measured() -> Iterator[tuple[list[_Road], Clock]]:
 
 
 def measure(name: str, method: Any, parties: Mapping[str, Corpus], start: int = 1, **run: Any) -> Figures:
-    """One run: bytes up and down over dense float32, after the first `start` commits and with them."""
-    with measured() as (roads, clock):
+    """Measure one run: bytes up and down over dense float32, after the first `start` commits and with them."""
+    with measured() as (transports, clock):
         model = method.fit(parties, seed=1, **{"heldout": 0.0, **run})
     dense = 4.0 * model.topic_word.size
     rounds = [facts["bytes"].values() for facts in model.history]
@@ -148,7 +147,7 @@ def measure(name: str, method: Any, parties: Mapping[str, Corpus], start: int = 
         "worst_round": [float(max(map(max, one[start:]))) for one in each],
         "words": model.topic_word.shape[1],
         "megabytes": [model.communication.bytes_up / 1e6, model.communication.bytes_down / 1e6],
-        "wire_over_message": roads[0].wire / roads[0].message,
+        "wire_over_message": transports[0].wire / transports[0].message,
     }
     if times := clock.of_rounds():
         found["packing_ms"] = 1e3 * median(one.get("packing", 0.0) for one in times)

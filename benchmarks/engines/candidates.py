@@ -1,6 +1,6 @@
-"""Ways to add counts up that were tried against poisoned parties, and are not in the product: what they reached is why.
+"""Robust sums that were tried against poisoned parties. Their results were not good enough for the product.
 
-Each takes a table of all parties' numbers [n, ...], one field of their replies, or gives parties weights.
+Each takes one field of all parties' replies, an array [n, ...], or computes weights of the parties.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from tertulia.methods.consensus import method as consensus
 
 
 def trimmed(values: F64) -> F64:
-    """The mean without the largest and the smallest, for all."""
+    """Return the mean without the largest and the smallest value, times the number of parties."""
     return np.asarray(np.sort(values, axis=0)[1:-1].mean(axis=0) * len(values))
 
 
 def median(values: F64) -> F64:
-    """The median, for all."""
+    """Return the median, times the number of parties."""
     return np.asarray(np.median(values, axis=0) * len(values))
 
 
 def clipped(counts: F64) -> F64:
-    """Nobody weighs more than the party of median size."""
+    """Limit each party's weight to that of the party of median size."""
     tokens = counts.sum(axis=(1, 2))
     return np.asarray(np.minimum(1.0, np.median(tokens) / tokens))
 
 
 def geometric_median(counts: F64) -> F64:
-    """The weights of Weiszfeld's algorithm, for the roots of shares of all tokens; and clipped."""
+    """Weight parties by Weiszfeld's algorithm on the square roots of their shares of tokens, then clip."""
     roots, weights = _roots(counts), np.full(len(counts), 1.0 / len(counts))
     for _ in range(50):
         far = np.linalg.norm(roots - weights @ roots, axis=1)
@@ -43,7 +43,7 @@ def geometric_median(counts: F64) -> F64:
 
 
 def krum(counts: F64) -> F64:
-    """All but the one that is farthest from its nearest others (multi-Krum for one liar); and clipped."""
+    """Leave out the party that is farthest from its nearest others (multi-Krum for one liar), then clip."""
     roots = _roots(counts)
     far = np.linalg.norm(roots[:, None] - roots[None], axis=2)
     nearest = np.sort(far, axis=1)[:, 1 : len(counts) - 2].sum(axis=1)
@@ -51,7 +51,7 @@ def krum(counts: F64) -> F64:
 
 
 def _roots(counts: F64) -> F64:
-    """Shares of a party's tokens, by their roots: Hellinger's distance."""
+    """Return the square roots of a party's shares of tokens, for Hellinger distances."""
     return np.array([np.sqrt(table.ravel() / table.sum()) for table in counts])
 
 
@@ -64,19 +64,26 @@ WEIGHTS: dict[str, Callable[[F64], F64]] = {
 
 
 class CandidateHandle(Handle):
-    """The server's side of the federation, with another way to add counts up."""
+    """A handle with another way to add up counts."""
 
     candidate = ""
+    total: Any = None  # of the last round
 
     def sum(self, step: Any, message: Any) -> Any:
-        """As before, but for counts."""
+        """Add up replies; parties send whole counts, and the method gets the change of their total."""
         if step is not consensus.count_together or not self.candidate:
             return super().sum(step, message)
-        return add_up(self.candidate, self._ask_quorum("sum", step, message))
+        whole = dataclasses.replace(message, singly=True)
+        last, self.total = self.total, add_up(self.candidate, self._ask_quorum("sum", step, whole))
+        if last is None:
+            return self.total
+        change = {name: value - getattr(last, name) for name, value in vars(self.total).items() if name != "added"}
+        added = self.total.added - message.training.sweeps * last.counts if message.adds_up else self.total.added
+        return dataclasses.replace(self.total, added=added, **change)
 
 
 def add_up(candidate: str, replies: Sequence[Any]) -> Any:
-    """The replies' total, as the candidate has it."""
+    """Add up the replies as the candidate does."""
     names = [field.name for field in dataclasses.fields(replies[0])]
     tables = {name: np.array([getattr(reply, name) for reply in replies], dtype=np.float64) for name in names}
     if candidate in COORDINATES:

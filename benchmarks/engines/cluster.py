@@ -1,8 +1,8 @@
-"""Engine `ray` by itself: what shards cost on one machine, and what a killed node or driver does to a run.
+"""Engine `ray` alone: the cost of shards on one machine, and the recovery of a run from a killed node or driver.
 
-Two cores bound it here: four actors share them, and three nodes are three raylets on one machine. What was measured is
-kept in `benchmarks/out/engines`, by its configuration: a run that was stopped goes on, and a deleted file is measured
-anew.
+Two cores are the limit here: four actors share them, and three nodes are three raylets on one machine. Results are
+stored in `benchmarks/out/engines` by configuration: an interrupted benchmark continues, and the result of a deleted
+file is measured again.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ import numpy as np
 
 from benchmarks.applications.cells import digest
 from benchmarks.common import OUT, say
-from benchmarks.engines.testing import Nodes, Nursery, change, outcome, parent, party_pids, prepared, texts
+from benchmarks.engines.fixtures import Nodes, Nursery, change, outcome, parent, party_pids, prepared, texts
 from benchmarks.fedlda import scale
 from benchmarks.generated import generate
 from tertulia.corpus import Corpus
 from tertulia.methods.common.settings import MethodSettings
 from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.methods.fedlda.settings import FedLDASettings
-from tertulia.runs.config import RunSettings
+from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import RunSettings
 
 KEPT = OUT / "engines"
 SIZES = {"consensus": 20_000_000, "fedlda": 1_000_000}  # tokens, users
@@ -44,7 +44,7 @@ _TOY = {"name": "custom", "module": "helpers.toys", "config": {"rounds": 40}}
 
 
 def kept(configuration: Mapping[str, Any], quick: bool, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What was found for a configuration, or what is found now; of quick runs nothing is kept."""
+    """Return the stored result of a configuration, or compute and store it; quick results are not stored."""
     file = KEPT / f"{digest(configuration)}.json"
     if file.exists() and not quick:
         found: dict[str, Any] = json.loads(file.read_text())["found"]
@@ -60,7 +60,7 @@ def kept(configuration: Mapping[str, Any], quick: bool, compute: Callable[[], di
 
 
 def scaling(quick: bool) -> dict[str, Any]:
-    """Seconds of whole runs by actors, and microseconds per token or user and round, `ray` beside `local`."""
+    """Measure seconds of whole runs by actors, and microseconds per token or user and round, for `ray` and `local`."""
     seconds: dict[str, dict[str, float]] = {}
     cost: dict[str, dict[str, dict[str, float]]] = {}
     counts = (1, 2) if quick else (1, 2, 4)
@@ -78,7 +78,7 @@ def scaling(quick: bool) -> dict[str, Any]:
 
 
 def measure(base: Path, task: str, size: int, engine: str, actors: int, nodes: int) -> dict[str, Any]:
-    """One run over so many shards: seconds from the first question to the model, of a median round, and to start."""
+    """Measure one run: seconds from the first question to the model, of a median round, and to start."""
     corpora, method = consensus(base, size, actors) if task == "consensus" else fedlda(size, actors)
     directory = base / f"{task}-{engine}-{actors}-{nodes}"
     settings = RunSettings(directory=str(directory), method=method, engine=engine, workers=actors, heldout=0.0)
@@ -96,7 +96,7 @@ def measure(base: Path, task: str, size: int, engine: str, actors: int, nodes: i
 
 @contextmanager
 def cluster(nodes: int) -> Iterator[Any]:
-    """So many nodes; of a single one, which a run starts for itself, None."""
+    """Start a cluster of nodes; None for a single node, which a run starts itself."""
     found = None if nodes == 1 else Nodes(nodes)
     try:
         if found is not None:
@@ -108,7 +108,7 @@ def cluster(nodes: int) -> Iterator[Any]:
 
 
 def consensus(base: Path, tokens: int, shards: int) -> tuple[dict[str, Corpus], MethodSettings]:
-    """Generated documents, dealt out."""
+    """Generate documents, and deal them out to shards."""
     if not (base / "corpus").exists():
         generate(base / "corpus", tokens)
     corpus = Corpus.load(base / "corpus")
@@ -119,7 +119,7 @@ def consensus(base: Path, tokens: int, shards: int) -> tuple[dict[str, Corpus], 
 
 
 def fedlda(users: int, shards: int) -> tuple[dict[str, Corpus], MethodSettings]:
-    """Users of 50 tokens each, as `benchmarks.fedlda.scale` has them."""
+    """Generate users of 50 tokens each, as in `benchmarks.fedlda.scale`."""
     corpora = {name(i): scale.shard_of(users // shards, i) for i in range(shards)}
     vocabulary = {"mode": "public", "words": corpora[name(0)].vocabulary.words}
     method = FedLDASettings(
@@ -129,12 +129,12 @@ def fedlda(users: int, shards: int) -> tuple[dict[str, Corpus], MethodSettings]:
 
 
 def name(shard: int) -> str:
-    """As `[data] shards` calls them."""
+    """Return a shard's name, as `[data] shards` makes it."""
     return f"shard-{shard + 1:02d}"
 
 
 def nodes_killed(quick: bool) -> dict[str, Any]:
-    """Right ends and trials: a node of three dies in the middle of a run, or the driver; and what a dead node costs."""
+    """Count correct results and trials with one of three nodes, or the driver, killed; and the cost of a dead node."""
     trials = 1 if quick else 10
     with tempfile.TemporaryDirectory(prefix="ray-nodes-") as folder:
         base = Path(folder)
@@ -152,7 +152,7 @@ def nodes_killed(quick: bool) -> dict[str, Any]:
 
 
 def _killed(base: Path, victim: str, trial: int, expected: dict[str, Any]) -> dict[str, Any]:
-    """One trial: seconds from the kill to the end, and whether that end is the right one."""
+    """Run one trial: seconds from the kill to the end, and whether the result is correct."""
     directory = base / f"{victim}-{trial}"
     with cluster(3) as nodes, closing(Nursery(base)) as nursery:
         if not expected:

@@ -1,4 +1,4 @@
-"""`kill -9`, aimed and at random, at server and parties: how many runs end bit for bit as if nothing had been."""
+"""`kill -9` of server and parties, at fault points and at random: the number of runs with bit-identical results."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import say
-from benchmarks.engines.testing import Nursery, kill_a_party, outcome, prepared, texts
-from tertulia.runs.layout import Run
+from benchmarks.engines.fixtures import Nursery, kill_a_party, outcome, prepared, texts
+from tertulia.runs.directory import Run
 
 POINTS = [
     "party.before_step", "party.before_save", "party.after_save", "party.before_reply",
@@ -22,12 +22,12 @@ _TOY = {"name": "custom", "module": "helpers.toys", "config": {"rounds": 4}}
 
 
 def crash(engines: list[str], quick: bool) -> dict[str, Any]:
-    """Right ends and trials by engine: every other kill is aimed, the rest come at random moments."""
+    """Count correct results and trials by engine; every other kill is at a fault point, the rest at random."""
     return {engine: [_trials(engine, n := trials(engine, quick)), n] for engine in engines}
 
 
 def trials(engine: str, quick: bool) -> int:
-    """How many: engines that take seconds to start are tried less often."""
+    """Return the number of trials; slow starters are tried less often."""
     if engine == "ray":
         return 3 if quick else 20
     return 10 if quick else 50

@@ -1,7 +1,7 @@
-"""A method that does nothing but exchange: the server sends numbers, and every party sends as many back.
+"""A method that only exchanges messages: the server sends numbers, and every party sends as many back.
 
-Values are random, so that packing cannot make them smaller. What a round takes is what the federation's own layers and
-the engine take: frames, ledger, answer log, commit.
+Values are random, so that packing cannot compress them. The time of a round is that of the federation's own layers and
+of the engine: frames, ledger, answer log, commit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Load:
 
 @message
 class Rounds:
-    """How long each round took, so far."""
+    """The seconds of each round so far."""
 
     seconds: tuple[float, ...]
 
@@ -42,7 +42,7 @@ STEPS = (echo,)
 
 
 def train(fed: Federation, config: dict[str, Any], state: Rounds | None = None) -> Rounds:
-    """Exchange so many times, and give the seconds of each."""
+    """Exchange for a number of rounds; return the seconds of each."""
     state = state or Rounds(())
     rng = np.random.default_rng(len(state.seconds))
     loads = [Load(rng.integers(2**31, size=config["bytes"] // 8)) for _ in range(2)]
@@ -54,5 +54,5 @@ def train(fed: Federation, config: dict[str, Any], state: Rounds | None = None) 
 
 
 def plan(config: dict[str, Any]) -> list[Planned]:
-    """Everything that will leave a party."""
+    """List all that will leave a party."""
     return [Planned(echo, "sum", Clear(ECHO), config["rounds"])]

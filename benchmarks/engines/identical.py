@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import say
-from benchmarks.engines.testing import outcome, prepared, texts
+from benchmarks.engines.fixtures import outcome, prepared, texts
+from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
-from tertulia.runs.layout import Run
 
 WORDS: dict[str, Any] = {"mode": "public", "words": [f"w{i}" for i in range(60)]}
 METHODS: dict[str, dict[str, Any]] = {
@@ -24,7 +24,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 def identical(engines: list[str], quick: bool) -> dict[str, dict[str, bool]]:
-    """Whether each method ends on each engine as it does on `local`."""
+    """Tell whether each method has the same result on each engine as on `local`."""
     found: dict[str, dict[str, bool]] = {}
     for method, settings in METHODS.items():
         with tempfile.TemporaryDirectory() as folder:
@@ -38,7 +38,7 @@ def identical(engines: list[str], quick: bool) -> dict[str, dict[str, bool]]:
 
 
 def _end(template: Path, engine: str) -> dict[str, Any]:
-    """What a copy of a run comes to: its model, the server's state, each party's state, ledger and kept models."""
+    """Finish a copy of a run; return its model, the server's state, and each party's state, ledger and kept models."""
     directory = template.with_name(engine)
     shutil.copytree(template, directory)
     run = Run.open(directory)

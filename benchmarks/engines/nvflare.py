@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import say
+from benchmarks.engines.fixtures import texts  # first: it says where the tests' helpers are
 from benchmarks.engines.identical import METHODS
-from benchmarks.engines.testing import texts  # first: it says where the tests' helpers are
 from tertulia._toml import toml_value
 
 # isort: split
@@ -33,7 +33,7 @@ _PATIENCE = 400.0  # seconds for a run
 
 
 def identical(quick: bool) -> dict[str, bool]:
-    """Whether each method ends in FLARE as it does without."""
+    """Tell whether each method has the same result in FLARE as without."""
     found = {}
     with _flare(20 if quick else 60) as flare:
         flare.up()
@@ -44,7 +44,7 @@ def identical(quick: bool) -> dict[str, bool]:
 
 
 def crash(quick: bool) -> list[int]:
-    """Right ends, and trials: every other kill is aimed at a point, the rest hit a site or the server at random."""
+    """Count correct results and trials; every other kill is at a fault point, the rest hit a process at random."""
     trials, right = 3 if quick else 20, 0
     method = {**METHODS["consensus"], "rounds": _ROUNDS}
     with _flare(20) as flare:
@@ -70,7 +70,7 @@ def _flare(documents: int) -> Iterator[Any]:
 
 
 def _run(flare: Any, method: dict[str, Any], seed: int, moments: random.Random | None = None) -> bool:
-    """Whether a run ends as its copy does, also with a kill at a random moment."""
+    """Tell whether a run has the same result as its copy, also with a kill at a random moment."""
     lines = [f"{key} = {_toml(value)}\n" for key, value in method.items()]
     flare.write("".join(lines), seed)
     run = flare.agree()
@@ -88,7 +88,7 @@ def _run(flare: Any, method: dict[str, Any], seed: int, moments: random.Random |
 
 
 def _kill(flare: Any, run: str, moments: random.Random) -> None:
-    """Kill a job's process, or a whole kit, which is started again: at the server or at a site."""
+    """Kill a job's process, or a whole kit, which is started again, at the server or at a site."""
     flare.wait_for_round(run, moments.randint(1, _ROUNDS // 2))
     time.sleep(moments.uniform(0, 0.2))
     name, job = moments.choice([_SERVER, *_SITES]), moments.random() < 0.5

@@ -1,4 +1,4 @@
-"""What one poisoned party of five does to a shared model, and what holds against it.
+"""The effect of one poisoned party of five on a shared model, and of the defences against it.
 
 `poison{aggregator: {split: {kind: [mean, least, most]}}}` over seeds: the perplexity of the four honest parties'
 held-out documents, over that of the plain method without the fifth party, minus 1; null: no model at all. `nothing` is
@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.applications.cells import digest
 from benchmarks.common import OUT, arguments, newsgroups, say
-from benchmarks.engines import testing
+from benchmarks.engines import fixtures
 from benchmarks.engines.candidates import COORDINATES, WEIGHTS, CandidateHandle
 from benchmarks.federation.judge import HELDOUT, Judge
 from benchmarks.federation.parties import natural
@@ -35,12 +35,12 @@ from tertulia import Corpus, Topics
 from tertulia.corpus.splits import Row, at_random
 from tertulia.corpus.vocabulary import propose
 from tertulia.errors import InputError
-from tertulia.methods import entry_of
-from tertulia.runs.config import RunSettings
+from tertulia.methods.registry import entry_of
+from tertulia.runs.directory import drive
 from tertulia.runs.driver import terms_of
-from tertulia.runs.layout import drive
-from tertulia.runs.plans import plan_of
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
+from tertulia.runs.plan import plan_of
+from tertulia.runs.settings import RunSettings
 
 KEPT = OUT / "poison"
 PARTIES, TOPICS = 5, 20
@@ -48,23 +48,23 @@ CONSENSUS = {"name": "consensus"}
 FTM = {"name": "ftm", "rounds": 3, "sweeps": 20}
 QUICK: dict[str, dict[str, Any]] = {
     "consensus, sum": CONSENSUS,
-    "consensus, vouched": {**CONSENSUS, "vouched": True},
+    "consensus, robust": {**CONSENSUS, "robust": True},
     "ftm": FTM,
     "ftm, max_weight": {**FTM, "max_weight": 1.0},
     "ftm, max_weight, min_support": {**FTM, "max_weight": 1.0, "min_support": 2},
 }
 AGGREGATORS = QUICK | {f"consensus, {name}": {**CONSENSUS, "candidate": name} for name in (*COORDINATES, *WEIGHTS)}
 KINDS: dict[str, Callable[[int], Any]] = {
-    "random": testing.random_topics,
-    "scaled 10": lambda seed: testing.scaled(10),
-    "scaled 100": lambda seed: testing.scaled(100),
-    "copied": lambda seed: testing.copied_topics,
-    "mixed": testing.mixed_topics,
+    "random": fixtures.random_topics,
+    "scaled 10": lambda seed: fixtures.scaled(10),
+    "scaled 100": lambda seed: fixtures.scaled(100),
+    "copied": lambda seed: fixtures.copied_topics,
+    "mixed": fixtures.mixed_topics,
 }
 
 
 class Scene(NamedTuple):
-    """Five parties, one of which may be poisoned."""
+    """The documents of five parties, one of which may be poisoned."""
 
     name: str
     seed: int
@@ -74,17 +74,17 @@ class Scene(NamedTuple):
 
     @property
     def poisoned(self) -> str:
-        """Another party with each seed."""
+        """The poisoned party, another one for each seed."""
         return sorted(self.parties)[(self.seed + 1) % PARTIES]
 
     @property
     def honest(self) -> dict[str, Corpus]:
-        """The others."""
+        """The honest parties."""
         return {party: corpus for party, corpus in self.parties.items() if party != self.poisoned}
 
 
 def poison(quick: bool) -> dict[str, Any]:
-    """Every aggregator, on both splits, under every kind of poison; what fails is as much a result as what holds."""
+    """Measure every aggregator, on both splits, under every kind of poison; failures are results, too."""
     seeds = [0] if quick else [0, 1, 2]
     scenes = _generated(seeds) if quick else _newsgroups(seeds)
     changes: dict[str, dict[str, dict[str, list[float]]]] = {}
@@ -109,7 +109,7 @@ def _spread(values: list[float]) -> list[float] | None:
 
 
 def _changes(scene: Scene, settings: Mapping[str, Any]) -> dict[str, float]:
-    """What becomes of perplexity under each kind of poison, and under none."""
+    """Return the change of perplexity under each kind of poison, and under none."""
     plain = FTM if settings["name"] == "ftm" else CONSENSUS
     everybody = scene.parties
     cost = _perplexity(scene, settings, everybody, None, everybody) / _perplexity(
@@ -123,7 +123,7 @@ def _changes(scene: Scene, settings: Mapping[str, Any]) -> dict[str, float]:
 def _perplexity(
     scene: Scene, settings: Mapping[str, Any], parties: Mapping[str, Corpus], kind: str | None, judges: Any
 ) -> float:
-    """Of the held-out documents of `judges`, by a model that is trained now, or was before."""
+    """Return the perplexity of the held-out documents of `judges`, from a stored result or a new run."""
     configuration = {
         "quick": scene.quick, "split": scene.name, "seed": scene.seed, "settings": dict(settings), "kind": kind,
         "parties": sorted(parties), "judges": sorted(judges),
@@ -153,10 +153,12 @@ def _train(scene: Scene, settings: Mapping[str, Any], parties: Mapping[str, Corp
         run = begin(given, parties, durable=False)
         transport: Any = run.transport("local", 1, parties)
         if kind is not None:
-            transport = testing.Poisoned(transport, scene.poisoned, KINDS[kind](scene.seed))
+            plain = own["name"] == "consensus" and not (candidate or own.get("robust"))
+            sweeps = given.method.model_dump()["sweeps"] if plain else None  # then parties send differences
+            transport = fixtures.Poisoned(transport, scene.poisoned, KINDS[kind](scene.seed), sweeps=sweeps)
         entry = entry_of(given.method)
         train = getattr(importlib.import_module(entry.module), entry.function)
-        with closing(transport), testing.no_less_than_nothing() if candidate else nullcontext():
+        with closing(transport), fixtures.no_less_than_nothing() if candidate else nullcontext():
             handle = CandidateHandle(
                 run.id, transport, run.journal(), terms_of(given), None, plan_of(given, run.parties).hash
             )
@@ -183,7 +185,7 @@ def _newsgroups(seeds: list[int]) -> list[Scene]:
 
 
 def _generated(seeds: list[int]) -> list[Scene]:
-    """Documents of 25 topics, all of them everybody's, or only five."""
+    """Generate documents of 25 topics; all parties have all of them, or only five."""
     scenes = []
     for seed in seeds:
         for split, shared in (("iid", 25), ("natural", 5)):
@@ -195,7 +197,7 @@ def _generated(seeds: list[int]) -> list[Scene]:
 
 
 def rows(found: Mapping[str, Any]) -> list[str]:
-    """The result as a table in Markdown: percents, in brackets the least and the most."""
+    """Format the result as a Markdown table: percents, with the minimum and maximum in brackets."""
     kinds = ["nothing", *KINDS]
     lines = [f"| | split | {' | '.join(kinds)} |", "|---" * (2 + len(kinds)) + "|"]
     for name, splits in found["poison"].items():

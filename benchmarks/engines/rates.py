@@ -1,4 +1,4 @@
-"""How fast engines exchange: rounds per second by size, against `local`, and how long an engine takes to start."""
+"""The speed of engines: rounds per second by size of messages, relative to `local`, and seconds to start."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tertulia.corpus import Corpus
 from tertulia.federation.messages import LEDGER_DIGEST, Inquiry
 from tertulia.federation.server.handle import Handle
 from tertulia.federation.server.inquiries import inquire
-from tertulia.runs.config import RunSettings
-from tertulia.runs.layout import Run, drive
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.directory import Run, drive
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import RunSettings
 
 SIZES = {"tiny": 80, "1 MB": 1_000_000, "20 MB": 20_000_000}  # bytes, each way
 ROUNDS = {"tiny": 60, "1 MB": 30, "20 MB": 4}
@@ -25,7 +25,7 @@ _WARM = 2  # rounds that are not counted
 
 
 def rates(engines: list[str], quick: bool) -> dict[str, Any]:
-    """Medians over rounds; engines take turns, so that a busy machine is as unkind to all."""
+    """Measure medians over rounds; engines take turns, so that a busy machine affects all of them."""
     repeats = 1 if quick else 3
     seconds: dict[str, dict[str, list[float]]] = {engine: {size: [] for size in SIZES} for engine in engines}
     starts: dict[str, list[float]] = {engine: [] for engine in engines}
@@ -49,7 +49,7 @@ def rates(engines: list[str], quick: bool) -> dict[str, Any]:
 
 
 def _exchange(engine: str, size: str) -> tuple[float, list[float]]:
-    """The seconds until all parties have answered an inquiry, and the seconds of each round."""
+    """Return the seconds until all parties have answered an inquiry, and the seconds of each round."""
     with tempfile.TemporaryDirectory() as folder:
         run = echo_run(Path(folder) / "run", engine, PARTIES[size], SIZES[size], ROUNDS[size] + _WARM)
         started = time.monotonic()
@@ -64,7 +64,7 @@ def _exchange(engine: str, size: str) -> tuple[float, list[float]]:
 
 
 def echo_run(directory: Path, engine: str, parties: int, size: int, rounds: int, **config: Any) -> Run:
-    """A run that only exchanges, laid out and not yet begun."""
+    """Prepare a run that only exchanges messages."""
     corpora = {f"p{i:02d}": Corpus.from_texts(["rain and sun"]) for i in range(parties)}
     method = {"name": "custom", "module": "benchmarks.engines.echo"}
     method |= {"config": {"bytes": size, "rounds": rounds, **config}}  # type: ignore[dict-item]

@@ -16,7 +16,7 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.common import say
-from benchmarks.sampler.cold import texts
+from benchmarks.sampler.first_fit import texts
 
 _RUNS, _QUICK_RUNS = 3, 1
 NAMES = {"fit": "first_fit_s", "consensus": "first_consensus_s", "transform": "transform_s"}

@@ -23,16 +23,16 @@ class Judge:
         self.heldout = {party: corpus.split(HELDOUT)[1] for party, corpus in encoded.items()}
 
     def everyone(self, model: Topics) -> float:
-        """Perplexity over everyone's held-out documents."""
+        """Return perplexity over everyone's held-out documents."""
         first, *rest = [self._score(model, corpus) for corpus in self.heldout.values()]
         return sum(rest, start=first).perplexity
 
     def own(self, model: Topics, party: str) -> float:
-        """Perplexity on one party's held-out documents, with the prior that the model has."""
+        """Return perplexity on one party's held-out documents, with the prior that the model has."""
         return self._score(model, self.heldout[party]).perplexity
 
     def adapt(self, model: Topics, party: str) -> float:
-        """The same, with a prior that is fitted to the party's training documents."""
+        """Score with a prior that is fitted to the party's training documents."""
         return self.own(model.adapt(self.train[party]), party)
 
     @staticmethod
@@ -41,10 +41,10 @@ class Judge:
 
 
 def flat(topic_word: Any, model: Topics) -> Topics:
-    """Topics with a flat prior of the same sum."""
+    """Return topics with a flat prior of the same sum."""
     return Topics(topic_word, model.vocabulary, np.full(len(topic_word), model.alpha.sum() / len(topic_word)))
 
 
 def side_by_side(*models: Topics) -> Topics:
-    """All topics of some models, under one flat prior."""
+    """Return all topics of some models, under one flat prior."""
     return flat(np.concatenate([model.topic_word for model in models]), models[0])

@@ -5,8 +5,10 @@ Every mechanism has as many rounds, of one sweep each. By default a token's word
 promise. Perplexity is by document completion on users who took no part; beta is chosen on others, for each mechanism.
 Means over three seeds with their standard deviations; on Sentiments some mechanisms have one seed or are left out, and
 all panels of the pictures have one. Beside them stand controls: word frequencies, LDA on one machine, topics that
-nobody has learned. Table 2, which predicts labels, is part of `benchmarks.applications`.
-Pictures and a Markdown table go to benchmarks/out. `--only reviews` runs one data set, without pictures and scale.
+nobody has learned. LDA on one machine is there twice: as it comes, with alpha learned, and with FedLDA's fixed alpha.
+Table 2, which predicts labels, is part of `benchmarks.applications`.
+Pictures and a Markdown table go to benchmarks/out. `--only reviews` runs one data set, without pictures and
+scale; `--who` chooses mechanisms and controls.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from tertulia.privacy.accounting import guarantee_of
 from tertulia.privacy.mechanisms.token_reports import TokenReports
 
 SAMPLED = 105
-CONTROLS = ("pooled", "random")
+CONTROLS = ("pooled", "pooled_fixed", "random")
+WHO = (*MECHANISMS, *CONTROLS)
 LONGER = "emails"  # where three times as many rounds are run too, with one seed
 ONE_SEED = {("sentiments", m) for m in ("krr", "hm_paper", "rrp_paper at 5")}  # V is large: rounds take long
 LEFT_OUT = {("sentiments", m) for m in ("tkrr", "tkrr_paper", "krr_paper", "rrp_anew")}
@@ -47,24 +50,24 @@ PANELS: dict[str, dict[str, Any]] = {  # the setting, its values, and who depend
 Found = dict[str, dict[str, float]]  # by mechanism: mean, deviation and number of seeds of each score
 
 
-def measure(name: str, rounds: int, seeds: Sequence[int]) -> Found:
-    """All mechanisms and controls on one data set."""
+def measure(name: str, rounds: int, seeds: Sequence[int], who: Sequence[str] = WHO) -> Found:
+    """Score all mechanisms and controls on one data set, or some of them."""
     found = {}
     runs: dict[str, tuple[str, dict[str, Any]]] = {
-        mechanism: (mechanism, {}) for mechanism in (*MECHANISMS, *CONTROLS) if (name, mechanism) not in LEFT_OUT
+        mechanism: (mechanism, {}) for mechanism in who if (name, mechanism) not in LEFT_OUT
     }
     if DATASETS[name].task:
-        runs |= {f"{mechanism} at 5": (mechanism, {"epsilon": 5.0}) for mechanism in ("rrp", "rrp_paper")}
+        runs |= {f"{m} at 5": (m, {"epsilon": 5.0}) for m in ("rrp", "rrp_paper") if m in who}
     for label, (mechanism, changes) in runs.items():
         chosen = seeds[:1] if (name, label) in ONE_SEED else seeds
         found[label] = _mean(repeat(name, mechanism, rounds, chosen, **changes))
-    for mechanism in ("none", "rrp", "sound") if name == LONGER else ():
+    for mechanism in ("none", "rrp", "sound") if name == LONGER and tuple(who) == WHO else ():
         found[f"{mechanism}, {3 * rounds} rounds"] = _mean(repeat(name, mechanism, 3 * rounds, seeds[:1]))
     return {"unigram": {"test": unigram_perplexity(name), "seeds": 1}, **found}
 
 
 def _mean(scores: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Mean and standard deviation over seeds of each score."""
+    """Return mean and standard deviation over seeds of each score."""
     kinds = [key for key in scores[0] if key != "validation"]
     values = {key: np.array([score[key] for score in scores]) for key in kinds}
     means = {key: float(value.mean()) for key, value in values.items()}
@@ -73,7 +76,7 @@ def _mean(scores: Sequence[dict[str, Any]]) -> dict[str, float]:
 
 
 def convergence(name: str, rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Perplexity after each round, by sampler and mechanism: of the users who choose, with one seed."""
+    """Return perplexity after each round, by sampler and mechanism: of the users who choose, with one seed."""
     who = {"gibbs": MECHANISMS, "mh": [m for m in MECHANISMS if m != "sound"]}
     return {
         sampler: {m: repeat(name, m, rounds, (0,), **_sampler(sampler))[0]["validation"] for m in mechanisms}
@@ -86,7 +89,7 @@ def _sampler(sampler: str) -> dict[str, str]:
 
 
 def panel(name: str, setting: str, rounds: int) -> dict[str, dict[float, float]]:
-    """Final perplexity against a setting, by mechanism, with one seed."""
+    """Return final perplexity against a setting, by mechanism, with one seed."""
     return {
         mechanism: {
             value: repeat(name, mechanism, rounds, (0,), **{setting: value})[0]["test"]
@@ -97,7 +100,7 @@ def panel(name: str, setting: str, rounds: int) -> dict[str, dict[float, float]]
 
 
 def real_epsilon(name: str) -> float:
-    """What a user of M tokens really spends at delta 1e-6 in the sound mode."""
+    """Compute what a user of M tokens really spends at delta 1e-6 in the sound mode."""
     channel = Channel("subset", EPSILON, len(parts_of(name).train.vocabulary))
     return guarantee_of(TokenReports("reports", channel=channel), 1e-6, M).epsilon
 
@@ -106,9 +109,12 @@ def main() -> None:
     """Run the benchmark."""
     options = parser("FedLDA: figure 5, and a million users")
     options.add_argument("--only", choices=list(DATASETS), nargs="+", help="data sets; leaves out pictures and scale")
+    options.add_argument("--who", choices=WHO, nargs="+", default=WHO, help="mechanisms and controls; with --only")
     given = options.parse_args()
+    if given.who != WHO and not given.only:
+        options.error("--who goes with --only: the pictures need all mechanisms")
     rounds, seeds = (20, (0,)) if given.quick else (100, (0, 1, 2))
-    found = {name: measure(name, rounds, seeds) for name in given.only or DATASETS}
+    found = {name: measure(name, rounds, seeds, given.who) for name in given.only or DATASETS}
     packed, scale, pictures = {}, {}, []
     if not given.only:
         settings = ("epsilon",) if given.quick else tuple(PANELS)
@@ -119,6 +125,7 @@ def main() -> None:
         packed = {name: coding(_short(name), DATASETS[name].topics, SAMPLED, M) for name in DATASETS}
         scale = {users: measure_apart(users) for users in (10_000, 100_000, 1_000_000)}
     text = table(found, {name: real_epsilon(name) for name in found}, packed, scale)
+    OUT.mkdir(exist_ok=True)
     (OUT / MARKDOWN).write_text(text, encoding="utf-8")
     say(f"{text}\npictures: {list(map(str, pictures))}")
     finish({"rounds": rounds, "found": _round_scores(found), "coding": packed, "scale": scale})
@@ -132,7 +139,7 @@ def _round_scores(found: dict[str, Found]) -> dict[str, dict[str, dict[str, floa
 
 
 def _short(name: str) -> Corpus:
-    """The users with at most M words: what the others send is cut anyway."""
+    """Return the users with at most M words: what the others send is cut anyway."""
     corpus = parts_of(name).train
     return corpus.select(corpus.lengths <= M)
 

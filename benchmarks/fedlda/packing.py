@@ -21,7 +21,7 @@ _WIDTH = 4  # bits of a Rice parameter
 
 
 def ranks(phi: Array) -> tuple[I16, I16]:
-    """Topics by their likelihood for each word, from phi [V, K]: topic at each rank, and rank of each topic, [V, K]."""
+    """Sort topics by likelihood for each word, from phi [V, K]: topic at each rank, rank of each topic, [V, K]."""
     topic_at = np.argsort(-np.asarray(phi), axis=1, kind="stable").astype(np.int16)
     rank = np.empty_like(topic_at)
     np.put_along_axis(rank, topic_at.astype(np.int64), np.arange(topic_at.shape[1], dtype=np.int16)[None], axis=1)
@@ -29,7 +29,7 @@ def ranks(phi: Array) -> tuple[I16, I16]:
 
 
 def pack(word: Array, origin: Array, target: Array, rank: I16, sampled: int) -> bytes:
-    """One user's message: `sampled` tuples at most, over the words and topics of `rank` [V, K]; origin -1 is none."""
+    """Pack one user's message: `sampled` tuples at most, over words and topics of `rank` [V, K]; origin -1 is none."""
     tuples = (freeze(word, np.int32), freeze(origin, np.int16), freeze(target, np.int16))
     buffer = np.zeros(_room(len(word), rank), dtype=np.uint8)
     order = np.empty(len(word), dtype=np.int64)
@@ -38,7 +38,7 @@ def pack(word: Array, origin: Array, target: Array, rank: I16, sampled: int) -> 
 
 
 def unpack(data: bytes, topic_at: I16, sampled: int) -> tuple[I32, I16, I16]:
-    """The tuples of a message, sorted by word."""
+    """Return the tuples of a message, sorted by word."""
     word, origin, target = (
         np.empty(sampled, dtype=np.int32),
         np.empty(sampled, dtype=np.int16),
@@ -51,7 +51,7 @@ def unpack(data: bytes, topic_at: I16, sampled: int) -> tuple[I32, I16, I16]:
 
 
 def packed_bytes(user: Array, word: Array, origin: Array, target: Array, rank: I16, sampled: int, users: int) -> int:
-    """The bytes of all messages together, of `users` who answer: those without a tuple send a header too."""
+    """Count the bytes of all messages of `users` who answer: those without a tuple send a header too."""
     tuples = (freeze(user, np.int32), freeze(word, np.int32), freeze(origin, np.int16), freeze(target, np.int16))
     sent, speaking = _pack_all(*tuples, rank, sampled, _room(sampled, rank))
     silent = (_bit_length(sampled) + 2 + 2 * _WIDTH + 7) // 8
@@ -59,7 +59,7 @@ def packed_bytes(user: Array, word: Array, origin: Array, target: Array, rank: I
 
 
 def _room(n: int, rank: I16) -> int:
-    """Bytes that n tuples need at most: unary parts are short for the parameters that are chosen."""
+    """Bound the bytes that n tuples need: unary parts are short for the parameters that are chosen."""
     return int(16 + n * 16 + (rank.shape[0] + 2 * rank.shape[1] * n) // 8)
 
 
@@ -144,7 +144,7 @@ def _unpack(data: U8, topic_at: I16, sampled: int, word: I32, origin: I16, targe
 
 @kernel
 def _parameter(total: int, n: int) -> int:
-    """Rice's parameter for n numbers of this sum: 2^p is about ln 2 times the mean."""
+    """Choose Rice's parameter for n numbers of this sum: 2^p is about ln 2 times the mean."""
     p = 0
     while n > 0 and p < 2**_WIDTH - 1 and (2 << p) * n * 100 <= total * 69 + n * 50:
         p += 1
@@ -177,7 +177,7 @@ def _put_rice(buffer: U8, at: int, value: int, p: int) -> int:
 
 @kernel
 def _take(data: U8, at: int, bits: int) -> tuple[int, int]:
-    """The next bits as a number, and where the rest begins; zeros beyond the end."""
+    """Return the next bits as a number, and where the rest begins; zeros beyond the end."""
     value = 0
     for _ in range(bits):
         bit = (data[at >> 3] >> (7 - (at & 7))) & 1 if at >> 3 < data.shape[0] else 0

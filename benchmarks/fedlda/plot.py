@@ -24,7 +24,7 @@ LOOKS = {  # label, colour, dashes; dotted: the paper's bookkeeping
     "rrp_paper": ("RRP, counts drift", "#c2410c", ":"),
     "krr_paper": ("kRR, counts drift", "#1d4ed8", ":"),
     "tkrr_paper": ("t-kRR, counts drift", "#0f766e", ":"),
-    "rrp_anew": ("RRP, all sent, words drawn anew", "#c2410c", "--"),
+    "rrp_anew": ("RRP, all sent, words drawn again", "#c2410c", "--"),
     "hm_paper": ("HM (mostly above the axis)", "#7e22ce", ":"),
 }
 SAMPLERS = {"gibbs": "Gibbs sampling", "mh": "Metropolis-Hastings"}
@@ -33,7 +33,7 @@ AXES = {"epsilon": "epsilon", "topics": "topics K", "delta": "delta", "sample_ra
 
 
 def draw(panels: Mapping[str, Mapping[str, Any]], unigrams: Mapping[str, float], out: Path) -> list[Path]:
-    """A picture per data set: convergence with both samplers, then one panel per setting."""
+    """Draw a picture per data set: convergence with both samplers, then one panel per setting."""
     paths = []
     for name, found in panels.items():
         lines = {SAMPLERS[sampler]: curves for sampler, curves in found["convergence"].items()}
@@ -79,7 +79,7 @@ def table(
     packed: Mapping[str, Mapping[str, Any]],
     scale: Mapping[int, Mapping[str, float]],
 ) -> str:
-    """Everything that was measured, as Markdown."""
+    """Return everything that was measured, as Markdown."""
     lines = []
     for name, mechanisms in found.items():
         lines += _head(name, "perplexity", "own documents", "seeds", "real epsilon")
@@ -115,7 +115,7 @@ def _head(*cells: str) -> list[str]:
 
 
 def _spread(scores: Mapping[str, float], key: str) -> str:
-    """The mean and the standard deviation over seeds."""
+    """Return the mean and the standard deviation over seeds."""
     if key not in scores:
         return "–"
     deviation = f" ± {scores[f'{key} sd']:.0f}" if f"{key} sd" in scores else ""
@@ -123,8 +123,8 @@ def _spread(scores: Mapping[str, float], key: str) -> str:
 
 
 def _real_epsilon(mechanism: str, sound: float) -> str:
-    """The epsilon of a user that holds."""
-    if mechanism == "unigram" or mechanism in ("pooled", "random"):
+    """Return the real epsilon of a user."""
+    if mechanism == "unigram" or mechanism in ("pooled", "pooled_fixed", "random"):
         return "a control"
     if mechanism.startswith("sound"):
         return f"{sound:.0f} at delta 1e-6, once"

@@ -6,7 +6,7 @@ corpus, who take no part, choose settings or score. The words are the most frequ
 them to all as a list is a convenience of the experiment; in a real run such a list would disclose words of users.
 
 Scores are kept in benchmarks/out/fedlda_scores.jsonl, so that a benchmark that was stopped goes on where it was;
-delete the file to measure anew.
+delete the file to measure again.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {  # with counts that converge; `*_paper
     "sound": {"mode": "sound", "epsilon": EPSILON},
     "none_paper": {"bookkeeping": "paper"},
     **{f"{m}_paper": {**_AS_PAPER, "mechanism": m} for m in ("rrp", "krr", "tkrr", "hm")},
-    "rrp_anew": {**_AS_PAPER, "mechanism": "rrp", "sample_ratio": 1.0},  # no tuple is lost, but words are drawn anew
+    "rrp_anew": {**_AS_PAPER, "mechanism": "rrp", "sample_ratio": 1.0},  # no tuple is lost, but words are drawn again
 }
 
 
@@ -79,7 +79,7 @@ class Parts(NamedTuple):
 
 @cache
 def parts_of(name: str) -> Parts:
-    """The samples: always the same documents, the first of their kind in the order of a hash of their ids."""
+    """Draw the samples: always the same documents, the first of their kind in the order of a hash of their ids."""
     users = DATASETS[name]
     table = pl.read_parquet(data(users.file)).cast({"id": pl.String})
     table = table.filter(~pl.col("dup")) if "dup" in table.columns else table
@@ -101,7 +101,7 @@ def parts_of(name: str) -> Parts:
 
 
 def scores(name: str, mechanism: str, rounds: int, seed: int = 0, **changes: Any) -> Scores:
-    """What a model by one mechanism is worth; `changes` are settings, such as beta, epsilon or topics."""
+    """Score a model by one mechanism; `changes` are settings, such as beta, epsilon or topics."""
     key = json.dumps([name, mechanism, rounds, seed, changes], sort_keys=True)
     if key not in _kept():
         found = _scores(name, train(name, mechanism, rounds, seed, **changes))
@@ -119,13 +119,13 @@ def _kept() -> dict[str, Scores]:
 
 
 def choose_beta(name: str, mechanism: str, rounds: int) -> float:
-    """The beta that is best on the users who choose, after as many rounds or fewer, with one seed."""
+    """Return the beta that is best on the users who choose, after as many rounds or fewer, with one seed."""
     rounds = min(rounds, TUNED)
     return min(BETAS, key=lambda beta: scores(name, mechanism, rounds, beta=beta, evaluate=False)["validation"][-1])
 
 
 def repeat(name: str, mechanism: str, rounds: int, seeds: Sequence[int], **changes: Any) -> list[Scores]:
-    """The scores with several seeds (and noises), at the beta that was chosen for this mechanism."""
+    """Return the scores with several seeds (and noises), at the beta that was chosen for this mechanism."""
     beta = choose_beta(name, mechanism, rounds)
     return [scores(name, mechanism, rounds, seed, beta=beta, **changes) for seed in seeds]
 
@@ -138,13 +138,14 @@ class Model(NamedTuple):
 
 
 def train(name: str, mechanism: str, rounds: int, seed: int, **changes: Any) -> Model:
-    """A model by one mechanism, or a control; with `evaluate=False` it is scored at the end alone, which is faster."""
+    """Train a model by one mechanism, or a control; with `evaluate=False` it is scored at the end alone."""
     users, parts = DATASETS[name], parts_of(name)
     settings = {"topics": users.topics, "max_words": M, "evaluate": True, **MECHANISMS.get(mechanism, {}), **changes}
     paper = {name: settings.pop(name) for name in FedLDAPaper.model_fields if name in settings}
     words = {"mode": "public", "words": parts.train.vocabulary.words}
-    if mechanism == "pooled":  # a control: LDA on one machine, on the very words that users train with
-        method = LDA(topics=settings["topics"], sweeps=rounds, beta=settings["beta"], vocabulary=words)
+    if mechanism in ("pooled", "pooled_fixed"):  # a control: LDA on one machine, on the words that users train with
+        chosen = {"topics": settings["topics"], "beta": settings["beta"], "learn_alpha": mechanism == "pooled"}
+        method = LDA(**chosen, sweeps=rounds, vocabulary=words)
         return _scored_once(method.fit(_cut(parts.train), seed=seed).topics_, parts)
     if mechanism == "random":  # a control: topics that nobody has learned
         drawn = np.random.default_rng(seed).dirichlet(np.full(len(parts.train.vocabulary), 0.1), users.topics)
@@ -161,7 +162,7 @@ def _scored_once(model: Topics, parts: Parts) -> Model:
 
 
 def _cut(corpus: Corpus) -> Corpus:
-    """The first M words of each document."""
+    """Return the first M words of each document."""
     words, documents = shard_of(corpus, M)
     return Corpus(words, documents, documents, documents, corpus.vocabulary, corpus.table, TextOptions())
 
@@ -177,12 +178,12 @@ def _scores(name: str, model: Model) -> Scores:
 
 
 def features_of(model: Topics, corpus: Corpus) -> F64:
-    """Topic shares [D, K]; some mails hold no word of the vocabulary, as it should be."""
+    """Return topic shares [D, K]; some mails hold no word of the vocabulary, as it should be."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownWordsWarning)
         return model.transform(corpus)
 
 
 def unigram_perplexity(name: str, part: str = "test") -> float:
-    """What a model without topics gets on users who took no part."""
+    """Score a model without topics on users who took no part."""
     return completion(unigram(parts_of(name).train), 1.0, getattr(parts_of(name), part)).perplexity

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from benchmarks.common import peak_mb, reset_peak, say
+from benchmarks.common import finish, parser, peak_mb, reset_peak, say
 from benchmarks.fedlda.packing import pack, packed_bytes, ranks, unpack
 from benchmarks.generated import table_of_topics
 from tertulia import Corpus, FedLDA, TextOptions, Vocabulary
@@ -32,12 +32,12 @@ SHARDS = ("a", "b")
 
 
 def shards(users: int) -> dict[str, Corpus]:
-    """Users of 50 tokens each, in two shards."""
+    """Return users of 50 tokens each, in two shards."""
     return {name: shard_of(users // len(SHARDS), seed) for seed, name in enumerate(SHARDS)}
 
 
 def shard_of(users: int, seed: int) -> Corpus:
-    """So many users; each seed has others."""
+    """Draw this number of users; each seed has others."""
     words = _words(users, seed)
     documents = np.arange(0, users * TOKENS + 1, TOKENS)
     table = pl.DataFrame({"id": np.arange(users) + seed * users}).cast(pl.String)
@@ -46,7 +46,7 @@ def shard_of(users: int, seed: int) -> Corpus:
 
 
 def _words(users: int, seed: int) -> I32:
-    """Each user has three of K topics, whose words follow Zipf's law."""
+    """Draw words of users who have three of K topics each; words of a topic follow Zipf's law."""
     tables, rng = table_of_topics(np.random.default_rng(0), V), np.random.default_rng(seed)
     words = np.empty(users * TOKENS, dtype=np.int32)
     for first in range(0, users, 1 << 14):
@@ -83,17 +83,18 @@ def measure(users: int) -> dict[str, float]:
 
 
 def measure_apart(users: int) -> dict[str, float]:
-    """The same in a process of its own."""
+    """Measure one size in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.fedlda.scale", str(users)]
     said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=1800).stdout
-    found: dict[str, float] = json.loads(said.splitlines()[-1])
+    reported = json.loads(said.splitlines()[-1])
+    found: dict[str, float] = {key: reported[key] for key in ("seconds", "cpu_seconds", "rss_mb")}
     seconds = f"{found['seconds']:.1f} s per round, {found['cpu_seconds']:.1f} s of CPU"
     say(f"{users:>9,} users: {seconds}, {found['rss_mb']:.0f} MB")
     return found
 
 
 def coding(corpus: Corpus, topics: int, sampled: int, M: int, rounds: int = 20) -> dict[str, Any]:
-    """Real tuples without noise: bytes as encoded, beside the dense vectors and the entropy of the stream."""
+    """Measure real tuples without noise: bytes as encoded, beside dense vectors and the entropy of the stream."""
     V, documents = len(corpus.vocabulary), corpus.documents
     everyone, alpha = np.ones(corpus.n_documents, dtype=np.bool_), np.full(topics, 5.0 / topics)
     z = reported = np.full(corpus.n_tokens, -1, dtype=np.int16)
@@ -124,8 +125,8 @@ def coding(corpus: Corpus, topics: int, sampled: int, M: int, rounds: int = 20) 
     }
 
 
-def check_message(chosen: tuples.Sent, topic_at: I16, rank: I16, sampled: int) -> None:
-    """Stop unless the server can read what the first user with tuples has sent."""
+def check_message(chosen: tuples.SentTuples, topic_at: I16, rank: I16, sampled: int) -> None:
+    """Raise unless the server can read the message of the first user with tuples."""
     mine = chosen.user == chosen.user[:1]
     sent = (chosen.word[mine], chosen.origin[mine], chosen.target[mine])
     read = unpack(pack(*sent, rank, sampled), topic_at, sampled)
@@ -134,7 +135,7 @@ def check_message(chosen: tuples.Sent, topic_at: I16, rank: I16, sampled: int) -
 
 
 def entropy_bits(word: Array, origin: Array, target: Array) -> float:
-    """Bits a tuple of a stream of independent (w, k1, k2), by Chao and Shen's estimator (2003).
+    """Estimate the bits per tuple of a stream of independent (w, k1, k2), by Chao and Shen's estimator (2003).
 
     Most tuples are seen once, so that their observed frequencies alone would understate the entropy.
     """
@@ -147,8 +148,7 @@ def entropy_bits(word: Array, origin: Array, target: Array) -> float:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2 and sys.argv[1].isdigit():
-        print(json.dumps(measure(int(sys.argv[1]))))
-    else:
-        say("how many users? python -m benchmarks.fedlda.scale 10000")
-        raise SystemExit(2)
+    command = parser("Seconds and memory of a round of FedLDA")
+    command.add_argument("users", type=int, nargs="?", help="by default a million, or with --quick 10,000")
+    given = command.parse_args()
+    finish({"benchmark": "fedlda_scale", **measure(given.users or (10_000 if given.quick else 1_000_000))})

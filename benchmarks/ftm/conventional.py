@@ -15,7 +15,7 @@ from tertulia._arrays import Array
 from tertulia.corpus import Vocabulary
 from tertulia.federation.types import Federation, Party, message, step
 from tertulia.kernels import lda
-from tertulia.kernels.lda import dense
+from tertulia.kernels.lda import blocked
 from tertulia.methods.common.evaluation import perplexity, score
 from tertulia.privacy.mechanisms import Clear
 
@@ -61,11 +61,11 @@ def synchronise(party: Party, state: Topics | None, ask: Everyone) -> tuple[Topi
     alpha = np.full(K, ask.alpha / K)
     others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)
     if state is None:
-        z, sweeps = lda.init(corpus.words, corpus.documents, V, K, alpha, ask.beta, party.seed).z, 0
+        z, keys = lda.init(corpus.words, corpus.documents, V, K, alpha, ask.beta, party.seed).z, []
     else:
-        z, sweeps = state.z, 1
+        z, keys = state.z, [party.seed ^ 1]
         np.subtract.at(others, (corpus.words, z), 1)
-    z, own = dense.run_beside(corpus.words, corpus.documents, z, others, alpha, ask.beta, sweeps, party.seed ^ 1)
+    z, own, _ = blocked.run_beside(corpus.words, corpus.documents, z, others, alpha, ask.beta, keys, adds_up=False)
     return Topics(z), Own(party.release(np.ascontiguousarray(own.T), COUNTS))
 
 

@@ -30,15 +30,18 @@ def likelihoods(corpus: Corpus, quick: bool) -> dict[str, Any]:
     """
     small = world(cut(corpus, THREE, 0.1 if quick else 0.25), max_words=1000 if quick else 2000)
     runs = [_likelihoods(small, quick, seed) for seed in SEEDS]
-    return {**_mean(runs), "ll_spread": _spread(runs), "ll_seeds": len(runs), "ll_unigram": small.unigram}
+    counts = {model: [run["ll_federated_topics"][model] for run in runs] for model in MODELS}
+    spread = {"ll_spread": _spread(runs), "ll_seeds": len(runs), "ll_federated_topics_by_seed": counts}
+    return {**_mean(runs), **spread, "ll_unigram": small.unigram}
 
 
 def _likelihoods(small: World, quick: bool, seed: int) -> dict[str, Any]:
-    """All with the same priors, the same documents and the same total of sweeps."""
+    """Score all with the same fixed priors, documents and total of sweeps; `learned`: alpha was learned."""
     topics, rounds, sweeps = (10, 2, 10) if quick else (20, 3, 15)
-    common = {"topics": topics, "vocabulary": small.words, **NOISY_PRIORS}
+    common = {"topics": topics, "vocabulary": small.words, **NOISY_PRIORS, "learn_alpha": False}
     method = {**common, "rounds": rounds, "sweeps": sweeps, "evaluate": False}
     run = {**RUN, "seed": seed}
+    learn = {"learn_alpha": True}
     alone = NonCollaborative(**common, sweeps=rounds * sweeps).fit(small.parties, **run)
     single = {party: small.score(model) for party, model in alone.local.items()}
     clear, counts = {}, {}
@@ -47,10 +50,12 @@ def _likelihoods(small: World, quick: bool, seed: int) -> dict[str, Any]:
         clear[model], counts[model] = small.score(shared), float(shared.n_topics)
     weak = FTM(**{**method, **PRIORS}).fit(small.parties, **run)
     say(f"seed {seed}: alone {round_scores(single)}, federated {round_scores(clear)} with {counts} topics")
-    pooled = {
-        str(K): small.score(Centralised(**{**common, "topics": K}, sweeps=rounds * sweeps).fit(small.parties, **run))
-        for K in (topics, topics * len(small.parties))
-    }
+
+    def pool(K: int, **priors: Any) -> float:
+        settings = {**common, **priors, "topics": K, "sweeps": rounds * sweeps}
+        return small.score(Centralised(**settings).fit(small.parties, **run))
+
+    counted = (topics, topics * len(small.parties))
     return {
         "ll_single": single,
         "ll_single_best": max(single.values()),
@@ -59,12 +64,14 @@ def _likelihoods(small: World, quick: bool, seed: int) -> dict[str, Any]:
         "ll_federated_clear": clear,
         "ll_federated_topics": counts,
         "ll_federated_weak_prior": small.score(weak),
-        "ll_pooled": pooled,
+        "ll_federated_learned": small.score(FTM(**{**method, **learn}).fit(small.parties, **run)),
+        "ll_pooled": {str(K): pool(K) for K in counted},
+        "ll_pooled_learned": {str(K): pool(K, **learn) for K in counted},
     }
 
 
 def _side_by_side(alone: FederatedTopics) -> Topics:
-    """The parties' models side by side: what a merge that merges nothing would give."""
+    """Return the parties' models side by side: what a merge that merges nothing would give."""
     topic_word = np.concatenate([model.topic_word for model in alone.local.values()])
     return Topics(topic_word, alone.vocabulary, np.full(len(topic_word), PRIORS["alpha"] / len(topic_word)))
 
@@ -72,7 +79,7 @@ def _side_by_side(alone: FederatedTopics) -> Topics:
 def _private(
     small: World, method: Mapping[str, Any], epsilon: int, run: Mapping[str, Any]
 ) -> dict[str, dict[str, float]]:
-    """Every mode at one epsilon: Laplace noise in `paper`, at two thresholds, randomised response in `sound`."""
+    """Score every mode at one epsilon: Laplace noise in `paper`, at two thresholds, randomised response in `sound`."""
 
     def score(model: str, **settings: Any) -> float:
         return small.score(FTM(**method, model=model, epsilon=epsilon, **settings).fit(small.parties, **run))
@@ -94,14 +101,14 @@ def _mean(runs: Sequence[Any]) -> Any:
 
 
 def _spread(runs: Sequence[Any]) -> float:
-    """The largest difference between two of these trees' numbers in one place, numbers of topics aside."""
+    """Return the largest difference between two of these trees' numbers in one place, numbers of topics aside."""
     if isinstance(runs[0], dict):
         return max(_spread([run[key] for run in runs]) for key in runs[0] if key != "ll_federated_topics")
     return float(max(runs) - min(runs))
 
 
 def rounds_needed(corpus: Corpus, quick: bool) -> dict[str, Any]:
-    """How many rounds it takes to go 95 % of the way from the unigram to the final likelihood."""
+    """Count the rounds to go 95 % of the way from the unigram to the final likelihood."""
     share, words = (0.25, 3000) if quick else (1.0, 8000)
     topics, rounds, synchronisations = (15, 4, 200) if quick else (30, 8, 300)
     three, four = (world(cut(corpus, plan, share), max_words=words) for plan in (THREE, FOUR))
@@ -131,7 +138,7 @@ def rounds_needed(corpus: Corpus, quick: bool) -> dict[str, Any]:
 
 
 def conventional_curve(three: World, topics: int, rounds: int) -> Curve:
-    """The conventional method, scored every five rounds."""
+    """Score the conventional method every five rounds."""
     facts: list[Mapping[str, Any]] = []
     config = {"words": three.words["words"], "topics": topics, "rounds": rounds, "every": 5, "smoothing": 0.0, **PRIORS}
     found = federate(
@@ -144,7 +151,7 @@ def conventional_curve(three: World, topics: int, rounds: int) -> Curve:
 
 
 def consensus(corpus: Corpus, quick: bool) -> dict[str, Any]:
-    """Counting together against pooling, at the same number of topics and the same total of sweeps."""
+    """Compare counting together with pooling, at the same number of topics and the same total of sweeps."""
     parties = cut(corpus, SIX, 0.3 if quick else 1.0)
     everything = Corpus.concatenate(list(parties.values()))
     splits = {"natural": parties, "iid": at_random(everything, {f"p{i}": i for i in range(1, 7)})}
@@ -171,12 +178,12 @@ def curve(history: Any) -> Curve:
 
 
 def first_round(points: Curve, goal: float) -> int | None:
-    """The first round at or above the goal; none: never."""
+    """Return the first round at or above the goal; none: never."""
     return next((int(point["round"]) for point in points if point["ll"] >= goal), None)
 
 
 def round_scores(scores: Mapping[str, float]) -> dict[str, float]:
-    """For humans."""
+    """Print scores of rounds."""
     return {name: round(value, 3) for name, value in scores.items()}
 
 

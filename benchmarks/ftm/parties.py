@@ -43,7 +43,7 @@ class World:
         return found.log_likelihood / found.tokens
 
     def perplexity(self, model: Topics) -> float:
-        """The same, as perplexity."""
+        """Return the score as perplexity."""
         return math.exp(-self.score(model))
 
 
@@ -64,14 +64,14 @@ def groups() -> Corpus:
 
 
 def cut(corpus: Corpus, plan: Mapping[str, tuple[str, ...]], share: float = 1.0) -> dict[str, Corpus]:
-    """Parties of whole super-groups, or of a share of their documents, chosen by their ids."""
+    """Return parties of whole super-groups, or of a share of their documents, chosen by their ids."""
     labels = corpus.table["label"].to_numpy()
     chosen = np.array([share >= 1 or is_heldout(name, share, seed=1) for name in corpus.table["id"]])
     return {party: corpus.select(chosen & np.isin(labels, names)) for party, names in plan.items()}
 
 
 def at_random(corpus: Corpus, sizes: Mapping[str, int], seed: int = 0) -> dict[str, Corpus]:
-    """Parties of the given relative sizes whose documents are alike."""
+    """Return parties of the given relative sizes whose documents are alike."""
     party = np.random.default_rng(seed).choice(
         len(sizes), corpus.n_documents, p=np.array([*sizes.values()]) / sum(sizes.values())
     )
@@ -79,13 +79,13 @@ def at_random(corpus: Corpus, sizes: Mapping[str, int], seed: int = 0) -> dict[s
 
 
 def reviews(documents: int | None, max_words: int) -> World:
-    """IMDB in three parties at random, 1:2:3."""
+    """Return IMDB in three parties at random, 1:2:3."""
     train, _ = imdb(documents, heldout=0)
     return world(at_random(train, {"P1": 1, "P2": 2, "P3": 3}), max_words)
 
 
 def bbc(by_subject: bool = False, validation: bool = False) -> World:
-    """BBC news as OCTIS prepared them, in three parties: equal and alike, or of different subjects.
+    """Return BBC news as OCTIS prepared them, in three parties: equal and alike, or of different subjects.
 
     Scored are its test documents; or its validation documents, which are then not trained on.
     """

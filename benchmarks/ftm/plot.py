@@ -37,7 +37,7 @@ def draw(result: Result, folder: Path) -> list[Path]:
 
 
 def _likelihood(result: Result) -> Any:
-    """Each party alone, together, pooled (fig. 4/5); together against epsilon (fig. 5/6)."""
+    """Draw each party alone, together, pooled (fig. 4/5); together against epsilon (fig. 5/6)."""
     figure, (bars, lines) = plt.subplots(1, 2, figsize=(14, 4.6))
     clear = result["ll_federated_clear"]
     shown = {
@@ -79,7 +79,7 @@ def _likelihood(result: Result) -> Any:
 
 
 def _rounds(result: Result) -> Any:
-    """Likelihood against rounds and bytes (fig. 6/7)."""
+    """Draw likelihood against rounds and bytes (fig. 6/7)."""
     figure, panels = plt.subplots(1, 2, figsize=(12, 4.4), sharey=True)
     for axis, key, label in zip(
         panels, ("round", "bytes"), ("communication rounds", "bytes, all parties"), strict=True
@@ -98,7 +98,7 @@ def _rounds(result: Result) -> Any:
 
 
 def _noise(result: Result) -> Any:
-    """Perplexity on BBC news under every channel."""
+    """Draw perplexity on BBC news under every channel."""
     figure, axis = plt.subplots(figsize=(9, 4.4))
     shown = [("pooled,\nno noise", result["ppl_nonprivate"], "#1f2937")]
     channels = {

@@ -26,14 +26,14 @@ REPEATS = 3
 
 
 def speeds(quick: bool) -> dict[str, Any]:
-    """Ratios of CPU seconds, each the best of three, one thread."""
+    """Measure ratios of CPU seconds, each the best of three, one thread."""
     with tempfile.TemporaryDirectory() as directory:
         corpus = generate(Path(directory) / "corpus", 400_000 if quick else 2_000_000, V)
         return {**against_dense(20_000 if quick else 100_000), **against_plain(corpus)}
 
 
 def against_dense(tokens: int) -> dict[str, float]:
-    """Private MH with sparse reports over the naive way, a vector of V entries for each token.
+    """Time private MH with sparse reports over the naive way, a vector of V entries for each token.
 
     Once with the reports at hand, once with their noise drawn in the sweep, as it must be where they do not fit. Ours
     is a whole sweep, with the phi and the tables that it begins with; the naive way gets these for nothing.
@@ -62,7 +62,7 @@ def against_dense(tokens: int) -> dict[str, float]:
 
 
 def against_plain(corpus: Corpus) -> dict[str, float]:
-    """Noise-aware MH by randomised response over MH without noise: WarpLDA each, and the exact one over the papers'."""
+    """Time noise-aware MH by randomised response over MH without noise: WarpLDA, and the exact one over the papers'."""
     words, documents, topics = corpus.words, corpus.documents, 100
     sent = reports(words, Channel("krr", EPSILON, V), bytes(32), "speed")
     settled, _ = lda.run(words, documents, lda.init(words, documents, V, topics, 0.1, 0.01, 1), 10, 2, phi="mean")
@@ -97,7 +97,7 @@ def dense_sweep(
     words: I32, documents: I64, z: I32, noisy: F32, log_phi: F64, mass: F64, alpha: F64, epsilon: float, tau: float,
     draw: bool, key: np.uint64,
 ) -> int:  # fmt: skip
-    """Algorithm 1 as one would write it down: noisy [N, V] vectors, a likelihood is a sum over all words (8)."""
+    """Run Algorithm 1 as one would write it down: noisy [N, V] vectors, a likelihood is a sum over all words (8)."""
     row, moved = np.empty(log_phi.shape[1], dtype=np.float32), 0
     for d in range(documents.shape[0] - 1):
         cdk = alpha.copy()
@@ -126,7 +126,7 @@ def dense_sweep(
 
 @kernel
 def likelihood(row: F32, log_phi: F64) -> float:
-    """The plug-in exponent (8), noise and all."""
+    """Return the plug-in exponent (8), with its noise."""
     total = 0.0
     for v in range(row.shape[0]):
         total += row[v] * log_phi[v]
@@ -135,7 +135,7 @@ def likelihood(row: F32, log_phi: F64) -> float:
 
 @kernel
 def draw_vector(row: F32, word: int, epsilon: float, tau: float, key: np.uint64) -> None:
-    """A one-hot vector under Laplace noise, with entries below tau set to zero."""
+    """Draw a one-hot vector under Laplace noise, with entries below tau set to zero."""
     for v in range(row.shape[0]):
         u = uniform(key, np.uint64(100 + v)) - 0.5
         noise = -math.copysign(math.log(1.0 - 2.0 * abs(u)), u) / epsilon
@@ -145,7 +145,7 @@ def draw_vector(row: F32, word: int, epsilon: float, tau: float, key: np.uint64)
 
 @kernel
 def choose(weight: F64, u: float) -> int:
-    """A draw from weights [K], by walking through them."""
+    """Draw from weights [K], by walking through them."""
     rest, k = u * weight.sum(), 0
     while k < weight.shape[0] - 1 and rest >= weight[k]:
         rest -= weight[k]

@@ -18,7 +18,7 @@ SEEDS = (0, 1, 2)
 
 
 def news(quick: bool) -> dict[str, Any]:
-    """BBC news in three parties that are alike: alone, pooled, and counting together under noise; or not alike.
+    """Score BBC news in three parties that are alike: alone, pooled, and together under noise; or not alike.
 
     Alone and pooled are the same method with one party, so that all models are means over as many sweeps.
     """
@@ -42,7 +42,7 @@ def news(quick: bool) -> dict[str, Any]:
 
 
 def settings(quick: bool) -> dict[str, Any]:
-    """How the priors of `news` are chosen: by the validation documents, under most noise and for parties alone."""
+    """Choose the priors of `news` by the validation documents, under most noise and for parties alone."""
     world = bbc(validation=True)
     found = {}
     for alpha in (2.0, 5.0):
@@ -67,7 +67,7 @@ class BBC:
         return {"all": Corpus.concatenate(list(self.judge.parties.values()))}
 
     def score(self, what: str, parties: Parties, seed: int = 0, **noise: Any) -> float:
-        """Perplexity of counting together; noisy topics are merged better when they have settled."""
+        """Return perplexity of counting together; noisy topics are merged better when they have settled."""
         start, rounds = (40, 6) if self.quick else (80, 16)
         method = Consensus(
             topics=TOPICS, alpha=self.alpha, beta=self.beta, vocabulary=self.judge.words, start_sweeps=start,
@@ -78,16 +78,16 @@ class BBC:
         return ppl
 
     def best_alone(self) -> float:
-        """The lowest perplexity of a single party."""
+        """Return the lowest perplexity of a single party."""
         return min(self.score(f"{name} alone", {name: own}) for name, own in self.judge.parties.items())
 
     def noisy_perplexity(self, channel: str, epsilon: float, seeds: Sequence[int] = SEEDS[:1]) -> float:
-        """The mean perplexity over seeds; the noise is drawn anew for each."""
+        """Return the mean perplexity over seeds; the noise is drawn again for each."""
         what, noise = f"{channel} {epsilon:g}", {"mode": "sound", "channel": channel, "epsilon": epsilon}
         return sum(self.score(what, self.judge.parties, seed, **noise) for seed in seeds) / len(seeds)
 
     def literal_perplexity(self, epsilon: float) -> float:
-        """The papers' own method."""
+        """Score the papers' own method."""
         method = FTM(
             topics=TOPICS, alpha=self.alpha, beta=LITERAL_BETA, vocabulary=self.judge.words, rounds=2,
             sweeps=5 if self.quick else 20, evaluate=False, mode="paper", epsilon=epsilon,
@@ -98,7 +98,7 @@ class BBC:
 
 
 def scale(quick: bool) -> dict[str, Any]:
-    """IMDB in three parties, by randomised response: no report is longer than a word, whatever the vocabulary."""
+    """Run IMDB in three parties, by randomised response: a report is as long as a word for any vocabulary."""
     imdb = reviews(5000 if quick else None, max_words=5000 if quick else 10_000)
     common = {"topics": 20 if quick else 50, "alpha": 5.0, "beta": 0.05, "vocabulary": imdb.words}
     rounds = 4 if quick else 8

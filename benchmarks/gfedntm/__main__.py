@@ -6,7 +6,8 @@ small; without it the sizes are the paper's (`--documents` and the like make the
 
 Nodes alone take as many steps as the federation, with batches of the same size; `equal_epochs` is what they reach when
 they pass over their documents as often as the federation over all, which is as many times fewer steps as there are
-nodes. Controls: topics drawn at random from the same prior, and LDA on the pooled documents.
+nodes. Controls: topics drawn at random from the same prior, and LDA on the pooled documents, whose alpha begins at 50
+over the topics and is learned, or stays there (`pooled_lda_fixed`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from tertulia.corpus import Corpus
 from tertulia.metrics.recovery import dss, tss
 
 PARTS = ("sweeps", "real", "equivalence", "package")
-SCENARIOS = ("federated", "centralised", "non_collaborative", "equal_epochs", "pooled_lda", "random")
+LDAS = ("pooled_lda", "pooled_lda_fixed")  # with alpha learned, and fixed
+SCENARIOS = ("federated", "centralised", "non_collaborative", "equal_epochs", *LDAS, "random")
 LDA_SWEEPS = 200
 
 
@@ -44,7 +46,7 @@ class Sizes(NamedTuple):
 
 
 def sizes(chosen: argparse.Namespace) -> Sizes:
-    """What to run; the paper's by default."""
+    """Return the sizes to run; the paper's by default."""
     if chosen.quick:
         small = Setting(nodes=3, words=600, topics=20, shared=4, eta=0.05, training=400, validation=60)
         return Sizes(small, {"epochs": 30, "batch_size": 100, "learning_rate": 0.005}, [2, 14], [0.2], chosen.runs)
@@ -54,14 +56,14 @@ def sizes(chosen: argparse.Namespace) -> Sizes:
 
 
 def fit(data: Synthetic, training: dict[str, Any], **changes: Any) -> FederatedTopics:
-    """One model over the true words."""
+    """Fit one model over the true words."""
     words = {"mode": "public", "words": data.validation.vocabulary.words}
     model = GFedNTM(**{"topics": len(data.beta), "vocabulary": words, **training, **changes})
     return model.fit(data.parties, heldout=0.0)
 
 
 def scores(data: Synthetic, models: list[Topics]) -> dict[str, float]:
-    """TSS and DSS; of several models (by party), their means."""
+    """Return TSS and DSS; of several models (by party), their means."""
     return {
         "tss": float(np.mean([tss(data.beta, m.topic_word) for m in models])),
         "dss": float(np.mean([dss(data.theta, m.transform(data.validation)) for m in models])),
@@ -69,14 +71,15 @@ def scores(data: Synthetic, models: list[Topics]) -> dict[str, float]:
 
 
 def score(name: str, data: Synthetic, setting: Setting, training: dict[str, Any], run: int) -> dict[str, float]:
-    """The scores of one scenario, or of one control, in one run."""
+    """Return the scores of one scenario, or of one control, in one run."""
     if name == "random":
         other = dirichlet(np.random.default_rng(1000 + run), setting.eta, setting.topics, setting.words)
         return {"tss": tss(data.beta, other)}
-    if name == "pooled_lda":
+    if name in LDAS:
         pooled = Corpus.concatenate(list(data.parties.values())).encode(data.validation.vocabulary)
         words = {"mode": "public", "words": pooled.vocabulary.words}
-        lda = LDA(topics=setting.topics, alpha=50.0, beta=setting.eta, sweeps=LDA_SWEEPS, vocabulary=words)
+        priors: dict[str, Any] = {"alpha": 50.0, "beta": setting.eta, "learn_alpha": name == "pooled_lda"}
+        lda = LDA(topics=setting.topics, sweeps=LDA_SWEEPS, vocabulary=words, **priors)
         return scores(data, [lda.fit(pooled, seed=run).topics_])
     if name in ("federated", "centralised"):
         return scores(data, [fit(data, training, scenario=name, seed=run)])
@@ -85,7 +88,7 @@ def score(name: str, data: Synthetic, setting: Setting, training: dict[str, Any]
 
 
 def sweep(settings: list[Setting], training: dict[str, Any], runs: int, names: list[str]) -> list[dict[str, Any]]:
-    """Means and standard deviations (`tss_sd`, `dss_sd`) over runs of all scenarios and controls under each setting."""
+    """Score all scenarios and controls under each setting: means and standard deviations (`tss_sd`, `dss_sd`)."""
     rows = []
     for setting in settings:
         row: dict[str, Any] = {"shared": setting.shared, "eta": setting.eta, "runs": runs}
@@ -103,7 +106,7 @@ def sweep(settings: list[Setting], training: dict[str, Any], runs: int, names: l
 
 
 def equivalence(data: Synthetic, training: dict[str, Any]) -> dict[str, float]:
-    """The largest difference of any weight after 200 steps in float64; and what a federated step costs."""
+    """Measure the largest difference of any weight after 200 steps in float64, and the cost of a federated step."""
     exact = {**training, "epochs": 10_000, "rounds": 200, "precision": "float64"}
     pooled = fit(data, exact, scenario="centralised")
     started = time.perf_counter()
@@ -120,7 +123,7 @@ def equivalence(data: Synthetic, training: dict[str, Any]) -> dict[str, float]:
 
 
 def figures(size: Sizes, names: list[str], where: Path) -> dict[str, Any]:
-    """Both sweeps, their plot and their table."""
+    """Run both sweeps; write their plot and their table."""
     by_k = sweep([size.setting._replace(shared=k) for k in size.shared], size.training, size.runs, names)
     by_eta = sweep([size.setting._replace(eta=eta) for eta in size.etas], size.training, size.runs, names)
     where.mkdir(parents=True, exist_ok=True)

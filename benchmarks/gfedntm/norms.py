@@ -30,14 +30,14 @@ from benchmarks.common import finish, parser, say
 from benchmarks.gfedntm.tasks import Task, generated, real
 from benchmarks.neural import autograd
 from tertulia._arrays import F64, Array
-from tertulia.methods.gfedntm.optimisers import fedadam
+from tertulia.methods.gfedntm.averaging import fedadam
 from tertulia.metrics import dss, npmi, topic_diversity, tss
+from tertulia.models.neural.architecture import Sizes
+from tertulia.models.neural.backprop import EPS
 from tertulia.models.neural.bags import Bags, Noise, Schedule
 from tertulia.models.neural.network import Network
-from tertulia.models.neural.norms import EPS
 from tertulia.models.neural.optimiser import Adam, Moments
 from tertulia.models.neural.prodlda import Inputs, Weights
-from tertulia.models.neural.sizes import Sizes
 from tertulia.models.neural.sparse import SlopesByName
 
 NORMS = ("batch", "layer", "group", "background", "frozen", "renormed", "mixed")
@@ -75,7 +75,7 @@ class Norm:
         return _layer_norm(raw) + (self.log_frequency if self.kind == "background" and layer == 1 else 0.0)
 
     def for_inference(self) -> Norm:
-        """The same for documents that are read, and for topics: where a batch's statistics were used, the shared."""
+        """Return the norm for inference and for topics: where a batch's statistics were used, the shared ones."""
         statistics = np.concatenate([part.numpy() for part in self.given], axis=1)
         kinds = {"batch": "frozen", "renormed": "frozen", "mixed": "frozen"}
         kind = kinds.get(self.kind, self.kind)
@@ -113,15 +113,15 @@ class Trainer:
         self.log_frequency = torch.from_numpy((counts - counts.mean()).astype(np.float32))
 
     def start(self) -> Model:
-        """Before the first step."""
+        """Return the state before the first step."""
         return Model(self.network.initial_weights(self.seed), self.network.initial_statistics(), None, 0.0)
 
     def norm(self, statistics: Array, share: float = 1.0) -> Norm:
-        """The norms at these statistics."""
+        """Return the norms at these statistics."""
         return Norm(self.kind, statistics, self.log_frequency, share, self.network.features[0])
 
     def steps(self, model: Model, bags: Bags, turns: range, share: float, follow: bool) -> Model:
-        """Some steps of Adam. With `follow` the shared statistics follow each step; else they wait for the end."""
+        """Take some steps of Adam. With `follow` the shared statistics follow each step; else they wait for the end."""
         flat, running = model.flat.copy(), model.statistics.copy()
         optimiser = Adam(self.network, flat, self.learning_rate, (0.99, 0.99), model.moments)
         schedule = Schedule.over(bags.n_documents, self.batch_size, self.seed)
@@ -142,7 +142,7 @@ class Trainer:
         return Model(flat, running, optimiser.moments, total / max(1, documents))
 
     def step(self, flat: Array, inputs: Inputs, norm: Norm) -> tuple[float, Array, SlopesByName]:
-        """The summed loss of a batch, its statistics, and the gradient."""
+        """Return the summed loss of a batch, its statistics, and the gradient."""
         weights = self.network.tensors(flat)
         if self.kind == "batch":  # by hand, which is faster
             found = self.network.value(weights, inputs)
@@ -156,11 +156,11 @@ class Trainer:
         return loss.item(), torch.cat(norm.seen, dim=1).numpy(), named
 
     def losses(self, weights: Weights, inputs: Inputs, norm: Norm) -> Tensor:
-        """The summed loss of a batch."""
+        """Return the summed loss of a batch."""
         return autograd.losses(self.network, weights, inputs, norm).sum()
 
     def scores(self, model: Model) -> dict[str, float]:
-        """How good the topics are."""
+        """Score the topics."""
         norm = self.norm(model.statistics).for_inference()
         weights = {name: torch.from_numpy(part) for name, part in self.network.named(model.flat).items()}
         with torch.no_grad():
@@ -180,7 +180,7 @@ class Trainer:
 
 
 def in_one_place(trainer: Trainer, steps: int) -> dict[str, float]:
-    """SyncOpt: the union of all parties' batches in each step."""
+    """Take SyncOpt's steps on the union of all parties' batches."""
     parties = trainer.task.parties.values()
     fields = zip(*((b.words, b.counts, np.diff(b.offsets), b.keys) for b in parties), strict=True)
     words, counts, lengths, keys = (np.concatenate(field) for field in fields)
@@ -189,7 +189,7 @@ def in_one_place(trainer: Trainer, steps: int) -> dict[str, float]:
 
 
 def asked_once(trainer: Trainer, steps: int) -> dict[str, float]:
-    """SyncOpt with one question per step: parties take the shared statistics as given, and send their batch's along."""
+    """Take SyncOpt's steps with one question: parties use given statistics, and send their batch's along."""
     parties = list(trainer.task.parties.values())
     documents = sum(bags.n_documents for bags in parties)
     schedule = Schedule.over(documents, trainer.batch_size, trainer.seed)
@@ -218,7 +218,7 @@ class Server(NamedTuple):
 
 
 def average(trainer: Trainer, rounds: int, local_steps: int, server: Server | None) -> dict[str, float]:
-    """FedAvg with averaged moments; with a server's settings, FedAdam."""
+    """Run FedAvg with averaged moments; with a server's settings, FedAdam."""
     parties = trainer.task.parties
     shares = np.array([bags.n_documents for bags in parties.values()], np.float64)
     shares /= shares.sum()

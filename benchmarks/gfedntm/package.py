@@ -26,11 +26,11 @@ from benchmarks.common import newsgroups, say
 from benchmarks.neural.autograd import divergence, encode
 from tertulia._arrays import F32, I64
 from tertulia.corpus import Corpus, Vocabulary
+from tertulia.models.neural.architecture import Kind, Sizes
+from tertulia.models.neural.backprop import EPS
 from tertulia.models.neural.bags import Bags, Noise, Schedule
 from tertulia.models.neural.network import Network
-from tertulia.models.neural.norms import EPS
 from tertulia.models.neural.prodlda import prior_of
-from tertulia.models.neural.sizes import Kind, Sizes
 from tertulia.models.neural.training import Progress, train
 
 WORDS, TOPICS, BATCH, WIDTH = 5000, 50, 64, 384
@@ -50,7 +50,7 @@ class Posterior(NamedTuple):
 
 
 def speedups(quick: bool) -> dict[str, Any] | None:
-    """Ratios of seconds, and both losses after the same number of epochs; None without the package."""
+    """Return ratios of seconds, and both losses after the same number of epochs; None without the package."""
     try:
         from contextualized_topic_models.models import ctm
     except ModuleNotFoundError:
@@ -64,7 +64,7 @@ def speedups(quick: bool) -> dict[str, Any] | None:
 
 
 def documents(limit: int) -> Corpus:
-    """Newsgroup posts over the most frequent words."""
+    """Return newsgroup posts over the most frequent words."""
     corpus = newsgroups()
     frequent = np.sort(np.argsort(-corpus.document_frequency(), kind="stable")[:WORDS])
     corpus = corpus.encode(Vocabulary(tuple(corpus.vocabulary.words[v] for v in frequent)))
@@ -73,7 +73,7 @@ def documents(limit: int) -> Corpus:
 
 
 def compare(kind: Kind, rival: Any, corpus: Corpus, vectors: F32, epochs: int) -> dict[str, float]:
-    """Both trainers on one thread, and again on all cores."""
+    """Compare both trainers on one thread, and again on all cores."""
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
@@ -134,7 +134,7 @@ class Race:
         }  # fmt: skip
 
     def epoch(self, clock: Callable[[], float]) -> None:
-        """One of ours."""
+        """Run one epoch of ours."""
         first = len(self.seconds["ours"]) * self.schedule.batches
         started = clock()
         steps = range(first, first + self.schedule.batches)
@@ -142,7 +142,7 @@ class Race:
         self.seconds["ours"].append(clock() - started)
 
     def posterior(self, chosen: I64) -> Posterior:
-        """What our model makes of some documents."""
+        """Return our model's posterior of some documents."""
         network, weights = self.network, self.network.tensors(self.ours.weights)
         inputs = network.inputs(self.bags.select(chosen), Noise(1, int(chosen[0])))
         raw = encode(weights, inputs)
@@ -150,14 +150,14 @@ class Race:
         return Posterior(mean, log_variance, *prior_of(weights, network.sizes, mean), weights["beta"])
 
     def posterior_of(self, model: Any, chosen: I64) -> Posterior:
-        """What the package's model makes of them."""
+        """Return the posterior of the package's model."""
         bow, context = (torch.from_numpy(part) for part in (self.bow[chosen].toarray(), self.context[chosen]))
         mean, log_variance = model.get_posterior(bow, context)
         return Posterior(mean, log_variance, model.prior_mean, model.prior_variance.log(), model.beta)
 
     @torch.no_grad()
     def loss(self, posterior: Callable[[I64], Posterior]) -> float:
-        """The training objective of the first documents: with dropout, a draw of theta, and norms of batches."""
+        """Return the training objective of the first documents: with dropout, a draw of theta, and norms of batches."""
         noise, total = torch.Generator().manual_seed(0), 0.0
         for start in range(0, SCORED, BATCH):
             chosen = np.arange(start, start + BATCH)

@@ -8,12 +8,13 @@ from typing import Any
 Rows = list[dict[str, Any]]
 STYLES = {
     "federated": "o-", "centralised": "x--", "non_collaborative": "s-", "equal_epochs": "s:", "pooled_lda": "^-",
+    "pooled_lda_fixed": "v:",
     "random": ".:",
 }  # fmt: skip
 
 
 def plot(by_k: Rows, by_eta: Rows, path: Path) -> None:
-    """DSS and TSS over K' and over eta."""
+    """Draw DSS and TSS over K' and over eta."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -38,7 +39,7 @@ def plot(by_k: Rows, by_eta: Rows, path: Path) -> None:
 
 
 def table(by_k: Rows, by_eta: Rows) -> str:
-    """A Markdown table of all scores, with their standard deviations over runs."""
+    """Return a Markdown table of all scores, with their standard deviations over runs."""
     names = [name for name in STYLES if name in (*by_k, *by_eta)[0]]
     lines = [
         f"| K' | eta | score | runs | {' | '.join(name.replace('_', ' ') for name in names)} |",

@@ -24,7 +24,7 @@ _DIRECTORATES = ("BIO", "CSE", "ENG", "GEO", "MPS")
 
 
 def real(sets: Sequence[str], titles: int, where: Path, seeds: int) -> dict[str, Any]:
-    """AMWMD by data set."""
+    """Measure AMWMD by data set."""
     found = {}
     if "titles" in sets:
         found["titles"] = cover("titles", _parties("mag_titles_fos", "label", titles), 200, where, seeds)
@@ -35,7 +35,7 @@ def real(sets: Sequence[str], titles: int, where: Path, seeds: int) -> dict[str,
 
 
 def cover(name: str, parties: dict[str, Corpus], batch_size: int, where: Path, seeds: int) -> dict[str, Any]:
-    """Mean distances (7) over nodes, and their standard deviation over seeds.
+    """Return mean distances (7) over nodes, and their standard deviation over seeds.
 
     `other_nodes` is over all models of single nodes, `best_node` of the best of them, both without the node's distance
     to itself, which is 0; `own_again` is the node's own model from another seed.
@@ -55,7 +55,7 @@ def cover(name: str, parties: dict[str, Corpus], batch_size: int, where: Path, s
 
 
 def distances_of(parties: dict[str, Corpus], batch_size: int, seed: int) -> tuple[F64, list[str], list[str]]:
-    """From each node's own topics (rows) to those of every model (columns: single nodes first)."""
+    """Measure distances from each node's own topics (rows) to those of every model (columns: single nodes first)."""
     training = {"model": "combinedtm", "epochs": 30, "batch_size": batch_size, "learning_rate": 0.005}
     words: dict[str, Any] = {"min_documents": 3, "max_share": 0.3, "max_words": None}
     whole: dict[str, Any] = {**training, "scenario": "centralised", "seed": seed, "vocabulary": words}
@@ -83,7 +83,7 @@ def distances_of(parties: dict[str, Corpus], batch_size: int, seed: int) -> tupl
 
 
 def _show(distances: F64, nodes: list[str], models: list[str], path: Path) -> None:
-    """The paper's figure, and its numbers as a table."""
+    """Draw the paper's figure, and write its numbers as a table."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -110,7 +110,7 @@ def _show(distances: F64, nodes: list[str], models: list[str], path: Path) -> No
 
 
 def _parties(file: str, column: str, limit: int | None, only: tuple[str, ...] | None = None) -> dict[str, Corpus]:
-    """Documents by the value of a column, each value a party."""
+    """Return documents by the value of a column, each value a party."""
     table = pl.read_parquet(data(f"{file}.parquet")).cast({"id": pl.String})
     rows = {str(value): part for (value,), part in table.group_by(column, maintain_order=True)}
     chosen = {name: rows[name] if limit is None else rows[name].head(limit) for name in only or sorted(rows)}
@@ -121,7 +121,7 @@ def _parties(file: str, column: str, limit: int | None, only: tuple[str, ...] | 
 
 
 def glove(vocabulary: Vocabulary) -> Any:
-    """Word vectors [V, 100]; zero for words that have none."""
+    """Return word vectors [V, 100]; zero for words that have none."""
     with np.load(data("glove100_vocab.npz")) as file:
         places = {str(word): n for n, word in enumerate(file["words"])}
         vectors = file["vectors"].astype(np.float32)

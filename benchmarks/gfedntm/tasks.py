@@ -24,7 +24,7 @@ class Task(NamedTuple):
 
 
 def real(name: str, topics: int) -> Task:
-    """20 Newsgroups or BBC news over their 2,000 most frequent words."""
+    """Return 20 Newsgroups or BBC news over their 2,000 most frequent words."""
     if name == "newsgroups":
         corpus = newsgroups(label="party")
     else:
@@ -38,7 +38,7 @@ def real(name: str, topics: int) -> Task:
 
 
 def generated(seed: int) -> Task:
-    """Three nodes that share 4 of 20 topics."""
+    """Return three nodes that share 4 of 20 topics."""
     setting = Setting(nodes=3, words=600, topics=20, shared=4, eta=0.05, training=400, validation=60)
     data = synthetic(setting, seed)
     whole = Corpus.concatenate(list(data.parties.values())).encode(data.validation.vocabulary)

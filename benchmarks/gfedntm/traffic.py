@@ -22,7 +22,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def traffic(parties: dict[str, Corpus], **settings: Any) -> dict[str, float]:
-    """Megabytes of one step, all parties together, without what comes before the first."""
+    """Return megabytes of one step, all parties together, without what comes before the first."""
     words = {"mode": "public", "words": next(iter(parties.values())).vocabulary.words}
     sent = []
     for rounds in (1, 1 + STEPS):

@@ -14,13 +14,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from tertulia._arrays import Array
-from tertulia.kernels.neural.gaussian import MOST_LOG_VARIANCE
+from tertulia.kernels.neural.encoder import MOST_LOG_VARIANCE
 from tertulia.models.neural import combinedtm
+from tertulia.models.neural.architecture import Sizes
+from tertulia.models.neural.backprop import EPS
 from tertulia.models.neural.bags import Batch, Noise
 from tertulia.models.neural.network import Network
-from tertulia.models.neural.norms import EPS
 from tertulia.models.neural.prodlda import Inputs, Weights, prior_of
-from tertulia.models.neural.sizes import Sizes
 from tertulia.models.neural.sparse import Bow
 
 Norm = Callable[[int, Tensor], Tensor]
@@ -48,13 +48,13 @@ def given_norm(statistics: Sequence[Tensor]) -> Norm:
 
 
 def times(bow: Bow, weight: Tensor) -> Tensor:
-    """Bags of words times a [V, H] weight: [B, H]."""
+    """Return bags of words times a [V, H] weight: [B, H]."""
     words, counts, starts = (torch.from_numpy(part) for part in (bow.words, bow.counts, bow.offsets[:-1]))
     return functional.embedding_bag(words, weight, starts, mode="sum", per_sample_weights=counts)
 
 
 def encode(weights: Weights, inputs: Inputs) -> Tensor:
-    """Mean and log variance of the Gaussian over topics, before their norm: [B, 2K]."""
+    """Return mean and log variance of the Gaussian over topics, before their norm: [B, 2K]."""
     first = times(inputs.bow, weights["words"]) if "words" in weights else torch.zeros(())
     if inputs.embeddings is not None and "sentence" in weights:
         first = first + inputs.embeddings @ weights["sentence"]
@@ -76,7 +76,7 @@ def _softplus(x: Tensor) -> Tensor:
 
 
 def sample(weights: Weights, inputs: Inputs, gaussian: Tensor, sizes: Sizes) -> tuple[Tensor, Tensor]:
-    """Theta of each document, [B, K], and the divergence of its Gaussian from the prior, [B]."""
+    """Return theta of each document, [B, K], and the divergence of its Gaussian from the prior, [B]."""
     mean, log_variance = gaussian.chunk(2, dim=1)
     log_variance = log_variance.clamp(max=MOST_LOG_VARIANCE)  # see there
     theta = torch.softmax(mean + torch.exp(0.5 * log_variance) * inputs.normal, dim=1)
@@ -86,14 +86,14 @@ def sample(weights: Weights, inputs: Inputs, gaussian: Tensor, sizes: Sizes) -> 
 
 
 def divergence(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor) -> Tensor:
-    """KL(N(mean, variance) || N(prior)) of each document, [B]."""
+    """Return KL(N(mean, variance) || N(prior)) of each document, [B]."""
     inverse = torch.exp(-prior_log_variance)
     terms = (log_variance.exp() + (mean - prior_mean) ** 2) * inverse - 1.0 + prior_log_variance - log_variance
     return 0.5 * terms.sum(dim=1)
 
 
 def score(logits: Tensor, inputs: Inputs) -> Tensor:
-    """The negative log likelihood of each document's words, [B]."""
+    """Return the negative log likelihood of each document's words, [B]."""
     bow = inputs.bow
     documents = torch.repeat_interleave(torch.arange(bow.size), torch.from_numpy(np.diff(bow.offsets)))
     own = torch.from_numpy(bow.counts) * logits[documents, torch.from_numpy(bow.words)]
@@ -102,18 +102,18 @@ def score(logits: Tensor, inputs: Inputs) -> Tensor:
 
 
 def losses(network: Network, weights: Weights, inputs: Inputs, norm: Norm) -> Tensor:
-    """The negative evidence bound of each document, [B]."""
+    """Return the negative evidence bound of each document, [B]."""
     theta, kl = sample(weights, inputs, norm(0, encode(weights, inputs)), network.sizes)
     return kl + score(norm(1, theta @ weights["beta"]), inputs)
 
 
 def leaves(network: Network, flat: Array) -> Weights:
-    """Weights whose gradient autograd is to find."""
+    """Return weights whose gradient autograd is to find."""
     return {name: weight.requires_grad_() for name, weight in network.tensors(flat).items()}
 
 
 def gradient(network: Network, flat: Array, batch: Batch, noise: Noise, norm: Norm) -> tuple[Array, float]:
-    """Gradient and mean loss of a batch."""
+    """Return gradient and mean loss of a batch."""
     weights = leaves(network, flat)
     loss = losses(network, weights, network.inputs(batch, noise), norm).mean()
     return _flat(torch.autograd.grad(loss, list(weights.values()))), loss.item()
@@ -124,7 +124,7 @@ def _flat(gradients: tuple[Tensor, ...]) -> Array:
 
 
 def five_questions(network: Network, flat: Array, batches: Sequence[Batch], noise: Noise) -> Array:
-    """The gradient over all parties' batches as SyncOpt's five questions find it, each with a graph of its own.
+    """Find the gradient over all parties' batches by SyncOpt's five questions, each with a graph of its own.
 
     The total loss L depends on the weights directly, and through the statistics s of both norms, which are sums over
     all parties. A party's part of the gradient is that of its own loss with s held fixed, plus that of (dL/ds) s.
@@ -156,7 +156,7 @@ def five_questions(network: Network, flat: Array, batches: Sequence[Batch], nois
 def _forward(
     network: Network, weights: Weights, batch: Batch, noise: Noise, known: Sequence[Tensor]
 ) -> tuple[list[Tensor], Tensor]:
-    """What enters each norm, as far as statistics are known, and the loss."""
+    """Return what enters each norm, as far as statistics are known, and the loss."""
     inputs, norm = network.inputs(batch, noise), given_norm(known)
     raw, nothing = [encode(weights, inputs)], torch.zeros(())
     if len(known) < 1:
@@ -167,7 +167,7 @@ def _forward(
 
 
 def _objective(raw: list[Tensor], loss: Tensor, known: Sequence[Tensor], slopes: dict[int, Tensor], n: int) -> Tensor:
-    """The loss, and for each norm whose dL/ds is known the part of the loss that goes through its statistics."""
+    """Return the loss and, for each norm whose dL/ds is known, the part that goes through its statistics."""
     for layer, given in slopes.items():
         slope, mean = given / n, known[layer][0]
         loss = loss + (slope[0] * raw[layer].sum(dim=0)).sum()

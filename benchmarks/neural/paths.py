@@ -17,17 +17,17 @@ from benchmarks.common import arguments, finish, say
 from benchmarks.neural import autograd
 from tertulia._arrays import Array
 from tertulia.corpus.offsets import offsets_of
-from tertulia.models.neural import synchronised
+from tertulia.models.neural import sync_batch_norm
+from tertulia.models.neural.architecture import Sizes
 from tertulia.models.neural.bags import Bags, Batch, Noise
 from tertulia.models.neural.network import Network
-from tertulia.models.neural.sizes import Sizes
 
 BATCH, BATCHES, WARM = 64, 10, 3
 Way = Callable[[Batch, Noise], object]
 
 
 def documents(V: int, n: int) -> Bags:
-    """Documents of Zipf-distributed words, of 10 to 1,000 tokens."""
+    """Return documents of Zipf-distributed words, of 10 to 1,000 tokens."""
     random, rank = np.random.default_rng(0), 1.0 / np.arange(1, V + 1)
     lengths = np.clip(random.lognormal(4.6, 0.7, n), 10, 1000).astype(int)
     counted = [np.unique(random.choice(V, m, p=rank / rank.sum()), return_counts=True) for m in lengths]
@@ -37,18 +37,18 @@ def documents(V: int, n: int) -> Bags:
 
 
 def synchronise(network: Network, flat: Array, batch: Batch, noise: Noise) -> Array:
-    """The five questions, asked of one party that holds the whole batch."""
+    """Ask the five questions of one party that holds the whole batch."""
     n, statistics, means = float(batch.size), tuple[Array, ...](), tuple[Array, ...]()
     for _ in network.features:
-        sums = synchronised.sum_moments(network, flat, batch, noise, statistics)
-        statistics = (*statistics, synchronised.statistics_of(sums, n))
+        sums = sync_batch_norm.sum_moments(network, flat, batch, noise, statistics)
+        statistics = (*statistics, sync_batch_norm.statistics_of(sums, n))
     for _ in network.features:
-        means = (*means, synchronised.slope_means(network, flat, batch, noise, statistics, means, n))
-    return synchronised.gradient(network, flat, batch, noise, statistics, means, n)[0]
+        means = (*means, sync_batch_norm.slope_means(network, flat, batch, noise, statistics, means, n))
+    return sync_batch_norm.gradient(network, flat, batch, noise, statistics, means, n)[0]
 
 
 def ways(V: int, K: int) -> dict[str, dict[str, Way]]:
-    """For each norm, both ways to a gradient."""
+    """Return both ways to a gradient, for each norm."""
     batch = Network("prodlda", Sizes(V, K), "batch")
     layer = Network("prodlda", Sizes(V, K, shifts=True), "layer")
     plain, shifted = batch.initial_weights(0), layer.initial_weights(0)
@@ -69,7 +69,7 @@ def ways(V: int, K: int) -> dict[str, dict[str, Way]]:
 
 
 def measure(V: int, K: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Median milliseconds of each way, and their ratio, by norm."""
+    """Return median milliseconds of each way, and their ratio, by norm."""
     bags, both = documents(V, BATCH * BATCHES), ways(V, K)
     times: dict[tuple[str, str], list[float]] = {}
     for turn in range(rounds + WARM):

@@ -17,15 +17,14 @@ import numpy as np
 from benchmarks.common import data, finish, parser, say
 from benchmarks.gfedntm.corpora import Setting, synthetic
 from tertulia import LDA, ProdLDA, Topics
-from tertulia.api.federated import choose_words
+from tertulia.api.neural import ProdLDATrainer
+from tertulia.api.trainers import words_of
 from tertulia.corpus import Corpus, read
 from tertulia.metrics import npmi, topic_diversity
+from tertulia.models.neural.architecture import Sizes
 from tertulia.models.neural.bags import Bags, Schedule
-from tertulia.models.neural.convergence import has_stalled
 from tertulia.models.neural.network import Network
-from tertulia.models.neural.sizes import Sizes
-from tertulia.models.neural.training import Progress, train
-from tertulia.models.neural.validation import validation_loss
+from tertulia.models.neural.training import Progress, has_stalled, train, validation_loss
 
 FILES = {"newsgroups": "newsgroups20.parquet", "titles": "mag_titles_fos.parquet", "bbc": "bbc_news.parquet"}
 TOPICS = {"newsgroups": 50, "titles": 50, "bbc": 50, "generated": 20}
@@ -36,7 +35,7 @@ Scores = dict[str, float]
 
 
 def corpus_of(name: str) -> Corpus:
-    """All documents over all their words; generated ones are LDA's, 2,000 of 20 topics over 1,000 words."""
+    """Return all documents over all their words; generated ones are LDA's, 2,000 of 20 topics over 1,000 words."""
     if name != "generated":
         return read(data(FILES[name]), id="id")
     setting = Setting(nodes=1, words=1000, topics=20, shared=20, eta=0.02, training=2000, validation=1)
@@ -44,20 +43,20 @@ def corpus_of(name: str) -> Corpus:
 
 
 def sample(corpus: Corpus, documents: int | None) -> Corpus:
-    """As many of its documents, all by default; coherence is counted in all of them in any case."""
+    """Draw as many of its documents, all by default; coherence is counted in all of them in any case."""
     chosen = np.random.default_rng(0).permutation(corpus.n_documents)[:documents]
     return corpus.select(np.sort(chosen))
 
 
 def score(model: Topics, corpus: Corpus) -> Scores:
-    """Coherence and diversity."""
+    """Return coherence and diversity."""
     return {"npmi": round(npmi(model, corpus).mean, 4), "diversity": round(topic_diversity(model), 4)}
 
 
 def stopping(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[str, Scores]:
-    """Models of one training, as `tt.ProdLDA(validation=0.25)` runs it and at least for 50 epochs."""
-    settings = ProdLDA(topics=topics)
-    corpus = corpus.encode(choose_words(corpus, settings.vocabulary))
+    """Score models of one training, as `tt.ProdLDA(validation=0.25)` runs it and at least for 50 epochs."""
+    settings = ProdLDATrainer(topics=topics)
+    corpus = corpus.encode(words_of(corpus, settings.vocabulary))
     bags, held = Bags.of(corpus).split_validation(0.25, seed)
     network = Network("prodlda", Sizes(len(corpus.vocabulary), topics), "batch")
     schedule = Schedule.over(bags.n_documents, settings.batch_size, seed)
@@ -85,7 +84,7 @@ def stopping(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[
 
 
 def fit_and_score(corpus: Corpus, reference: Corpus, topics: int, seed: int, **settings: Any) -> Scores:
-    """One model's scores, the epochs that it was trained for, and CPU seconds."""
+    """Return one model's scores, the epochs that it was trained for, and CPU seconds."""
     started = time.process_time()
     model = ProdLDA(topics=topics, **settings).fit(corpus, seed=seed).topics_
     spent = round(time.process_time() - started, 1)
@@ -93,7 +92,7 @@ def fit_and_score(corpus: Corpus, reference: Corpus, topics: int, seed: int, **s
 
 
 def controls(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[str, Scores]:
-    """LDA on the same words, and topics whose words are drawn by their frequency."""
+    """Score LDA on the same words, and topics whose words are drawn by their frequency."""
     lda = LDA(topics=topics, vocabulary={"min_documents": 1, "max_share": 1.0}).fit(corpus, seed=seed).topics_
     order = np.random.default_rng(seed).exponential(size=(topics, len(corpus.vocabulary)))
     mass = np.maximum(np.bincount(corpus.words, minlength=len(corpus.vocabulary)), 1) / order
@@ -102,7 +101,7 @@ def controls(corpus: Corpus, reference: Corpus, topics: int, seed: int) -> dict[
 
 
 def run(part: str, name: str, seed: int, documents: int | None) -> dict[str, Scores]:
-    """One part with one seed."""
+    """Run one part with one seed."""
     reference, topics = corpus_of(name), TOPICS[name]
     corpus = sample(reference, documents)
     if part == "stopping":
@@ -115,7 +114,7 @@ def run(part: str, name: str, seed: int, documents: int | None) -> dict[str, Sco
 
 
 def over_seeds(part: str, name: str, seeds: range, documents: int | None) -> dict[str, dict[str, Any]]:
-    """Each score's mean, standard deviation and values."""
+    """Return each score's mean, standard deviation and values."""
     runs = []
     for seed in seeds:
         runs.append(run(part, name, seed, documents))
@@ -124,7 +123,7 @@ def over_seeds(part: str, name: str, seeds: range, documents: int | None) -> dic
 
 
 def spread(values: list[float]) -> dict[str, Any]:
-    """Mean, standard deviation, and the values."""
+    """Return mean, standard deviation, and the values."""
     return {"mean": round(float(np.mean(values)), 4), "sd": round(float(np.std(values)), 4), "all": values}
 
 

@@ -1,1 +1,1 @@
-"""LDA from disk."""
+"""LDA on a corpus that stays on disk."""

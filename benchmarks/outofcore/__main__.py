@@ -1,7 +1,7 @@
-"""A corpus larger than one would hold in memory: written to disk, trained from there, and the peak of memory.
+"""Training on a corpus that is larger than memory: it is written to disk and mapped, and peak memory is measured.
 
 The corpus (200 million tokens, or `--tokens`) is generated block by block; then another process trains on the mapped
-files. The peak counts the pages of the files that the system keeps for that process, though it may take them back.
+files. The peak includes pages of the mapped files, which the system could reclaim.
 """
 
 from __future__ import annotations

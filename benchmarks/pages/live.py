@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from tertulia.corpus import Corpus
-from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import finish
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import RunSettings
 from tertulia.view.pages.live import live_page, page_of
-from tertulia.view.watch import watcher
+from tertulia.view.watch import monitor
 
 _NOTE = """() => {
   const shown = window.shown = {}, number = () => document.getElementById('round').textContent.split(' ')[1];
@@ -33,7 +33,7 @@ def measure_live(browser: Any, parties: Mapping[str, Corpus], directory: Path, r
         if kind == "round":
             committed[int(facts["round"])] = 1000 * time.time()
 
-    with live_page(watcher(directory), "0") as address:
+    with live_page(monitor(directory), "0") as address:
         opened = browser.open(address)
         opened.page.evaluate(_NOTE)
         worker = threading.Thread(target=finish, args=(run, None, observe))

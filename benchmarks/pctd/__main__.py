@@ -29,7 +29,7 @@ DELTA = 1e-6
 
 
 def alone(bench: Bench, words: tuple[str, ...]) -> dict[str, dict[str, float]]:
-    """The perplexity of each participant's own model, and of all their topics side by side, which nobody trained."""
+    """Score each participant's own model, and all their topics side by side, which nobody trained."""
     public, found = {"mode": "public", "words": words}, []
     for seed in bench.seeds:
         own = {
@@ -42,10 +42,11 @@ def alone(bench: Bench, words: tuple[str, ...]) -> dict[str, dict[str, float]]:
 
 
 def by_topics(bench: Bench, words: tuple[str, ...]) -> dict[str, dict[str, dict[str, float]]]:
-    """Figure 4: coherence of PC-TD without and with noise, and of LDA with the paper's priors, for each K."""
+    """Measure coherence of PC-TD without and with noise, and of LDA with the paper's priors, for each K (figure 4)."""
     found = {}
     for K in bench.topics:
-        lda = LDA(topics=K, alpha=50, beta=0.01, sweeps=200, vocabulary={"mode": "public", "words": words})
+        public = {"mode": "public", "words": words}
+        lda = LDA(topics=K, alpha=50, learn_alpha=False, beta=0.01, sweeps=200, vocabulary=public)
         found[str(K)] = {
             "pctd": mean([bench.coherence(bench.fit(seed, topics=K)) for seed in bench.seeds]),
             "pctd_noise": mean([bench.coherence(bench.fit(seed, PAPER_SIGMA, topics=K)) for seed in bench.seeds]),
@@ -56,7 +57,7 @@ def by_topics(bench: Bench, words: tuple[str, ...]) -> dict[str, dict[str, dict[
 
 
 def by_tau(bench: Bench) -> dict[float, dict[str, float]]:
-    """Perplexity and coherence for each strength of word relations."""
+    """Return perplexity and coherence for each strength of word relations."""
     found = {}
     for tau in TAUS:
         models = [bench.fit(seed, tau=tau) for seed in bench.seeds]
@@ -66,7 +67,7 @@ def by_tau(bench: Bench) -> dict[float, dict[str, float]]:
 
 
 def figures(name: str, bench: Bench, out: Path) -> dict[str, Any]:
-    """All figures of one corpus: JSON, a picture and a table."""
+    """Make all figures of one corpus: JSON, a picture and a table."""
     models = {sigma: [bench.fit(seed, sigma, evaluate=True) for seed in bench.seeds] for sigma in SIGMAS}
     curves = {sigma: convergence(of_sigma) for sigma, of_sigma in models.items()}
     words = models[0.0][0].vocabulary.words
@@ -98,7 +99,7 @@ def figures(name: str, bench: Bench, out: Path) -> dict[str, Any]:
 
 
 def real_epsilons(train: Corpus) -> dict[str, dict[str, float]]:
-    """Real epsilon for each sigma, at a token and at the median document; beside it what the paper's way gives."""
+    """Compute the real epsilon for each sigma, at a token and at the median document, and the paper's beside it."""
     tokens = int(np.median(train.lengths))
     return {
         f"{sigma:g}": {

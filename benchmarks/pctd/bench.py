@@ -36,7 +36,7 @@ class Bench(NamedTuple):
         return completion(model.topic_word, model.alpha, test, smoothing=SMOOTHING).perplexity
 
     def coherence(self, model: Topics) -> dict[str, float]:
-        """UMass and NPMI over all articles."""
+        """Return UMass and NPMI over all articles."""
         reference = Corpus.concatenate([self.corpus.train, self.corpus.test])
         return {"umass": umass(model, reference).mean, "npmi": npmi(model, reference).mean}
 
@@ -49,6 +49,6 @@ def mean(rows: list[dict[str, float]]) -> dict[str, float]:
 
 
 def convergence(models: list[Any]) -> list[float]:
-    """Held-out perplexity after each iteration, averaged over seeds."""
+    """Return held-out perplexity after each iteration, averaged over seeds."""
     runs = [model.history[1:] for model in models]
     return [statistics.fmean(facts["perplexity"] for facts in iteration) for iteration in zip(*runs, strict=True)]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from benchmarks.common import say, time_cpu
+from benchmarks.common import arguments, finish, say, time_cpu
 from tertulia.kernels.pctd import em, unit_noise
 from tertulia.kernels.pctd.normals import normals
 from tertulia.privacy.noise import NoiseStream
@@ -18,7 +17,7 @@ SIGMA = 0.25
 
 
 def noise_speedup(S: int = 30_000, W: int = 18_000, K: int = 50) -> float:
-    """CPU time of a noisy E-step with its statistic: every number drawn, over the shortcut's.
+    """Time a noisy E-step with its statistic: every number drawn, over the shortcut's.
 
     Both draw from ChaCha20, as a party does.
     """
@@ -29,7 +28,7 @@ def noise_speedup(S: int = 30_000, W: int = 18_000, K: int = 50) -> float:
     log_phi = np.log(rng.dirichlet(np.full(W, 0.1), K) + 1e-9).T.copy()
     theta = rng.dirichlet(np.ones(K), 500)
 
-    def draw(how: Callable[..., unit_noise.Noisy]) -> unit_noise.Noisy:
+    def draw(how: Callable[..., unit_noise.NoisyStep]) -> unit_noise.NoisyStep:
         return how(found, log_phi, theta, SIGMA, partial(normals, NoiseStream(bytes(32)).words))
 
     draw(unit_noise.on_all_words)  # compiles
@@ -40,4 +39,5 @@ def noise_speedup(S: int = 30_000, W: int = 18_000, K: int = 50) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"noise_speedup": noise_speedup()}))
+    quick = arguments("CPU time of PC-TD's noise, drawn in full and by the shortcut").quick
+    finish({"benchmark": "pctd_noise", "noise_speedup": noise_speedup(3_000 if quick else 30_000)})

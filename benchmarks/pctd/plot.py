@@ -28,7 +28,7 @@ def draw(
     unigram: float,
     path: Path,
 ) -> None:
-    """Convergence, participants, two coherences and the effect of tau, each a panel."""
+    """Draw convergence, participants, two coherences and the effect of tau, each a panel."""
     with plt.rc_context(STYLE):
         figure, panels = plt.subplots(2, 3, figsize=(16, 9))
         (first, second, third), (fourth, fifth, sixth) = panels

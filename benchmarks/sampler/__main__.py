@@ -1,21 +1,21 @@
-"""LDA trainers side by side: what each ends with, and how soon ours has the same.
+"""LDA trainers compared: the scores that each ends with, and how soon ours reaches them.
 
 Peers run by their own defaults, a thousand iterations with the priors that they learn (`--quick`: 300). Ours trains as
 `tt.LDA` does. Perplexity of held-out documents, NPMI and diversity are scored by one estimator, with each model's own
 alpha. Each training has a process of its own and one thread; times are CPU seconds. `--parts` chooses:
 
 curves     `to_default`, `early`, `end` and pictures; with `--fixed` also `end_fixed`, the same priors for all
-auto       `auto_sweeps`: where training ends by itself, and its gap to a long one
-start      `starts`: what merged clusters and general topics give, on smaller corpora
+auto       `auto_sweeps`: the sweep at which training ends by itself, and its gap to a long one
+start      `starts`: the gain of merged clusters and of general topics, on smaller corpora
 gibbs      `long_gibbs_gap`: long runs of `blocked` against collapsed Gibbs, on smaller corpora
 threads    `threads2_ratio` and `threads2_ceiling`
 transform  `transform_speedup`
 memory     `bytes_per_token`
 cold       `cold_first_fit_s`
 
-Peers' curves are kept in `benchmarks/out`, ours only with `--keep`; those of some peers are published (see `kept`), and
-stand in for trainings on the same kind of processor. The whole run takes many hours, most for peers;
-`--quick` trains two numbers of topics at a time, so that each training has a core and a busy neighbour.
+Peers' curves are kept in `benchmarks/out`, ours only with `--keep`; those of some peers are published (see
+`curve_store`), and stand in for trainings on the same kind of processor. The whole run takes many hours, most for
+peers; `--quick` trains two numbers of topics at a time, so that each training has a core and a busy neighbour.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from typing import Any
 
 from benchmarks.common import OUT, call, finish, parser, say
 from benchmarks.sampler import curves
-from benchmarks.sampler.cold import cold_first_fit
+from benchmarks.sampler.convergence import auto_sweeps, mean_of
 from benchmarks.sampler.corpora import CORPORA, SMALL, TOGETHER, parts
+from benchmarks.sampler.first_fit import cold_first_fit
 from benchmarks.sampler.gibbs import long_gap
 from benchmarks.sampler.memory import bytes_per_token
 from benchmarks.sampler.plot import draw, save
-from benchmarks.sampler.settling import auto_sweeps, mean_of
 from benchmarks.sampler.starts import compare_starts
 from benchmarks.sampler.threads import threads_ratios
 from benchmarks.sampler.trainers import BETA, OWN_MARKS, PACKAGES, PEERS
@@ -46,7 +46,7 @@ MANY = 1000  # topics, from which on one seed must do
 
 
 def installed_peers(wanted: Sequence[str]) -> list[str]:
-    """The peers that are here; those that are not are named, with the remedy."""
+    """Return the installed peers; name the others, with the command that installs them."""
     for peer in wanted:
         if peer not in PEERS:
             raise SystemExit(f"--peers {peer}: choose from {','.join(PEERS)}")
@@ -56,14 +56,14 @@ def installed_peers(wanted: Sequence[str]) -> list[str]:
 
 
 def seeds_of(chosen: argparse.Namespace, K: int) -> list[int]:
-    """The seeds that the command line says, or as many as there is time for."""
+    """Return the seeds of the command line, or as many as there is time for."""
     if chosen.seeds:
         return [int(seed) for seed in chosen.seeds.split(",")]
     return [1] if chosen.quick or K >= MANY else [1, 2, 3]
 
 
 def compare(chosen: argparse.Namespace) -> Result:
-    """The curves of all corpora and numbers of topics, by key, corpus and number of topics."""
+    """Train all; return the results by key, corpus and number of topics."""
     peers = installed_peers(chosen.peers)
     plan = curves.Plan(peers, chosen.iterations, chosen.sweeps, chosen.keep, chosen.only_kept)
     result: Result = {"unigram": {corpus: floor(corpus) for corpus in chosen.corpora}}
@@ -83,7 +83,7 @@ def compare(chosen: argparse.Namespace) -> Result:
 
 
 def floor(corpus: str) -> float:
-    """The perplexity of a single topic, the training documents' word frequencies: nothing learned."""
+    """Compute the perplexity of a single topic, the training documents' word frequencies."""
     train, heldout = parts(corpus)
     return round(completion(unigram(train, pseudo_count=BETA), 1.0, heldout).perplexity, 1)
 
@@ -96,7 +96,7 @@ def picture(corpus: str, K: int, runs: curves.Runs, found: Result) -> None:
 
 
 def settle(chosen: argparse.Namespace, before: Result, K: int) -> Result:
-    """Where `auto` ends, in runs of its own unless there were some before."""
+    """Find where `auto` ends, in runs of its own unless there were some before."""
     sweeps = 240 if chosen.quick else 1000
     found = {}
     for corpus in chosen.corpora:
@@ -109,7 +109,7 @@ def settle(chosen: argparse.Namespace, before: Result, K: int) -> Result:
 
 
 def chains(chosen: argparse.Namespace) -> Result:
-    """Long chains, from where training begins and, unless it shall be quick, from random topics."""
+    """Run long chains from clusters and, without `--quick`, from random topics."""
     names, sweeps, seeds = (["grants"], 300, "1") if chosen.quick else (list(SMALL), 1000, "1,2,3,4,5,6")
     each = [int(seed) for seed in (chosen.seeds or seeds).split(",")]
     K, sweeps = min(50, max(chosen.topics)), min(sweeps, chosen.most)
@@ -125,14 +125,14 @@ def chains(chosen: argparse.Namespace) -> Result:
 
 
 def starts(chosen: argparse.Namespace) -> Result:
-    """Clusters, merged or not, with and without general topics."""
+    """Compare clusters, merged or not, with and without general topics."""
     names, seeds = (["grants"], "1") if chosen.quick else ([*SMALL, *TOGETHER], "1,2,3")
     each, topics = [int(seed) for seed in (chosen.seeds or seeds).split(",")], [K for K in chosen.topics if K < MANY]
     return {"starts": {name: {str(K): compare_starts(name, K, 160, each) for K in topics} for name in names}}
 
 
 def two_threads(chosen: argparse.Namespace, K: int) -> Result:
-    """Two threads on the first corpus."""
+    """Compare two threads with one on the first corpus."""
     sweeps, rounds = (40, 3) if chosen.quick else (120, 7)
     found = threads_ratios(parts(chosen.corpora[0])[0], K, sweeps, rounds)
     ratio, ceiling = found["train"]["ratio"], found["train"]["ceiling"]
@@ -140,7 +140,7 @@ def two_threads(chosen: argparse.Namespace, K: int) -> Result:
 
 
 def inference(chosen: argparse.Namespace, K: int) -> Result:
-    """The race of `transform` on the first corpus, against scikit-learn in any case."""
+    """Compare `transform` on the first corpus, always with scikit-learn's."""
     peers = installed_peers(["sklearn"] if chosen.quick else list(dict.fromkeys([*chosen.peers, "sklearn"])))
     wanted = {"corpus": chosen.corpora[0], "topics": K, "peers": peers, "rounds": 1 if chosen.quick else 3}
     parts(chosen.corpora[0])
@@ -168,7 +168,7 @@ def options() -> argparse.Namespace:
     chosen.corpora = _some(chosen.corpora or usual, CORPORA, "--corpora")
     chosen.topics = [int(K) for K in (chosen.topics or ("50,100" if chosen.quick else "50,100,1000")).split(",")]
     chosen.peers = chosen.peers.split(",")
-    chosen.most = chosen.sweeps or 1000  # a limit to whatever else is long
+    chosen.most = chosen.sweeps or 1000  # a limit of the other long parts
     chosen.sweeps = chosen.sweeps or (120 if chosen.quick else OWN_MARKS[-1])
     chosen.iterations = chosen.iterations or (300 if chosen.quick else 1000)
     return chosen
@@ -181,7 +181,7 @@ def _some(text: str, known: Sequence[str] | dict[str, Any], option: str) -> list
     return names
 
 
-PARTS: dict[str, Callable[[argparse.Namespace, Result], Result]] = {  # of the options, and of what was found before
+PARTS: dict[str, Callable[[argparse.Namespace, Result], Result]] = {  # of the options and of the results before
     "curves": lambda chosen, _: compare(chosen),
     "auto": lambda chosen, before: settle(chosen, before, min(chosen.topics)),
     "start": lambda chosen, _: starts(chosen),
@@ -194,7 +194,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Result], Result]] = {  # of the o
 
 
 def main() -> None:
-    """Run the parts that were asked for; a part's results are printed when it is done, and all of them at the end."""
+    """Run the chosen parts; print the results of each when it is done, and all of them at the end."""
     chosen = options()
     result: Result = {"benchmark": "sampler", "quick": chosen.quick}
     for name in chosen.parts:

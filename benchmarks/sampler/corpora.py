@@ -25,29 +25,29 @@ _LONG = 60  # characters: most titles are no longer
 
 
 def newsgroups_parts() -> Parts:
-    """20 Newsgroups."""
+    """Load 20 Newsgroups."""
     return _split(newsgroups(min_documents=1, max_share=1.0))
 
 
 def imdb_parts() -> Parts:
-    """20,000 reviews of IMDB."""
+    """Load 20,000 reviews of IMDB."""
     return imdb(training=20_000)
 
 
 def reuters_parts() -> Parts:
-    """Reuters-21578, documents with a body."""
+    """Load Reuters-21578, documents with a body."""
     return _split(read(data("reuters21578.parquet"), id="id"))
 
 
 def enron_parts() -> Parts:
-    """Enron's mails, each text once: 12,000 of them, in the order of a hash of their names."""
+    """Load Enron's mails, each text once: 12,000 of them, in the order of a hash of their names."""
     table = pl.read_parquet(data("enron_spam.parquet")).filter(~pl.col("dup") & (pl.col("text").str.len_chars() > 0))
     table = table.cast({"id": pl.String}).sort(pl.col("id").hash(0)).head(12_000)
     return _split(Corpus.from_texts(table["text"].to_list(), table["id"].to_list()))
 
 
 def small_parts(file: str) -> Parts:
-    """A smaller corpus, a tenth held out."""
+    """Load a smaller corpus, a tenth held out."""
     return _split(read(data(file), id="id"), _HELDOUT_OF_SMALL)
 
 
@@ -60,7 +60,7 @@ CORPORA: dict[str, Callable[[], Parts]] = {
 
 
 def together_parts() -> Parts:
-    """The smaller corpora and two of titles, all together."""
+    """Load the smaller corpora and two of titles, all together."""
     files = [f"{name}.parquet" for name in ("bbc_news", "medical_abstracts_2888", "nsf_awards_fy2026",
              "amazon_fine_food_6k", "dblp_octis", "mag_titles_fos")]  # fmt: skip
     texts = [text for file in files for text in pl.read_parquet(data(file))["text"].to_list() if len(text) > _LONG]
@@ -77,7 +77,7 @@ TOGETHER = {"together": together_parts}
 
 
 def parts(name: str) -> Parts:
-    """A corpus in two parts, made once."""
+    """Return a corpus in two parts, made once."""
     folder = _FOLDER / name
     if not (folder / "heldout").exists():
         for part, corpus in zip(("train", "heldout"), (CORPORA | SMALL | TOGETHER)[name](), strict=True):
@@ -88,7 +88,7 @@ def parts(name: str) -> Parts:
 
 
 def folder(name: str) -> Path:
-    """Where the two parts are."""
+    """Return the folder of the two parts."""
     return _FOLDER / name
 
 

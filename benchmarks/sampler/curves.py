@@ -1,4 +1,4 @@
-"""Curves of all trainers, and how soon ours has what a peer ends with.
+"""Curves of all trainers, and how soon ours reaches the final scores of a peer.
 
 `to_default` is a peer's CPU seconds for all its iterations over ours for the fewest sweeps from which on we are as
 good: in perplexity at most the peer's, in NPMI and diversity at least the peer's less a margin for noise. The last of
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from benchmarks.common import say
-from benchmarks.sampler import kept
+from benchmarks.sampler import curve_store
 from benchmarks.sampler.trainers import OWN_MARKS, Task
 from benchmarks.sampler.worker import measure
 
@@ -30,7 +30,7 @@ Holds = Callable[[Point, Point], bool]  # ours, the peer's
 
 
 class Plan(NamedTuple):
-    """What is to be trained."""
+    """The trainings to run."""
 
     peers: Sequence[str]
     iterations: int  # of peers
@@ -40,13 +40,13 @@ class Plan(NamedTuple):
 
 
 def train_all(corpus: str, K: int, seeds: Sequence[int], plan: Plan, *, fixed: bool = False) -> Runs:
-    """The curves of everybody; peers of which a curve is missing are left out if none may be trained."""
+    """Train all; peers without a stored curve are left out if no peer may be trained."""
     found: Runs = {}
     for seed in seeds:
         for peer in plan.peers:
             iterations = min(_VARIATIONAL.get(peer, plan.iterations), plan.iterations)
             task = Task(peer, corpus, K, iterations, fixed, seed=seed)
-            curve = kept.find_or_none(task.name, anywhere=True) if plan.only_kept else measure(task, keep=True)
+            curve = curve_store.find_or_none(task.name, anywhere=True) if plan.only_kept else measure(task, keep=True)
             if curve is None:
                 say(f"{task.name}: no curve was kept")
                 continue
@@ -57,17 +57,17 @@ def train_all(corpus: str, K: int, seeds: Sequence[int], plan: Plan, *, fixed: b
 
 
 def marks(curve: Sequence[Point]) -> list[Point]:
-    """The points whose iterations were asked for."""
+    """Return the points at the requested iterations."""
     return [point for point in curve if not point.get("auto")]
 
 
 def auto(curve: Sequence[Point]) -> Point:
-    """The point where training ended by itself."""
+    """Return the point where training ended by itself."""
     return next(point for point in curve if point.get("auto"))
 
 
 def as_good(score: str) -> Holds:
-    """Whether ours has the peer's score, or `all` of them."""
+    """Return a test of whether ours has the peer's score, or `all` of them."""
     if score == "all":
         return lambda own, peer: all(as_good(each)(own, peer) for each in SCORES)
     if score == "ppl":
@@ -76,7 +76,7 @@ def as_good(score: str) -> Holds:
 
 
 def seconds_to(curve: Sequence[Point], goal: Point, holds: Holds) -> float | None:
-    """Our CPU seconds for the fewest sweeps from which on a criterion holds; None if it does not hold at the end."""
+    """Find our CPU seconds for the fewest sweeps from which on a criterion holds; None if it fails at the end."""
     found = None
     for point in reversed(marks(curve)):
         if not holds(point, goal):
@@ -86,26 +86,26 @@ def seconds_to(curve: Sequence[Point], goal: Point, holds: Holds) -> float | Non
 
 
 def early(curve: Sequence[Point]) -> Point:
-    """A peer after a hundred iterations, or at the end of a shorter run."""
+    """Return a peer's point after a hundred iterations, or at the end of a shorter run."""
     return [point for point in curve if point["iterations"] <= EARLY][-1]
 
 
 def mean_curve(runs: Sequence[Mapping[str, Any]]) -> list[Point]:
-    """The means over seeds of all numbers, at the marks that every seed has."""
+    """Compute the means over seeds of all numbers, at the marks that every seed has."""
     curves = [{point["iterations"]: point for point in marks(run["curve"])} for run in runs]
     shared = sorted(set.intersection(*map(set, curves)))
     return [{name: statistics.fmean(c[at][name] for c in curves) for name in NUMBERS} for at in shared]
 
 
 def own_curve(runs: Sequence[Mapping[str, Any]]) -> list[Point]:
-    """The means over seeds of ours: at the marks, and where training ends by itself, if that is later."""
+    """Compute our means over seeds: at the marks, and where training ends by itself, if that is later."""
     found, ended = mean_curve(runs), [auto(run["curve"]) for run in runs]
     last = {name: statistics.fmean(point[name] for point in ended) for name in NUMBERS}
     return [*found, last] if last["iterations"] > found[-1]["iterations"] else found
 
 
 def ratio(runs: Runs, peer: str, score: str, goal: Callable[[Sequence[Point]], Point]) -> float | None:
-    """The peer's seconds to its goal over ours to be as good; None if we are not."""
+    """Divide the peer's seconds to its goal by ours to the same; None if ours does not reach it."""
     seeds = {run["seed"] for run in runs[peer]} & {run["seed"] for run in runs[OURS]}
     theirs, ours = ([run for run in runs[who] if run["seed"] in seeds] for who in (peer, OURS))
     target = goal(mean_curve(theirs))
@@ -114,24 +114,24 @@ def ratio(runs: Runs, peer: str, score: str, goal: Callable[[Sequence[Point]], P
 
 
 def to_default(runs: Runs) -> dict[str, dict[str, float | None]]:
-    """For each peer and score the ratio to where the peer ends."""
+    """Compute for each peer and score the ratio to the end of the peer."""
     kinds = (*SCORES, "all")
     return {peer: {s: ratio(runs, peer, s, lambda c: c[-1]) for s in kinds} for peer in runs if peer != OURS}
 
 
 def to_early(runs: Runs) -> dict[str, float | None]:
-    """For each peer the ratio to its perplexity after a hundred iterations."""
+    """Compute for each peer the ratio to its perplexity after a hundred iterations."""
     return {peer: ratio(runs, peer, "ppl", early) for peer in runs if peer != OURS}
 
 
 def ends(runs: Runs) -> dict[str, list[Point]]:
-    """Where everybody ends, ours after the most sweeps and by itself: a point per seed."""
+    """Return the last point of each seed, by trainer; of ours after the most sweeps, and by itself."""
     found: dict[str, list[Point]] = {who: [marks(run["curve"])[-1] for run in several] for who, several in runs.items()}
     return {**found, AUTO: [auto(run["curve"]) for run in runs[OURS]]}
 
 
 def summary(runs: Runs) -> dict[str, Any]:
-    """Everything about one corpus and number of topics: means over seeds, and where each seed ends."""
+    """Summarise one corpus and number of topics: means over seeds, and the end of each seed."""
     last = ends(runs)
     return {
         "to_default": to_default(runs),

@@ -43,12 +43,12 @@ class Chain:
 
     @property
     def name(self) -> str:
-        """What a file with its scores is called."""
+        """The name of the file with its scores."""
         return f"{self.corpus}-{self.topics}-{self.start}-{self.sampler}-{self.sweeps}-{self.seed}"
 
 
 def long_gap(corpus: str, K: int, sweeps: int, seeds: Sequence[int], start: str, *, keep: bool) -> dict[str, Any]:
-    """How far `blocked` is from collapsed Gibbs: in perplexity as a share, above 0 where it is worse."""
+    """Compute the gap of `blocked` to collapsed Gibbs: in perplexity as a share, above 0 where it is worse."""
     found: dict[str, list[dict[str, float]]] = {"gibbs": [], "blocked": []}
     for seed in seeds:
         for sampler, scores in found.items():
@@ -75,7 +75,7 @@ def _measure(chain: Chain, *, keep: bool) -> dict[str, float]:
 
 
 def sample(chain: Chain, corpus: Corpus) -> lda.LDAState:
-    """The end of a chain, with the mean of its counts."""
+    """Run a chain; return its end, with the mean of its counts."""
     K, V, data = chain.topics, len(corpus.vocabulary), (corpus.words, corpus.documents)
     state = lda.train(*data, V, K, ALPHA / K, BETA, 0, chain.seed, start=chain.start)
     total, samples, done = np.zeros((V, K)), 0, 0
@@ -89,7 +89,7 @@ def sample(chain: Chain, corpus: Corpus) -> lda.LDAState:
 
 
 def main() -> None:
-    """Run the chain that the command line says."""
+    """Run the chain that the command line names."""
     chain = Chain(**json.loads(sys.argv[1]))
     corpus, heldout = parts(chain.corpus)
     seconds, state = time_cpu(lambda: sample(chain, corpus))

@@ -1,4 +1,4 @@
-"""What a further token costs in memory while LDA trains.
+"""The memory that a further token takes while LDA trains.
 
 `python -m benchmarks.sampler.memory DIRECTORY TOPICS` trains on a saved corpus and prints the peak of its memory.
 """
@@ -21,7 +21,7 @@ _SWEEPS = 4  # the last is averaged: all that training holds is held
 
 
 def bytes_per_token(tokens: int, K: int = 100) -> float:
-    """From the peaks of training on a generated corpus and on one half its size; the mapped words count, too."""
+    """Compare the peaks of training on a generated corpus and on one half its size; mapped words count, too."""
     peaks: dict[int, float] = {}
     with tempfile.TemporaryDirectory(prefix="tertulia-") as temporary:
         for n in (tokens // 4, tokens // 2, tokens):  # the first compiles the kernels, should they not be on disk

@@ -44,7 +44,7 @@ STYLE: Any = {
 
 
 def draw(curves: Curves, title: str) -> Any:
-    """Three panels, a line per trainer and seed. A dashed line is what a peer ends with, a star where ours stops."""
+    """Draw three panels, a line per trainer and seed; a dashed line marks a peer's end, a star where ours stops."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(1, len(PANELS), figsize=(6.0 * len(PANELS), 5.4))
         for axis, (score, label) in zip(axes, PANELS.items(), strict=True):

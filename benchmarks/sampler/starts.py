@@ -1,6 +1,6 @@
-"""What parts of the start give: the same training from clusters, from more of them merged, with general topics.
+"""The gain of each part of the start: the same training from clusters, from merged clusters, with general topics.
 
-And what it would be if a merged cluster could be as large as it comes.
+The last start has no bound on the size of a merged cluster.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.sampler.trainers import ALPHA, BETA
 from benchmarks.sampler.worker import score
 from tertulia.corpus import Corpus
 from tertulia.kernels import lda
-from tertulia.kernels.lda import clusters, seating
+from tertulia.kernels.lda import clusters, starts
 from tertulia.kernels.lda.options import Learning
 
 STARTS = {  # clusters for each topic; of the topics; the largest cluster, in means
@@ -32,11 +32,11 @@ STARTS = {  # clusters for each topic; of the topics; the largest cluster, in me
 
 
 def compare_starts(corpus: str, K: int, sweeps: int, seeds: Sequence[int]) -> dict[str, Any]:
-    """Means and standard deviations over seeds, by start."""
+    """Compute means and standard deviations over seeds, by start."""
     train, heldout = parts(corpus)
     found = {}
     for name, (more, general, largest) in STARTS.items():
-        with patch.multiple(clusters, _MORE=more, _LARGEST=largest), patch.object(seating, "_GENERAL", general):
+        with patch.multiple(clusters, _MORE=more, _LARGEST=largest), patch.object(starts, "_GENERAL", general):
             each = np.array([_scores(train, heldout, K, sweeps, seed) for seed in seeds])
         spread = each.std(axis=0, ddof=1) if len(seeds) > 1 else np.zeros(len(SCORES))
         found[name] = [each.mean(axis=0).round(4).tolist(), spread.round(4).tolist()]

@@ -1,11 +1,11 @@
-"""What a second thread brings, by the clock on the wall, and what it could bring on this machine at this time.
+"""The gain of a second thread in wall time, beside the most that this machine allows at this time.
 
 Two cores are seldom twice one: they share memory, power, and on rented machines a physical core. So beside each ratio
 stands its ceiling: twice the speed of two trainings at the same time, one thread each, that have nothing to do with
 each other. A ratio near its ceiling has lost nothing to sharing the work.
 
 A training is one of 120 sweeps, start and all (`--quick`: 40); `auto` makes three to six times as many. Late sweeps are
-those that come after it, and nothing else: what `lda.run` checks and counts is done once in a training.
+those that come after it, without the checks and counts of `lda.run`, which a training does once.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _MORE = 3  # times as many rounds of late sweeps, for they are short
 
 
 def threads_ratios(corpus: Corpus, K: int, sweeps: int, rounds: int) -> dict[str, dict[str, Any]]:
-    """Two threads over one, for a whole training, and for sweeps after it; and their ceilings.
+    """Compare two threads with one, for a whole training and for sweeps after it, and find their ceilings.
 
-    The medians of rounds in which one thread, two threads and two trainings take turns.
+    Results are medians of rounds in which one thread, two threads and two trainings take turns.
     """
     V, priors, data = len(corpus.vocabulary), (ALPHA / K, BETA), (corpus.words, corpus.documents)
 
@@ -65,7 +65,7 @@ def _compare(name: str, work: Callable[[int], Any], rounds: int) -> dict[str, An
 
 
 def _wall(tasks: list[Callable[[], Any]]) -> float:
-    """Seconds to do all tasks at the same time."""
+    """Measure the seconds to do all tasks at the same time."""
     threads = [Thread(target=task) for task in tasks]
     began = time.perf_counter()
     for thread in threads:

@@ -1,11 +1,11 @@
-"""Every trainer of LDA behind one function: a corpus in, topics on the way out, and what they cost.
+"""Every trainer of LDA behind one function, which yields topics on the way, with their CPU and wall seconds.
 
-By default each runs as its users run it, with its own defaults: priors learned where it learns them. `fixed` gives all
-the same priors, and nobody learns any. The clock runs from a corpus in the trainer's own form to its topics; loading is
-not timed. Ours includes the start, and not the loading of compiled kernels.
+By default each trainer runs with its own defaults, and learns the priors that it learns by default. `fixed` gives all
+the same priors, and no trainer learns any. The clock runs from a corpus in the trainer's own form to its topics;
+loading is not timed. Ours includes the start, and not the loading of compiled kernels.
 
-Ours trains as `tt.LDA` does. Over how many sweeps it takes the mean depends on how many there are, so every mark is a
-training of its own, as a user has it who asks for so many. The last is as long as it likes.
+Ours trains as `tt.LDA` does. The number of averaged sweeps depends on the number of all sweeps, so every mark is a
+training of its own. The last training ends by itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MARKS = (10, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500, 600, 800, 1000)
 
 @dataclass(frozen=True)
 class Task:
-    """What one process has to train."""
+    """A training for one process."""
 
     trainer: str
     corpus: str
@@ -53,7 +53,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        """What a file with its curve is called."""
+        """The name of the file with its curve."""
         priors = "-fixed" if self.fixed else ""
         return f"{self.corpus}-{self.topics}-{self.trainer}{priors}-{self.iterations}-{self.seed}"
 
@@ -90,21 +90,21 @@ def train(task: Task, corpus: Corpus) -> Iterator[Step]:
 
 
 def tokens(corpus: Corpus) -> list[list[str]]:
-    """The documents as lists of words, those without words left out."""
+    """Return the documents as lists of words, without empty documents."""
     words = corpus.vocabulary.words
     bounds = zip(corpus.documents[:-1], corpus.documents[1:], strict=True)
     return [[words[w] for w in corpus.words[start:end]] for start, end in bounds if end > start]
 
 
 def align(topic_word: Array, words: list[str], corpus: Corpus) -> Array:
-    """A peer's topics over the corpus's words."""
+    """Return a peer's topics over the corpus's words."""
     phi = np.zeros((len(topic_word), len(corpus.vocabulary)))
     phi[:, corpus.vocabulary.lookup(words)] = topic_word
     return phi
 
 
 def matrix(corpus: Corpus) -> Any:
-    """The documents as a sparse matrix of counts [D, V]."""
+    """Return the documents as a sparse matrix of counts [D, V]."""
     from scipy.sparse import csr_matrix
 
     ones, shape = np.ones(corpus.n_tokens, dtype=np.int32), (corpus.n_documents, len(corpus.vocabulary))
@@ -123,7 +123,7 @@ def _tertulia(task: Task, corpus: Corpus) -> Iterator[Step]:
 
 
 def tertulia_fit(task: Task, corpus: Corpus, D: int, sweeps: int | None) -> tuple[lda.LDAState, int]:
-    """Our model of the first D documents, trained as `tt.LDA` does; and the sweeps that were made."""
+    """Train on the first D documents as `tt.LDA` does; return the model and the number of sweeps."""
     documents, done = corpus.documents[: D + 1], [0]
     state = lda.train(
         corpus.words[: documents[-1]],
@@ -153,7 +153,7 @@ def _tomotopy(task: Task, corpus: Corpus) -> Iterator[Step]:
 
 
 def tomotopy_model(task: Task, corpus: Corpus) -> Any:
-    """Tomotopy's model with the documents in it, untrained."""
+    """Make tomotopy's model with the documents in it, untrained."""
     import tomotopy
 
     priors = {"alpha": ALPHA / task.topics, "eta": BETA} if task.fixed else {}
@@ -166,7 +166,7 @@ def tomotopy_model(task: Task, corpus: Corpus) -> Any:
 
 
 def _topica(task: Task, corpus: Corpus) -> Iterator[Step]:
-    """It cannot continue, so every mark is a training of its own; only the last goes on to its five samples."""
+    """Train topica, which cannot continue: every mark is a training of its own; only the last draws five samples."""
     import topica
 
     documents = topica.Corpus.from_documents(tokens(corpus), vocabulary=list(corpus.vocabulary.words))
@@ -179,7 +179,7 @@ def _topica(task: Task, corpus: Corpus) -> Iterator[Step]:
 
 
 def topica_fit(topica: Any, documents: Any, task: Task, iterations: int) -> Any:
-    """Topica's model, trained."""
+    """Train topica's model."""
     priors = {"alpha_sum": ALPHA, "beta": BETA, "optimize_interval": 0} if task.fixed else {}
     model = topica.LDA(task.topics, **priors, num_threads=task.threads, seed=task.seed)
     samples = {} if iterations == task.iterations else {"num_samples": 1}  # by default five, 25 iterations apart
@@ -201,7 +201,7 @@ def _gensim(task: Task, corpus: Corpus) -> Iterator[Step]:
 
 
 def _sklearn(task: Task, corpus: Corpus) -> Iterator[Step]:
-    """Batch variational Bayes, its default. Every mark is a training of its own."""
+    """Train scikit-learn's batch variational Bayes, its default; every mark is a training of its own."""
     counts, clock, cpu, wall = matrix(corpus), Clock(), 0.0, 0.0
     for mark in sorted({max(task.iterations // 2, 1), task.iterations}):
         model = clock(partial(sklearn_model(task, mark).fit, counts))
@@ -211,7 +211,7 @@ def _sklearn(task: Task, corpus: Corpus) -> Iterator[Step]:
 
 
 def sklearn_model(task: Task, passes: int) -> Any:
-    """scikit-learn's model, untrained."""
+    """Make scikit-learn's model, untrained."""
     from sklearn.decomposition import LatentDirichletAllocation
 
     K = task.topics

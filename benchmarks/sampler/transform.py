@@ -29,19 +29,19 @@ ITERATIONS = 20  # sweeps of the peers' samplers; their variational methods stop
 
 
 def sweeps(K: int) -> int:
-    """How long whoever needs a model of its own trains it."""
+    """Return the training length of peers that need a model of their own."""
     return 60 if K < 1000 else 20
 
 
 def ours(corpus: Corpus, K: int) -> Topics:
-    """The topics under which most infer."""
+    """Train the topics under which most trainers infer."""
     V, priors = len(corpus.vocabulary), (ALPHA / K, BETA)
     state = lda.train(corpus.words, corpus.documents, V, K, *priors, sweeps(K), SEED)
     return Topics(lda.topic_word(state), corpus.vocabulary, state.alpha, BETA, state.ck.astype(np.float64))
 
 
 def halves(corpus: Corpus) -> tuple[Corpus, Corpus]:
-    """First and second halves of the documents that have both."""
+    """Return first and second halves of the documents that have both."""
     corpus = corpus.select(corpus.lengths >= 2)
     middle = corpus.documents[:-1] + corpus.lengths // 2
     return _only(corpus, corpus.documents[:-1], middle), _only(corpus, middle, corpus.documents[1:])
@@ -54,7 +54,7 @@ def _only(corpus: Corpus, starts: Array, ends: Array) -> Corpus:
 
 
 def sklearn(model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
-    """scikit-learn's `transform`."""
+    """Prepare scikit-learn's `transform`."""
     from scipy.special import digamma
     from sklearn.decomposition import LatentDirichletAllocation
 
@@ -70,7 +70,7 @@ def sklearn(model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
 
 
 def gensim(model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
-    """Gensim's `inference`."""
+    """Prepare Gensim's `inference`."""
     from gensim.matutils import Sparse2Corpus
 
     peer = model.to_gensim()
@@ -84,7 +84,7 @@ def gensim(model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
 
 
 def tomotopy(model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
-    """Tomotopy's `infer`, all documents together."""
+    """Prepare tomotopy's `infer`, all documents together."""
     import tomotopy as package
 
     K = model.n_topics
@@ -104,7 +104,7 @@ def tomotopy(model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
 
 
 def topica(model: Topics, train: Corpus, seen: Corpus) -> tuple[Array, Infer]:
-    """Topica's `transform`."""
+    """Prepare topica's `transform`."""
     import topica as package
 
     documents = package.Corpus.from_documents(tokens(train), vocabulary=list(train.vocabulary.words))
@@ -121,7 +121,7 @@ PEERS = {"tomotopy": tomotopy, "topica": topica, "gensim": gensim, "sklearn": sk
 
 
 def race(documents: tuple[Corpus, Corpus], K: int, peers: Sequence[str], rounds: int) -> dict[str, dict[str, float]]:
-    """Seconds and perplexity of everybody on the held-out part; rounds are interleaved."""
+    """Measure seconds and perplexity of all on the held-out part; rounds are interleaved."""
     train, heldout = documents
     seen, unseen = halves(heldout)
     model = ours(train, K)

@@ -1,7 +1,7 @@
 """One training in a process of its own, scored as it goes: `python -m benchmarks.sampler.worker '{"trainer": ...}'`.
 
-A process each keeps one library's memory and threads out of another's figures. Curves of peers are kept (see `kept`).
-The last line is JSON.
+A process each keeps one library's memory and threads out of another's figures. Curves of peers are kept (see
+`curve_store`). The last line is JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import call, peak_mb, reset_peak, say
-from benchmarks.sampler import kept
+from benchmarks.sampler import curve_store
 from benchmarks.sampler.corpora import folder
 from benchmarks.sampler.trainers import Task, train
 from tertulia._arrays import Array
@@ -27,18 +27,18 @@ Curve = list[dict[str, float]]
 
 def measure(task: Task, *, keep: bool) -> dict[str, Any]:
     """Train in another process, unless a curve was kept; return the curve, the memory and the machine's load."""
-    if keep and (known := kept.find_or_none(task.name)):
+    if keep and (known := curve_store.find_or_none(task.name)):
         return known
     found = call("benchmarks.sampler.worker", json.dumps(asdict(task)), threads=task.threads)
     if keep:
-        kept.keep(task.name, found)
+        curve_store.keep(task.name, found)
     last = found["curve"][-1]
     say(f"{task.name}: {last['cpu_s']:.1f} s, " + ", ".join(f"{last[x]:.3f}" for x in ("ppl", "npmi", "diversity")))
     return found
 
 
 def score(topic_word: Array, alpha: Array, corpus: Corpus, heldout: Corpus) -> dict[str, float]:
-    """Perplexity with the model's own alpha; NPMI of ten words; diversity of 25."""
+    """Score topics: perplexity with the model's own alpha, NPMI of ten words, diversity of 25."""
     return {
         "ppl": completion(topic_word, np.maximum(alpha, 1e-6), heldout).perplexity,
         "npmi": npmi(topic_word, corpus).mean,
@@ -47,7 +47,7 @@ def score(topic_word: Array, alpha: Array, corpus: Corpus, heldout: Corpus) -> d
 
 
 def main() -> None:
-    """Train what the command line says."""
+    """Run the training that the command line names."""
     task = Task(**json.loads(sys.argv[1]))
     corpus, heldout = (Corpus.load(folder(task.corpus) / part) for part in ("train", "heldout"))
     cpu = wall = peak = 0.0

@@ -1,4 +1,4 @@
-"""Short names for the array types of the whole package, and a name for what an array holds."""
+"""Short names for the array types of the whole package, and a digest of arrays."""
 
 import hashlib
 from typing import Any
@@ -17,7 +17,7 @@ Bool = NDArray[np.bool_]
 
 
 def digest_of(*arrays: Array) -> str:
-    """A name for the contents of arrays: 32 hexadecimal digits."""
+    """Hash dtypes, shapes and contents of arrays to 32 hexadecimal digits."""
     digest = hashlib.blake2b(digest_size=16)
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())

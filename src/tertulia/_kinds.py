@@ -1,6 +1,6 @@
-"""Whether values that were read are of the kinds that a class declares: numbers, texts, arrays, messages.
+"""Checks that decoded values have the types that a class declares: numbers, texts, arrays, messages.
 
-Kinds only. How large a number or an array may be is for those to check who know what it means.
+Only types are checked. The code that uses a number or an array checks how large it may be.
 """
 
 from __future__ import annotations
@@ -16,17 +16,29 @@ import numpy as np
 from tertulia._arrays import Array
 from tertulia.errors import FormatError
 
-_NUMBERS: dict[Any, str] = {bool: "b", int: "iu", float: "iuf"}  # and the kinds of arrays without axes that serve
+# Python's numbers, each with the NumPy kinds of scalars that count as such.
+_NUMBERS: dict[Any, str] = {bool: "b", int: "iu", float: "iuf"}
+
+_MOST_CONTAINERS, _MOST_ITEMS = 1 << 20, 1 << 22  # of parsed JSON: an empty list or a word takes 64 bytes
 
 
 def check_fields(kind: type, values: dict[str, Any]) -> None:
-    """Raise `FormatError` if a field's value cannot be one, or if there is no such field."""
+    """Raise `FormatError` if a value does not have its field's type, or if there is no such field."""
     declared = declared_kinds(kind)
     for name, value in values.items():
         if name not in declared:
             raise FormatError(f"{kind.__name__} has no field '{name}': both sides need one version")
         if not fits(value, declared[name]):
             raise FormatError(f"field '{name}' of {kind.__name__} cannot be a {type(value).__name__}")
+
+
+def check_parts(text: bytes) -> None:
+    """Raise `FormatError` if JSON has too many parts: parsed, they take far more memory than the text.
+
+    Brackets and commas within strings count too. The limits are far above the needs of any message.
+    """
+    if text.count(b"[") + text.count(b"{") > _MOST_CONTAINERS or text.count(b",") > _MOST_ITEMS:
+        raise FormatError("it has too many parts")
 
 
 def check_array(name: str, array: Array, shape: tuple[int, ...], least: float | None = None) -> None:
@@ -39,12 +51,12 @@ def check_array(name: str, array: Array, shape: tuple[int, ...], least: float | 
 
 @lru_cache(maxsize=256)
 def declared_kinds(kind: type) -> dict[str, Any]:
-    """The fields of a message, each with its annotation."""
+    """Return the fields of a message, each with its annotation."""
     return typing.get_type_hints(kind)
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Tell whether a value is of a kind.
+    """Return whether a value has a type.
 
     >>> fits(3, int), fits(True, int), fits(("a", 1), tuple[str, ...]), fits(None, int | None)
     (True, False, False, True)
@@ -62,7 +74,7 @@ def fits(value: Any, kind: Any) -> bool:
         return value in inner
     if origin is tuple:
         if inner == (str, ...) and isinstance(value, tuple) and set(map(type, value)) <= {str}:
-            return True  # long lists of words, in no time
+            return True  # a fast path for long lists of words
         each = inner[:1] * len(value) if inner[1:] == (...,) and isinstance(value, tuple) else inner
         return isinstance(value, tuple) and len(each) == len(value) and all(map(fits, value, each))
     if origin is list:
@@ -77,12 +89,12 @@ def fits(value: Any, kind: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _taken_apart(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    """`list[int]` into list and int; every field of every message is asked for, and `typing` is slow."""
+    """Split `list[int]` into list and int; cached, because `typing` is slow and every field is checked."""
     return typing.get_origin(kind), typing.get_args(kind)
 
 
 def _is_number(value: Any, kind: Any) -> bool:
-    if isinstance(value, np.ndarray):  # so a NumPy number comes back
+    if isinstance(value, np.ndarray):  # the codec decodes a NumPy number as an array
         return value.ndim == 0 and value.dtype.kind in _NUMBERS[kind]
     if isinstance(value, bool):
         return kind is bool

@@ -1,4 +1,9 @@
-"""Who works on a directory: a lock that the kernel takes back when its holder ends, even by `kill -9`."""
+"""Locks on directories: the kernel releases a lock when its holder ends, even by `kill -9`.
+
+A lock of flock(2) belongs to an open file, which a forked child shares. A worker that is forked under a lock would
+keep it for as long as it lives, and its parent would wait for itself. So a child closes its copies, and the parent
+unlocks before it closes the file.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import fcntl
 import json
 import os
 import platform
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -13,19 +19,20 @@ from pathlib import Path
 
 from tertulia.errors import DirectoryInUse
 
-NAME = "lock"  # the file's; it stays when the lock is given back
+NAME = "lock"  # of the lock file, which stays after the lock is released
 
 
 @contextmanager
-def holding(directory: Path, wait: Callable[[str], None] | None = None, again: str | None = None) -> Iterator[None]:
-    """Be the only one who works on a directory; else raise `DirectoryInUse`, or tell `wait` who does and wait.
+def directory_lock(
+    directory: Path, wait: Callable[[str], None] | None = None, again: str | None = None
+) -> Iterator[None]:
+    """Hold the lock of a directory; if another process has it, raise `DirectoryInUse`, or call `wait` and wait.
 
-    The error says by which command to go on `again`, once the other has ended; unless it is given, by resuming a run.
+    `wait` gets a text that names the holder. `again` is the command that the error proposes; the default resumes a run.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(directory / NAME, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        if not locked(descriptor):
+    with _opened(directory / NAME, os.O_RDWR | os.O_CREAT) as descriptor:
+        if not try_lock(descriptor):
             holder = _holder(descriptor)
             if wait is None:
                 raise DirectoryInUse(
@@ -37,38 +44,31 @@ def holding(directory: Path, wait: Callable[[str], None] | None = None, again: s
         since = datetime.now().astimezone().isoformat(" ", "seconds")
         _write(descriptor, json.dumps({"pid": os.getpid(), "host": platform.node(), "since": since}))
         yield
-        _write(descriptor, "")
-    finally:
-        os.close(descriptor)
+        if descriptor in _open_here:  # else this is a forked child: the lock belongs to its parent
+            _write(descriptor, "")
 
 
 @contextmanager
-def taking_turns(directory: Path) -> Iterator[None]:
-    """Wait until nobody else is at a directory, for something that takes but a moment."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
+def brief_lock(directory: Path) -> Iterator[None]:
+    """Wait for the lock of a directory and hold it, for a short operation; the directory itself is locked."""
+    with _opened(directory, os.O_RDONLY) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def is_held(directory: Path) -> bool:
-    """Whether somebody works on a directory now."""
+    """Return whether a process holds the lock of a directory now."""
     try:
-        descriptor = os.open(directory / NAME, os.O_RDWR)
+        with _opened(directory / NAME, os.O_RDWR) as descriptor:
+            return not try_lock(descriptor)
     except OSError:
         return False
-    try:
-        return not locked(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def seems_held(directory: Path) -> bool:
-    """The same by what the lock's file says, without touching the lock: for who looks often, and must not disturb.
+    """Return what the lock file says, without taking the lock: for callers that poll and must not disturb.
 
-    Of a holder on another machine its word is taken.
+    A holder on another machine is believed.
     """
     try:
         facts = json.loads((directory / NAME).read_bytes())
@@ -79,13 +79,43 @@ def seems_held(directory: Path) -> bool:
     return True
 
 
-def locked(descriptor: int) -> bool:
-    """Take the lock of an open file or folder, unless another holds it; closing it gives the lock back."""
+def try_lock(descriptor: int) -> bool:
+    """Try to lock an open file or folder; return whether it worked. Closing the descriptor releases the lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
+
+
+_open_here: set[int] = set()  # descriptors of this process that may hold a lock
+_changing = threading.Lock()  # so that a fork never sees an open descriptor outside the set, or a closed one in it
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    """Open a file or folder for locking; unlock and close it at the end."""
+    with _changing:
+        descriptor = os.open(path, flags, 0o600)
+        _open_here.add(descriptor)
+    try:
+        yield descriptor
+    finally:
+        with _changing:
+            if descriptor in _open_here:
+                _open_here.discard(descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+                os.close(descriptor)
+
+
+def _close_in_child() -> None:
+    for descriptor in _open_here:
+        os.close(descriptor)
+    _open_here.clear()
+    _changing.release()
+
+
+os.register_at_fork(before=_changing.acquire, after_in_parent=_changing.release, after_in_child=_close_in_child)
 
 
 def _write(descriptor: int, text: str) -> None:
@@ -97,5 +127,5 @@ def _holder(descriptor: int) -> str:
     try:
         facts = json.loads(os.pread(descriptor, 4096, 0))
         return f"process {facts['pid']} on {facts['host']} since {facts['since']}"
-    except (ValueError, KeyError, TypeError):  # it has only just begun
+    except (ValueError, KeyError, TypeError):  # the holder has not written its facts yet
         return "another process"

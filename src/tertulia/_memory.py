@@ -1,4 +1,4 @@
-"""How this process keeps its memory."""
+"""Memory of this process: which freed blocks it keeps, and how much is available."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from pathlib import Path
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 _KEPT = 64 << 20  # bytes
-_LIMITS = (  # of a container and what is taken of it, under either version of control groups
+_LIMITS = (  # limit and usage of a container, under either version of control groups
     ("memory.max", "memory.current"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
 )
-_LARGEST = 32 << 20  # the most that glibc takes
+_LARGEST = 32 << 20  # the largest value that glibc accepts
 
 
 @cache
 def keep_blocks() -> None:
     """Keep some freed memory for the next message.
 
-    A message of a megabyte is copied a dozen times on its way. By default the C library gives every such block back and
-    gets it again, page by page, each filled with zeros: a tenth of a round. Where it is not glibc, nothing changes.
+    A message of a megabyte is copied a dozen times on its way. By default glibc returns each such block to the system
+    and requests it again, page by page, filled with zeros, which takes a tenth of a round. Other C libraries are left
+    alone.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -32,13 +33,13 @@ def keep_blocks() -> None:
 
 
 def available_bytes() -> int | None:
-    """How much memory there is to take, as far as the system says; in a container, within its limit."""
+    """Return the memory that can be allocated, within the limit of a container; None if the system does not say."""
     found = [_free(), _left_in_container()]
     return min((bytes_ for bytes_ in found if bytes_ is not None), default=None)
 
 
 def _free() -> int | None:
-    try:  # what the kernel can free at once counts, too
+    try:  # includes caches that the kernel can drop
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration):
@@ -51,12 +52,9 @@ def _free() -> int | None:
 
 def _left_in_container() -> int | None:
     group = Path("/sys/fs/cgroup")
-    for most, now in (
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-    ):
+    for most, now in _LIMITS:
         try:
             return int((group / most).read_text()) - int((group / now).read_text())
-        except (OSError, ValueError):  # there is none, or it says "max"
+        except (OSError, ValueError):  # no such file, or "max"
             continue
     return None

@@ -1,16 +1,23 @@
-"""Texts of others as they may stand on a terminal: what would steer it is written out instead."""
+"""Untrusted text made safe for terminals, JSON and spreadsheets: control characters and formulas are escaped."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-# Control characters (C0, DEL, C1), marks that turn the direction of writing, line separators, and lone surrogates,
-# which no terminal can be sent. Tabs and line ends are harmless.
+if TYPE_CHECKING:
+    import polars as pl
+
+# Control characters (C0, DEL, C1), marks that change the direction of writing, line separators, and lone surrogates,
+# which cannot be encoded. Tabs and line ends are harmless.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def plain(text: str, most: int | None = None) -> str:
-    r"""Write out control characters as `\x1b`, and cut what is longer than `most`.
+    r"""Escape control characters as `\x1b`, and truncate a text longer than `most`.
 
     >>> plain("red \x1b[31m")
     'red \\x1b[31m'
@@ -21,5 +28,23 @@ def plain(text: str, most: int | None = None) -> str:
 
 
 def plain_json(text: str) -> str:
-    """The same for JSON, which has a way to write such characters: what it says stays as it is."""
+    """Escape control characters as JSON does, so that the parsed values stay the same."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def as_cell(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would take for a formula; numbers stay numbers.
+
+    >>> as_cell("=1+1"), as_cell("rain"), as_cell("-2.5")
+    ("'=1+1", 'rain', '-2.5')
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def write_csv(table: pl.DataFrame, path: Path) -> None:
+    """Write a table as CSV, with every text and column name escaped by `as_cell`."""
+    import polars as pl
+
+    texts = [name for name, kind in table.schema.items() if kind == pl.String]
+    cells = [pl.col(name).map_elements(as_cell, return_dtype=pl.String) for name in texts]
+    table.with_columns(cells).rename({name: as_cell(name) for name in table.columns}).write_csv(path)

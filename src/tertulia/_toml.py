@@ -1,4 +1,4 @@
-"""Lines of a TOML file that somebody else wrote: one is changed, and comments and order stay."""
+"""Edits of TOML files that people wrote: one value changes, comments and order stay."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tertulia.errors import ConfigError
 
 
 def toml_value(value: Any) -> str:
-    """A value as TOML writes it: a truth value, a number, a text, or a list of these.
+    """Format a value as TOML: a boolean, a number, a text, or a list of these.
 
     >>> toml_value(("topic sizes", "words")), toml_value(True)
     ('["topic sizes", "words"]', 'true')
     """
     text = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
-    return text.replace("\x7f", "\\u007f")  # of the characters that TOML must have escaped, the one that JSON need not
+    return text.replace("\x7f", "\\u007f")  # the only character that TOML escapes and JSON does not
 
 
 def with_value(text: str, key: str, value: Any) -> str:
-    r"""The text of a file whose top-level key has another value; raise `ConfigError` if that cannot be done by a line.
+    r"""Set a top-level key in the text of a file; raise `ConfigError` if a change of one line cannot do it.
 
     >>> print(with_value("# who\nnames = [\n  'a',\n]\n[[more]]\n", "names", ("a", "b")), end="")
     # who
@@ -29,7 +29,7 @@ def with_value(text: str, key: str, value: Any) -> str:
     [[more]]
     """
     lines, new = re.findall(r"[^\n]*\n|[^\n]+", text), f"{key} = {toml_value(value)}\n"
-    lines[-1:] = [f"{last.rstrip()}\n" for last in lines[-1:]]  # which may lack its end
+    lines[-1:] = [f"{last.rstrip()}\n" for last in lines[-1:]]  # the last line may lack its line end
     tables = [i for i, line in enumerate(lines) if line.lstrip().startswith("[")]
     top = next((i for i in tables if _parsed_or_none("".join(lines[:i])) is not None), len(lines))
     found = [i for i, line in enumerate(lines[:top]) if line.split("=")[0].strip() == key and "=" in line]

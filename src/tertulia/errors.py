@@ -1,8 +1,13 @@
-"""Every error that a user may meet: each names the offending thing and the remedy."""
+"""All errors that users may see: each text names the offending thing and the remedy."""
+
+LOST_CONTRIBUTION = (
+    "absent: it has lost its state and cannot replace its part of earlier sums, which stays in the model. It sits out "
+    "the rest of this run, and takes part in the next"
+)
 
 
 class TertuliaError(Exception):
-    """Base of all errors raised on purpose. Its text never quotes documents, so it may cross from party to server."""
+    """Base of all errors raised on purpose. The text never quotes documents, so a party may send it to the server."""
 
 
 class InputError(TertuliaError, ValueError):
@@ -10,11 +15,11 @@ class InputError(TertuliaError, ValueError):
 
 
 class ConfigError(TertuliaError, ValueError):
-    """A setting that is wrong: the text names the key, the value and what to write instead."""
+    """A wrong setting: the text names the key, the value and what to write instead."""
 
 
 class NotFitted(TertuliaError, ValueError, AttributeError):
-    """A trainer that was not trained yet is asked for its topics."""
+    """An estimator that has no topics yet, because it is not fitted."""
 
 
 class FormatError(TertuliaError, ValueError):
@@ -22,15 +27,15 @@ class FormatError(TertuliaError, ValueError):
 
 
 class JournalError(TertuliaError, OSError):
-    """A commit that could not be written; whatever was committed before is intact."""
+    """A commit that could not be written; earlier commits are intact."""
 
 
 class DirectoryInUse(TertuliaError):
-    """Another process works on this directory; the text names it."""
+    """A directory that another process works on; the text names the process."""
 
 
 class PolicyRefusal(TertuliaError):
-    """A party's own policy forbids a release; the text carries the rule's name."""
+    """A release that a party's own policy forbids; the text names the rule."""
 
     def __init__(self, rule: str, why: str) -> None:
         super().__init__(f"refused by rule '{rule}': {why}")
@@ -38,24 +43,31 @@ class PolicyRefusal(TertuliaError):
 
 
 class Unreleased(TertuliaError):
-    """A step tried to send an array that did not pass through `party.release`."""
+    """An array that a step tried to send without `party.release`."""
 
 
 class Missed(TertuliaError):
-    """A party lacks what a question builds on, as it missed an earlier one: it counts as absent, nothing has failed."""
+    """A question that builds on an earlier one, which the party missed: the party counts as absent, not as failed."""
+
+
+class LostContribution(Missed):
+    """A party that lost its part of an earlier sum and cannot replace it: it sits out the rest of the run."""
+
+    def __init__(self) -> None:
+        super().__init__(LOST_CONTRIBUTION)
 
 
 class QuorumError(TertuliaError):
-    """Too few parties answered a question that needs a quorum."""
+    """A question that needs a quorum, and had too few answers."""
 
 
 class PartyFailure(TertuliaError):
-    """A party's step failed; its own log has the details."""
+    """A step that failed at a party; the party's own log has the details."""
 
 
 class Stranger(TertuliaError):
-    """A certificate that is not admitted; the text is one of a few constants, which may cross to who showed it."""
+    """A certificate that is not admitted; the text is one of a few constants, so the sender may read it."""
 
 
 class ConnectionTrouble(TertuliaError):
-    """A server that cannot be reached, cannot be trusted, or does not let this party in; the text has the remedy."""
+    """A server that cannot be reached or trusted, or that rejects this party; the text has the remedy."""

@@ -6,8 +6,7 @@ from benchmarks.door.fuzz import CASES, TARGETS, fuzz, fuzz_here
 from benchmarks.door.hostile_steps import METHODS
 from helpers.attacks import LIST, OPEN, PUBLIC, Attacked, method_of
 from tertulia.methods.baselines.method import train_whole
-from tertulia.methods.ftm.local import in_clear
-from tertulia.methods.ftm.method import LocalTask
+from tertulia.methods.common.local_lda import LocalTask, in_clear
 
 QUICK = [
     "codec", "packing", "frame", "answer", "journal", "answers", "topics", "corpus", "run", "party", "policy", "config",
@@ -34,7 +33,7 @@ def test_a_whole_model_without_sizes_is_refused_in_our_words(tmp_path):
     training = in_clear(method_of(party), 2)
     answer = party.ask(train_whole, LocalTask(LIST, training, None, with_sizes=False))
     assert (answer.kind, answer.text.split(":")[0]) == ("failed", "FormatError")
-    assert party.ask(train_whole, LocalTask(LIST, training, None, with_sizes=True)).kind == "ok"
+    assert party.ask(train_whole, LocalTask(LIST, training, None, with_sizes=True), place=(0, 0)).kind == "ok"
 
 
 @pytest.mark.slow

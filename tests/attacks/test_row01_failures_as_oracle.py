@@ -5,7 +5,8 @@ import pytest
 from helpers.attacks import ABSENT, BUDGET, LIST, PRESENT, PUBLIC, STRICT, Attacked, method_of
 from tertulia.federation.codec import encode
 from tertulia.methods.common.lda_settings import Training
-from tertulia.methods.ftm.method import LocalTask, train_local
+from tertulia.methods.common.local_lda import LocalTask
+from tertulia.methods.ftm.method import train_local
 
 FTM = {"name": "ftm", "topics": 2, "rounds": 2, "sweeps": 2, "mode": "sound", "epsilon": 9.0, "vocabulary": PUBLIC}
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from helpers.attacks import LIST, OPEN, PUBLIC, Attacked, method_of
+from tertulia.federation.messages import BEFORE_ALL
 from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.consensus.method import Shared, count_together
 from tertulia.methods.fedlda.method import Broadcast, count_reports, local_sampling
@@ -18,7 +19,7 @@ from tertulia.methods.fedlda.settings import UserSettings
 V = len(LIST)
 CONSENSUS = {"name": "consensus", "topics": 6, "rounds": 4, "sweeps": 1, "vocabulary": PUBLIC}
 SOUND = {"mode": "sound", "epsilon": 3.0}
-FEDLDA = {"name": "fedlda", "topics": 6, "rounds": 4, "vocabulary": PUBLIC}
+FEDLDA = {"name": "fedlda", "topics": 6, "rounds": 8, "vocabulary": PUBLIC}
 
 
 def shared(party: Attacked, K: int, round_: int = 0, **changes) -> Shared:
@@ -62,12 +63,13 @@ def test_counts_must_fit_their_words(mode, owners, tmp_path):
 def test_a_state_of_more_topics_reaches_no_kernel(mode, owners, tmp_path):
     party = Attacked(tmp_path, CONSENSUS | mode, OPEN, owners=owners)
     assert party.ask(count_together, shared(party, 6), "sum").kind == "ok"
-    assert party.host.answers.state.z.max() >= 2
-    for round_ in (1, 7):  # with its own counts in the sum, and without
-        assert party.ask(count_together, shared(party, 2, round_), "sum").kind == "failed"
+    assert party.host.answers.state.latest.z.max() >= 2
+    for counted in ((0, 0), BEFORE_ALL):  # with its own counts in the sum, and without
+        assert party.ask(count_together, shared(party, 2, 1), "sum", counted=counted).kind == "failed"
     too_few = shared(party, 6, 1, counts=np.zeros((6, V), int))  # the party's own counts cannot be in there
-    assert party.ask(count_together, too_few, "sum").kind == "failed"
-    assert party.ask(count_together, shared(party, 6, 1), "sum").kind == "ok"
+    assert party.ask(count_together, too_few, "sum", counted=(0, 0)).kind == "ok"
+    whole = shared(party, 6, 2, counts=np.zeros((6, V), int), singly=True)
+    assert party.ask(count_together, whole, "sum").kind == "failed"
 
 
 @pytest.mark.parametrize(("mode", "step"), [({}, local_sampling), (SOUND, count_reports)])

@@ -7,11 +7,11 @@ from helpers.attacks_words import ask, make_party
 from tertulia.federation.codec import encode
 from tertulia.kernels.pctd import unit_noise
 from tertulia.kernels.reports import reports
+from tertulia.methods.common import local_lda as local
 from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.consensus import method as consensus
 from tertulia.methods.fedlda import method as fedlda
 from tertulia.methods.fedlda.settings import UserSettings
-from tertulia.methods.ftm import local
 from tertulia.methods.ftm import method as ftm
 from tertulia.methods.pctd import method as pctd
 from tertulia.methods.pctd.settings import UnitNoise, UnitSettings

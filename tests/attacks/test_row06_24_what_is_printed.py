@@ -9,9 +9,9 @@ from helpers.attacks import NOTES
 from tertulia.corpus import Corpus
 from tertulia.errors import PartyFailure
 from tertulia.federation.party.failures import FAILED
-from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import finish
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import RunSettings
 
 PATIENT = "Maria Garcia"
 ROWS = f"{PATIENT},4711,diabetes,ward 7\nJuan Lopez,4712,asthma,ward 3\n"

@@ -7,8 +7,8 @@ import pytest
 from helpers.attacks_noise import corpus_of, party
 from tertulia.errors import ConfigError
 from tertulia.federation.party.host import PartyHost
-from tertulia.runs import config
-from tertulia.runs.config import RunSettings
+from tertulia.runs import settings as config
+from tertulia.runs.settings import RunSettings
 
 TOML = '[parties.north]\npath = "north.txt"\nhome = "homes/north"\n'
 

@@ -8,8 +8,8 @@ import pytest
 
 from helpers.attacks_noise import STRICT, ask, corpus_of, measure_lengths, party, report
 from tertulia.errors import PolicyRefusal
-from tertulia.runs.config import RunSettings
-from tertulia.runs.rehearsal import begin, open_party
+from tertulia.runs.one_machine import begin, open_party
+from tertulia.runs.settings import RunSettings
 
 TEXTS = ["ache burn cold dose fever ache", "burn burn. cold cold cold. dose dose", "fever", ""]
 DOCUMENTS = '[[budget]]\nunit = "document"\nadjacency = "substitute"\nepsilon = 2.1\ndelta = 0.0\n'

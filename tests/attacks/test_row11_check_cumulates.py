@@ -8,10 +8,10 @@ from helpers.texts import STEMS, mixed
 from tertulia.corpus import Corpus
 from tertulia.errors import PolicyRefusal
 from tertulia.privacy.ledger import Ledger
-from tertulia.runs.config import RunSettings, load
 from tertulia.runs.driver import finish
-from tertulia.runs.rehearsal import begin, open_party
+from tertulia.runs.one_machine import begin, open_party
 from tertulia.runs.results import AbsentPartyWarning
+from tertulia.runs.settings import RunSettings, load
 
 BUDGET = '[[budget]]\nunit = "token"\nadjacency = "null-replace"\nepsilon = 10.0\ndelta = 1e-6\n'
 SUBSTITUTE = BUDGET.replace("null-replace", "substitute")

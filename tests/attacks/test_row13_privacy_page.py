@@ -6,9 +6,9 @@ import pytest
 
 import tertulia as tt
 from helpers.texts import PUBLIC, mixed
-from tertulia.runs.layout import Run
-from tertulia.view.officer import LINES, WIDTH, pages, verdict
+from tertulia.runs.directory import Run
 from tertulia.view.tables import privacy_rows
+from tertulia.view.verdicts import LINES, WIDTH, summaries, verdict
 
 PARTIES = {"north": mixed(1, 12), "south": mixed(2, 12)}
 SMALL = {"topics": 2, "rounds": 2, "sweeps": 2}
@@ -43,9 +43,9 @@ def test_a_page_says_in_a_sentence_what_holds_then_the_totals(tertulia, sound):
     assert len(page) <= LINES
     assert max(map(len, page)) <= WIDTH
     text = " ".join(" ".join(page).split())
-    assert "PROTECTED, WEAKLY. A single word can be denied (epsilon 8)." in text
+    assert "PROTECTED, WEAKLY. A single word can be denied (epsilon 8, delta 1e-06)." in text
     assert "A whole document of 17 words cannot (epsilon 1" in text
-    assert "one word epsilon 8 delta 1e-06" in text
+    assert "one word epsilon 8, delta 1e-06" in text
     assert "longest document (17 words)" in text
     assert "Refused: nothing." in text
     assert "Rare words that left: none" in text
@@ -60,7 +60,7 @@ def test_all_lists_every_release(tertulia, sound):
 
 
 def test_a_clear_run_is_not_protected_and_names_how_many_rare_words_left(tertulia, clear):
-    page = pages(Run.open(clear), 1e-6)[0]
+    page = summaries(Run.open(clear), 1e-6)[0]
     assert page.verdict.startswith("NOT PROTECTED")
     assert page.rare_words.startswith("Rare words that left: 0 of 10 are in fewer than 5 documents")
     assert len(page.lines("run")) <= LINES
@@ -77,7 +77,7 @@ def test_refusals_are_told(tmp_path):
             PARTIES, directory=tmp_path / "run", heldout=0.3,
             party_settings={name: {"policy": str(tmp_path / "policy.toml")} for name in PARTIES},
         )  # fmt: skip
-    assert pages(Run.open(tmp_path / "run"), 1e-6)[0].refused == "Refused: 1 by allow_metrics."
+    assert summaries(Run.open(tmp_path / "run"), 1e-6)[0].refused == "Refused: 1 by allow_metrics."
 
 
 def test_vacuous_is_computed(tmp_path):
@@ -91,7 +91,7 @@ def test_vacuous_is_computed(tmp_path):
         "delta >= 1/"
         not in {row["what"]: row["remarks"] for row in privacy_rows(run, 1e-6)}["noisy counts of words in units"]
     )
-    assert pages(run, 0.01)[0].verdict.startswith("PROTECTED IN NAME ONLY: delta >= 1/")
+    assert summaries(run, 0.01)[0].verdict.startswith("PROTECTED IN NAME ONLY: delta >= 1/")
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_vacuous_is_computed(tmp_path):
 )  # fmt: skip
 def test_verdicts(word, document, says):
     rows = [("token", 1, word), ("document", 63, document)]
-    assert verdict([{"unit": u, "words": n, "real epsilon": e} for u, n, e in rows]).startswith(says)
+    assert verdict([{"unit": u, "words": n, "real epsilon": e, "delta": 1e-6} for u, n, e in rows]).startswith(says)

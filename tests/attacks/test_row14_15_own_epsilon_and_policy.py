@@ -8,7 +8,8 @@ import pytest
 from helpers.attacks import LIST, OPEN, PUBLIC, STRICT, Attacked, method_of
 from tertulia.errors import ConfigError
 from tertulia.methods.common.lda_settings import Training
-from tertulia.methods.ftm.method import LocalTask, train_local
+from tertulia.methods.common.local_lda import LocalTask
+from tertulia.methods.ftm.method import train_local
 from tertulia.methods.pctd.method import UnitTask, expect
 from tertulia.methods.pctd.settings import UnitNoise, UnitSettings
 from tertulia.privacy.mechanisms.gaussian import sigma_for

@@ -70,7 +70,7 @@ def test_behind_for_ever_costs_a_party_its_place(tmp_path):
         assert list(fed.each(toys.weigh, Nothing())) == ["a", "c"]
         fed.commit(Nothing())
     assert len([text for text in warnings if "goes on without it" in text]) == 1
-    assert len([text for text in warnings if "starts anew" in text]) == 4  # then it is not asked any more
+    assert len([text for text in warnings if "has lost its state" in text]) == 4  # then it is not asked any more
 
 
 def test_inquiries_leave_out_who_answers_nonsense(tmp_path):

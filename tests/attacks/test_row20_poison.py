@@ -6,14 +6,15 @@ import pytest
 from helpers import toys
 from helpers.attacks_hostile import honest, sends, server
 from tertulia.errors import FormatError
+from tertulia.federation.checks import check_reply, reply_type
 from tertulia.federation.server.aggregation import add_replies
-from tertulia.federation.server.answers import check_reply, reply_type
 from tertulia.federation.types import Nothing
-from tertulia.methods import METHODS
 from tertulia.methods.common.lda_settings import Training
+from tertulia.methods.common.local_lda import LocalModel, LocalTask
 from tertulia.methods.common.vocabulary import ProposedWords, propose_words
 from tertulia.methods.consensus.method import Counts, Shared, count_together
-from tertulia.methods.ftm.method import LocalModel, LocalTask, train_local
+from tertulia.methods.ftm.method import train_local
+from tertulia.methods.registry import METHODS
 
 POISON = {
     "negative weight": toys.Weighted(np.array([3e7]), np.array(-5.9)),
@@ -84,4 +85,4 @@ def test_every_step_says_of_which_kind_its_replies_are(name):
     module = __import__(name, fromlist=["STEPS"])
     assert all(reply_type(step) is not object for step in module.STEPS)
     with pytest.raises(FormatError, match="is no"):
-        check_reply(toys.Number(np.ones(1)), "each", module.STEPS[0])
+        check_reply(toys.Number(np.ones(1)), module.STEPS[0], Nothing())

@@ -8,9 +8,9 @@ from helpers import toys
 from tertulia.corpus import Corpus
 from tertulia.federation.server.handle import Handle
 from tertulia.federation.types import Nothing
-from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import terms_of
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import RunSettings
 
 
 @pytest.mark.parametrize("engine", ["local", "processes"])

@@ -11,9 +11,10 @@ from helpers.attacks import LIST, OPEN, PUBLIC, Attacked, method_of
 from tertulia.federation.codec import decode
 from tertulia.federation.messages import BEFORE_ALL, Question
 from tertulia.methods.common.lda_settings import Training
+from tertulia.methods.common.local_lda import LocalTask
 from tertulia.methods.fedlda.method import Broadcast, local_sampling
 from tertulia.methods.fedlda.settings import UserSettings
-from tertulia.methods.ftm.method import LocalTask, train_local
+from tertulia.methods.ftm.method import train_local
 
 FTM = {"name": "ftm", "topics": 2, "rounds": 1, "sweeps": 2, "vocabulary": PUBLIC}
 FEDLDA = {"name": "fedlda", "topics": 2, "rounds": 2, "mode": "paper", "mechanism": "hm", "vocabulary": PUBLIC}

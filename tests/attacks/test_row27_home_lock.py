@@ -3,13 +3,13 @@
 import threading
 
 from helpers.attacks_noise import ask, corpus_of, count, party
-from tertulia._locks import holding
+from tertulia._locks import directory_lock
 
 
 def test_a_home_answers_one_question_at_a_time(tmp_path):
     host, answers = party(tmp_path / "north", corpus_of(["ache burn"])), []
     asking = threading.Thread(target=lambda: answers.append(ask(host, count)))
-    with holding(tmp_path / "home"):
+    with directory_lock(tmp_path / "home"):
         asking.start()
         asking.join(timeout=0.5)
         assert asking.is_alive()

@@ -10,19 +10,19 @@ import sys
 
 import pytest
 
-from tertulia._locks import holding
+from tertulia._locks import directory_lock
 from tertulia.corpus import Corpus
 from tertulia.errors import DirectoryInUse
-from tertulia.runs.config import RunSettings
+from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import RunSettings
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from tertulia._locks import holding
-with holding(Path(sys.argv[1])):
+from tertulia._locks import directory_lock
+with directory_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -45,5 +45,5 @@ def test_the_second_is_refused_until_the_first_has_died(worded, tmp_path):
 
 
 def test_the_lock_is_the_directorys(tmp_path):
-    with holding(tmp_path), pytest.raises(DirectoryInUse), holding(tmp_path):
+    with directory_lock(tmp_path), pytest.raises(DirectoryInUse), directory_lock(tmp_path):
         pass

@@ -5,7 +5,7 @@ import pytest
 
 from helpers.attacks_noise import BUDGET, STRICT, ask, corpus_of, party, report
 from tertulia.privacy.mechanisms import Adjacency, Unit
-from tertulia.privacy.reported import NO_IDS
+from tertulia.privacy.reported_documents import NO_IDS
 
 A, B, C = "ache burn cold " * 20, "dose fever cold " * 20, "fever ache " * 20
 EDITED = "ache burn dose " + "ache burn cold " * 19

@@ -12,10 +12,10 @@ from tertulia.federation.codec import decode, encode
 from tertulia.federation.engines import processes
 from tertulia.federation.messages import BEFORE_ALL, Ask, Question
 from tertulia.federation.types import Nothing
-from tertulia.runs.config import RunSettings
+from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import RunSettings
 
 EVIL = "from pathlib import Path\nPath('{trace}').touch()\nSTEPS = ()\ndef train(fed, config, state): return None\n"
 

@@ -3,9 +3,9 @@
 import json
 
 from tertulia.corpus import Corpus
-from tertulia.runs.config import RunSettings
-from tertulia.runs.provenance import public_settings
-from tertulia.runs.rehearsal import rehearse
+from tertulia.runs.one_machine import run_on_one_machine
+from tertulia.runs.results import public_settings
+from tertulia.runs.settings import RunSettings
 
 
 def test_a_saved_model_names_no_place(worded, tmp_path):
@@ -17,7 +17,7 @@ def test_a_saved_model_names_no_place(worded, tmp_path):
         method={"name": "alone", "topics": 2, "sweeps": 2, "vocabulary": {"min_documents": 1, "max_share": 1.0}},
         parties={"a": own},
     )
-    model = rehearse(settings, {"a": Corpus.from_texts(worded(0, 12))})
+    model = run_on_one_machine(settings, {"a": Corpus.from_texts(worded(0, 12))})
     saved = (tmp_path / "secret-run" / "model" / "model.json").read_text()
     assert str(tmp_path) not in saved
     assert "secret" not in saved

@@ -12,7 +12,7 @@ from tertulia.corpus.formats import base
 from tertulia.errors import ConfigError, FormatError, InputError
 from tertulia.federation.party.context import StepContext
 from tertulia.federation.party.host import PartyConfig, PartyHost
-from tertulia.runs.layout import Run, directory_name
+from tertulia.runs.directory import Run, directory_name
 
 
 @pytest.mark.parametrize("name", ["../../x", "..", "", "/etc/x", "a/b", "x" * 300, ".hidden", "a\0b"])

@@ -10,12 +10,12 @@ from tertulia._disk import read_checked
 from tertulia.corpus import Corpus
 from tertulia.federation.codec import decode
 from tertulia.federation.party.host import parts_of
+from tertulia.methods.common import local_lda as local
 from tertulia.methods.common.priors import by_size
-from tertulia.methods.ftm import local
 from tertulia.metrics.perplexity import completion
+from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import open_party
+from tertulia.runs.one_machine import open_party
 from tertulia.view.tables import disclosure_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:merging")  # toy tests have toy topics

@@ -12,10 +12,10 @@ import tertulia as tt
 from tertulia import _disk
 from tertulia.errors import ConfigError, FormatError, InputError, JournalError, PartyFailure
 from tertulia.models import UnknownWordsWarning
-from tertulia.runs import config
+from tertulia.runs import settings as config
+from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
 
 SMALL = {"topics": 2, "rounds": 2, "sweeps": 3}
 

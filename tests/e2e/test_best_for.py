@@ -10,10 +10,10 @@ from helpers.marks import slow
 from helpers.planted import word_list
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.party.host import parts_of
-from tertulia.methods.common.choosing import CANDIDATES, clearly_best
+from tertulia.methods.common.model_choice import CANDIDATES, clearly_best
 from tertulia.metrics.perplexity import by_document, completion
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import open_party
+from tertulia.runs.directory import Run
+from tertulia.runs.one_machine import open_party
 
 V = 120
 WORDS = word_list(V)
@@ -91,7 +91,7 @@ def test_the_choice_stays_at_the_party_and_can_be_read_later(engine, tmp_path):
         best = tt.best_for(tmp_path / "run", name)
         assert best == model.best_for(name)
         assert (run.party_directory(name) / "kept" / "best.safetensors").exists()
-        assert not [release for release in open_party(run, name).ledger.releases() if "choosing" in release.step]
+        assert not [release for release in open_party(run, name).ledger.releases() if "model_choice" in release.step]
     with pytest.raises(ConfigError, match="no party 'east'"):
         tt.best_for(tmp_path / "run", "east")
 

@@ -45,7 +45,7 @@ def project(tmp_path, worded):
     return make
 
 
-@pytest.mark.filterwarnings("default::tertulia.models.reading.FewDocumentsWarning")
+@pytest.mark.filterwarnings("default::tertulia.models.display.FewDocumentsWarning")
 @pytest.mark.parametrize("engine", ["local", slow("processes")])
 def test_run_then_everything_else(tertulia, project, engine):
     base = project(engine)

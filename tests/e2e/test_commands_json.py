@@ -11,9 +11,9 @@ import typer
 from tertulia.cli import commands_page
 from tertulia.cli.main import app
 from tertulia.cli.outputs import OUTPUTS, schemas
-from tertulia.runs import config
+from tertulia.runs import settings as config
 from tertulia.runs.driver import finish
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
 
 DOCS = Path(__file__).parents[2] / "docs"
 CONFIG = """
@@ -95,7 +95,7 @@ def test_a_run_goes_on_and_has_drifted(printed, base):
     assert {row["state"] for row in printed("drift", base / "later")["drift"]} <= {"kept", "new", "retired"}
 
 
-@pytest.mark.filterwarnings("default::tertulia.models.reading.FewDocumentsWarning")
+@pytest.mark.filterwarnings("default::tertulia.models.display.FewDocumentsWarning")
 def test_a_model_speaks_to_machines(printed, base):
     assert len(printed("topics", base / "run")["topics"]) == 3
     shares = printed("transform", base / "run", base / "north.jsonl")["documents"][0]

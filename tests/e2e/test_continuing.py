@@ -9,19 +9,19 @@ import pytest
 import safetensors.numpy as safetensors
 
 import tertulia as tt
-from helpers.houses import METHOD, Houses
 from helpers.marks import slow
 from helpers.serving import attending, on_a_free_port, serving, wait
+from helpers.sites import METHOD, Sites
 from helpers.texts import PUBLIC, STEMS, halves
 from tertulia._toml import with_value
 from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, FormatError, QuorumError
 from tertulia.federation.codec import encode
 from tertulia.models import Topics, storage
-from tertulia.runs import starting
-from tertulia.runs.approving import Consideration
-from tertulia.runs.layout import Run
-from tertulia.runs.proposals import Proposal
+from tertulia.network.party import received_models as starting
+from tertulia.network.party.approval import Review
+from tertulia.network.proposals import Proposal
+from tertulia.runs.directory import Run
 
 SOUND = {"mode": "sound", "epsilon": 6.0, "vocabulary": PUBLIC}
 METHODS = {
@@ -139,7 +139,7 @@ def test_what_cannot_be_gone_on_from(tertulia, project, tmp_path):
         (base / "run.toml").write_text(f'[method]\nname = "{name}"\n[parties.north]\npath = "north.jsonl"\n')
         assert why in refused(tertulia, base, "--from", base / "q1")
     code, _, err = tertulia("drift", base / "q1")
-    assert (code, "began anew" in err) == (1, True)
+    assert (code, "continues no other" in err) == (1, True)
 
 
 def test_reports_cost_for_new_documents_alone_and_it_is_said_beforehand(tertulia, project):
@@ -164,32 +164,32 @@ def test_reports_cost_for_new_documents_alone_and_it_is_said_beforehand(tertulia
     assert budget() == (6, 6, 12, "reports of tokens: 1 of 27 documents are new or edited")
 
 
-# --- between houses -----------------------------------------------------------------------------------------------
+# --- between sites -----------------------------------------------------------------------------------------------
 
 
 def test_houses_go_on_by_commands_with_a_new_member(tertulia, tmp_path):
-    houses = Houses(tmp_path, method=METHOD)
-    on_a_free_port(houses)
-    first = houses.agree().run()
-    place = houses.server.directory
+    sites = Sites(tmp_path, method=METHOD)
+    on_a_free_port(sites)
+    first = sites.agree().run()
+    place = sites.server.directory
     code, out, err = tertulia("start", place, "--from", "last")
     assert code == 0, err
     assert f"goes on from run {first.provenance['run']}" in out
-    houses.edit('"east"]', '"west"]')  # one leaves, another comes
-    houses.server.invite("west", 7)
-    houses.join("west")
-    with serving(houses):
+    sites.edit('"east"]', '"west"]')  # one leaves, another comes
+    sites.server.invite("west", 7)
+    sites.join("west")
+    with serving(sites):
         for member in ("north", "south", "west"):
             code, out, err = tertulia("approve", tmp_path / member, "--yes")
             assert code == 0, err
             assert "2 topics over" in out
-            assert "lets nothing more out" in out
+            assert "this party has no copy of it" in " ".join(out.split())
             assert "Budgets, in all runs from the same home" in out
         assert tertulia("start", place, "--from", first.provenance["run"])[0] == 0  # which is proposed: it begins
-        with attending(houses, "north", "south", "west"):
-            wait(lambda: houses.desk.state(houses.desk.newest()).state == "finished")
+        with attending(sites, "north", "south", "west"):
+            wait(lambda: sites.registry.state(sites.registry.newest()).state == "finished")
         assert tertulia("fetch", tmp_path / "west")[0] == 0
-    run = houses.desk.newest()
+    run = sites.registry.newest()
     code, out, _ = tertulia("drift", tmp_path / "west" / "runs" / run / "model", "--json")
     assert json.loads(out)["continues"]["run"] == first.provenance["run"]
     assert (tmp_path / "west" / "runs" / run / "start" / "topics.safetensors").exists()
@@ -198,11 +198,11 @@ def test_houses_go_on_by_commands_with_a_new_member(tertulia, tmp_path):
 
 @pytest.fixture(scope="module")
 def going_on(tmp_path_factory):
-    """Houses that are asked to approve of a run that goes on from their first."""
-    houses = Houses(tmp_path_factory.mktemp("going-on"), method=METHOD).agree()
-    houses.run()
-    houses.desk.go_on_from("last")
-    return houses
+    """Sites that are asked to approve of a run that goes on from their first."""
+    sites = Sites(tmp_path_factory.mktemp("going-on"), method=METHOD).agree()
+    sites.run()
+    sites.registry.go_on_from("last")
+    return sites
 
 
 def sent(place):
@@ -210,9 +210,9 @@ def sent(place):
     return encode({name: np.frombuffer((place / name).read_bytes(), np.uint8) for name in storage.FILES})
 
 
-def look_at(houses, place, options=None):
+def look_at(sites, place, options=None):
     """What a party says to a model that has the hash which the proposal names."""
-    party, named = houses.parties["north"], storage.fingerprint(place)
+    party, named = sites.parties["north"], storage.fingerprint(place)
     with pytest.raises(ConfigError) as refusal:
         starting.open_start(sent(place), named, party, options or TextOptions())
     return str(refusal.value)
@@ -220,12 +220,12 @@ def look_at(houses, place, options=None):
 
 @pytest.fixture
 def model(going_on, tmp_path):
-    """A copy of the model that the houses would begin with."""
-    return shutil.copytree(going_on.desk.model_of(going_on.desk.current().start["run"]), tmp_path / "model")
+    """A copy of the model that the sites would begin with."""
+    return shutil.copytree(going_on.registry.model_of(going_on.registry.current().start["run"]), tmp_path / "model")
 
 
 def test_another_model_than_the_named_one_is_refused(going_on, model):
-    seen = Consideration.of(going_on.parties["north"], going_on.desk.proposal())
+    seen = Review.of(going_on.parties["north"], going_on.registry.proposal())
     with pytest.raises(ConfigError, match=f"^{starting.NOT_SEEN}$"):
         seen.check()
     with pytest.raises(ConfigError, match=f"^{starting.DAMAGED}$"):
@@ -261,18 +261,18 @@ def test_a_model_that_reads_texts_in_another_way_is_refused_with_a_constant(goin
 
 def test_a_start_that_was_swapped_after_the_approval_is_refused_by_all(going_on, tmp_path):
     going_on.approve(*going_on.parties)
-    proposal = going_on.desk.current()
-    settings, _ = going_on.desk._settings(tmp_path / "run")
+    proposal = going_on.registry.current()
+    settings, _ = going_on.registry._settings(tmp_path / "run")
     run = Run(tmp_path / "run", proposal.run, proposal.roster, settings.model_dump(mode="json"), keys=proposal.keys)
     run.save()
-    other = Topics.load(going_on.desk.model_of(proposal.start["run"]))
+    other = Topics.load(going_on.registry.model_of(proposal.start["run"]))
     replace(other, alpha=other.alpha * 2).save(run.directory / "start")
     with pytest.raises(QuorumError, match="refused by rule 'plan'"):
         going_on.finish(run)
 
 
 def test_a_proposal_whose_start_is_no_start_is_not_read(going_on):
-    facts = json.loads(going_on.desk.proposal())
+    facts = json.loads(going_on.registry.proposal())
     for start in ({"run": "../..", "hash": "0" * 64}, {"run": "0" * 16}, {"run": "0" * 16, "hash": "0" * 63}):
         forged = Proposal(**{**{k: v for k, v in facts.items() if k != "run"}, "start": start})
         with pytest.raises(FormatError, match="cannot be read"):
@@ -285,16 +285,16 @@ def test_runs_that_houses_cannot_go_on_from(tertulia, going_on, tmp_path):
         code, _, err = tertulia("start", place, "--from", last)
         assert (code, why in err) == (1, True), err
         assert (place / "federation.toml").read_text() == file
-    empty = Houses(tmp_path, method=METHOD)
+    empty = Sites(tmp_path, method=METHOD)
     assert "no run of this federation is finished" in tertulia("start", empty.server.directory, "--from", "last")[2]
     assert "cannot go on from" in str(_refusal(going_on, "topics = 2", "topics = 1"))
 
 
-def _refusal(houses, old, new):
-    houses.edit(old, new)
+def _refusal(sites, old, new):
+    sites.edit(old, new)
     try:
         with pytest.raises(ConfigError) as refusal:
-            houses.desk.current()
+            sites.registry.current()
     finally:
-        houses.edit(new, old)
+        sites.edit(new, old)
     return refusal.value

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tertulia as tt
-from tertulia.runs.layout import Run
+from tertulia.runs.directory import Run
 from tertulia.view.tables import disclosure_rows, privacy_rows
 
 ROOT = Path(__file__).parents[2]

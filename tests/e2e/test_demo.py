@@ -66,11 +66,14 @@ def test_nobody_loses_by_federating(thinned, every, seed, tertulia, tmp_path, mo
     facts = json.loads(out)
     Demo.model_validate(facts, strict=True)  # as docs/commands.md has it
     assert facts["documents"] == {name: corpus.n_documents for name, corpus in teams.items()}
-    alone, together, pooled = (facts["perplexity"][name] for name in ("alone", "together", "pooled"))
+    alone, together, pooled = (facts["perplexity"][name] for name in ("alone", "federated", "pooled"))
     assert list(together) == ["everybody", *teams]
     assert all(together[whose] < alone[whose] for whose in together)
     assert together["everybody"] < 0.9 * alone["everybody"]
     assert together["everybody"] < 1.1 * pooled["everybody"]
+    assert facts["perplexity"]["pooled, converged"]["everybody"] < 1.02 * pooled["everybody"]
+    sweeps = facts["sweeps"]
+    assert sweeps["alone"] == sweeps["federated"] == sweeps["pooled"] == 60 < sweeps["pooled, converged"]
     assert Topics.load(tmp_path / "demo" / "model").n_topics == facts["topics"] == 40
 
 
@@ -82,11 +85,16 @@ def test_what_is_printed_fits_a_terminal_and_says_what_was_found(thinned, tertul
     lines = out.splitlines()
     assert max(map(len, lines[: lines.index("")])) <= 80
     assert "team 8" in out
-    assert "gain on their own documents, without showing them" in " ".join(out.split())
+    said = " ".join(out.split())
+    assert "gain on their own documents, without showing them" in said
+    assert "with as many sweeps (60)" in said
+    assert "trained there until it has settled (converged, " in said
     assert f"tertulia privacy {tmp_path / 'd'}" in out
 
 
 def test_a_team_that_loses_is_named():
-    said = demo._meaning({"team 1": 0.2, "team 2": -0.01, "team 3": 0.0}, 0.02)
+    sweeps = {"pooled": 60, "pooled, converged": 240}
+    said = demo._meaning({"team 1": 0.2, "team 2": -0.01, "team 3": 0.0}, -0.02, 0.035, sweeps)
     assert "all teams but team 2, team 3 gain" in said
-    assert "2% worse than one trained where all" in said
+    assert "2.0% better than one trained where all" in said
+    assert "3.5% worse than one that is trained there until it has settled (converged, 240 sweeps)" in said

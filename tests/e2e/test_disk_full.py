@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from benchmarks.engines.rates import echo_run
 from tertulia.runs.driver import finish
-from tertulia.runs.layout import Run
+from tertulia.runs.directory import Run
 from tertulia.errors import TertuliaError
 place = Path(sys.argv[1]) / "run"
 run = echo_run(place, sys.argv[2], 2, int(sys.argv[3]), 4)
@@ -27,7 +27,7 @@ AGAIN = """
 import sys
 from pathlib import Path
 from tertulia.runs.driver import finish
-from tertulia.runs.layout import Run
+from tertulia.runs.directory import Run
 run = Run.open(Path(sys.argv[1]) / "run", ["benchmarks.engines.echo"])
 print("rounds:", len(finish(run).seconds))
 """

@@ -8,9 +8,9 @@ from safetensors.numpy import save_file
 
 import tertulia as tt
 from helpers.marks import slow
-from tertulia.runs.config import load
 from tertulia.runs.driver import finish
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import load
 
 CONFIG = """
 directory = "runs"

@@ -120,11 +120,11 @@ def test_a_run_that_failed_at_its_start_can_be_mended(tertulia, project):
     (base / "policy.toml").write_text("allow_clear = true\n")
     code, _, err = tertulia("run", base / "run.toml")
     assert code == 0, err
-    assert "begins anew" in err
+    assert "begins again" in err
     assert (base / "runs" / "two" / "model").exists()
 
 
-def test_a_run_with_rounds_begins_anew_only_if_asked_and_is_kept(tertulia, project):
+def test_a_run_with_rounds_restarts_only_if_asked_and_is_kept(tertulia, project):
     base = project()
     assert tertulia("run", base / "run.toml")[0] == 0
     run = base / "runs" / "two"

@@ -13,8 +13,8 @@ from helpers.texts import PUBLIC, STEMS
 from tertulia.errors import ConfigError
 from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.server.journal import Journal
+from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
-from tertulia.runs.layout import Run
 from tertulia.view.dry_run import dry_run
 from tertulia.view.tables import privacy_rows
 
@@ -78,7 +78,7 @@ def test_an_interrupted_run_ends_like_any_other(settings, tmp_path, monkeypatch)
 
 @pytest.mark.slow  # quick, of the counts alone: test_words_drawn_anew_leave_counts_that_belong_to_no_token
 def test_noise_does_not_drive_counts_apart_in_240_rounds(monkeypatch):
-    """The same noise, and no tuple is left out, but words that are drawn anew in every round: errors add up."""
+    """The same noise, and no tuple is left out, but words that are drawn again in every round: errors add up."""
     monkeypatch.setattr("secrets.token_hex", lambda n: "run")
     monkeypatch.setattr("secrets.token_bytes", lambda n: b"k" * n)
     words, rng = [f"word{a}{b}" for a in "abcdefgh" for b in "abcdefghij"], np.random.default_rng(0)
@@ -144,7 +144,7 @@ def test_the_ledger_gives_the_real_epsilon_of_every_mechanism(tmp_path):
     tuples = {name: rows["users' tuples"] for name, rows in said.items() if name != "sound"}
     assert {row["unit"] for row in tuples.values()} == {"user"}
     assert all(tuples[name]["real epsilon"].startswith("infinite") for name in ("clear", "rrp", "krr", "tkrr"))
-    assert tuples["rrp"]["claimed epsilon"] == "5 (FedLDA theorem 1, per tuple)"
+    assert tuples["rrp"]["claimed epsilon"] == "5 (FedLDA theorem 1, per tuple, delta 0.2)"
     assert "theorem 1 fails for" in tuples["rrp"]["remarks"]
     assert "dummies can be distinguished from tuples" in tuples["rrp"]["remarks"]
     assert "the word of one token alone, drawn once: epsilon 5" in tuples["krr"]["remarks"]
@@ -176,7 +176,7 @@ def test_a_budget_for_users_is_kept(tmp_path):
 
 
 def test_a_dry_run_names_what_leaves(tmp_path):
-    from tertulia.runs.config import RunSettings
+    from tertulia.runs.settings import RunSettings
 
     (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts(1, 20)))
     said = {}
@@ -218,8 +218,8 @@ def test_more_topics_than_words_are_refused():
 
 
 def test_the_example_runs_from_its_file(tmp_path):
-    from tertulia.runs.config import load
-    from tertulia.runs.rehearsal import begin
+    from tertulia.runs.one_machine import begin
+    from tertulia.runs.settings import load
 
     example = Path(__file__).parents[2] / "examples" / "fedlda.toml"
     finish(begin(load(example).replace(directory=str(tmp_path / "run"))))

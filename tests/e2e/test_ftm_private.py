@@ -13,15 +13,15 @@ from tertulia._disk import read_checked
 from tertulia.errors import ConfigError, PolicyRefusal
 from tertulia.federation.codec import decode
 from tertulia.federation.party.context import StepContext
-from tertulia.methods.ftm import local
+from tertulia.methods.common import local_lda as local
 from tertulia.methods.ftm import method as ftm
-from tertulia.methods.ftm.merging import compose
+from tertulia.methods.ftm.integration import compose
 from tertulia.privacy.accounting import guarantee_of
 from tertulia.privacy.mechanisms.token_reports import TokenReports
-from tertulia.runs.config import load
+from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import begin, open_party
+from tertulia.runs.one_machine import begin, open_party
+from tertulia.runs.settings import load
 from tertulia.view.tables import disclosure_rows, privacy_rows, privacy_totals
 
 pytestmark = pytest.mark.filterwarnings("ignore:merging left")  # the papers' chains end so on a few sweeps of ten words
@@ -75,7 +75,7 @@ def test_paper_mode_composes_as_the_paper_prints_it(chosen, literal, monkeypatch
 def test_paper_mode_prints_the_claim_beside_infinity(tmp_path, model):
     method("paper", epsilon=8.0, model=model, evaluate=False).fit(PARTIES, directory=tmp_path / "run")
     rows = {row["what"]: row for row in privacy_rows(Run.open(tmp_path / "run"), 1e-6)}
-    assert rows["topic-word distributions"]["claimed epsilon"] == "8 (FTM sec. 3.1.1)"
+    assert rows["topic-word distributions"]["claimed epsilon"] == "8 (FTM sec. 3.1.1, delta 0)"
     assert rows["topic-word distributions"]["real epsilon"] == "infinite (non-private)"
 
 
@@ -206,7 +206,7 @@ def test_consensus_counts_reports_and_pays_once(tmp_path):
 
 
 def test_a_dry_run_names_reports_and_what_is_derived_from_them(tmp_path):
-    from tertulia.runs.config import RunSettings
+    from tertulia.runs.settings import RunSettings
     from tertulia.view.dry_run import dry_run
 
     (tmp_path / "north.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in mixed(1)))
@@ -239,7 +239,7 @@ BUDGET = 'allow_clear = false\n[[budget]]\nunit = "token"\nadjacency = "substitu
 
 def test_a_budget_without_a_home_is_an_error(tmp_path):
     """Every run would have a new ledger and a new key: three of them would spend the budget three times."""
-    from tertulia.runs.config import RunSettings
+    from tertulia.runs.settings import RunSettings
     from tertulia.view.dry_run import dry_run
 
     (tmp_path / "policy.toml").write_text(BUDGET)

@@ -6,8 +6,8 @@ import torch
 
 import tertulia as tt
 from helpers.runs import Interrupted, interrupt_at
-from tertulia.models.neural.convergence import has_stalled
-from tertulia.runs.layout import Run
+from tertulia.models.neural.training import has_stalled
+from tertulia.runs.directory import Run
 from tertulia.view.tables import disclosure_rows, privacy_rows
 
 torch.set_num_threads(1)
@@ -75,7 +75,7 @@ def test_validation_stops_training_and_the_best_is_kept(averaging, parties):
 def test_validation_of_parties_together_is_that_of_one_place(parties):
     settings = {"epochs": 4, "validation": 0.25, "precision": "float64"}
     histories = [fit(parties, {**settings, "scenario": scenario}).history for scenario in ("federated", "centralised")]
-    together, pooled = ([facts["validation"] for facts in told if "validation" in facts] for told in histories)
+    together, pooled = ([facts["validation"] for facts in history if "validation" in facts] for history in histories)
     assert len(together) == 4
     assert together == pytest.approx(pooled, rel=1e-9)
 

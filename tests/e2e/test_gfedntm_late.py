@@ -8,7 +8,7 @@ import torch
 import tertulia as tt
 from helpers.marks import slow
 from tertulia.federation.messages import read_frame
-from tertulia.runs.layout import Run
+from tertulia.runs.directory import Run
 
 torch.set_num_threads(1)
 SETTINGS = {"topics": 3, "hidden": (8, 6), "batch_size": 16, "rounds": 6, "vocabulary": {"max_share": 1.0}}
@@ -100,7 +100,7 @@ def test_a_party_that_loses_everything_within_a_step_waits_for_the_next(parties,
     found = fit(parties, settings, directory=tmp_path, observe=lambda kind, facts: warnings.append(facts.get("text")))
     assert found.encoder.weights.tobytes() == expected.encoder.weights.tobytes()
     assert [text for text in warnings if text] == [
-        "party 'c' has lost its state and starts anew",
+        "party 'c' has lost its state",
         "party 'c' did not answer: it lacks this step's weights, as it missed the step's first question: it waits for "
         "the next",
     ]

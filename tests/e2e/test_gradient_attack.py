@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from scipy.optimize import nnls
 
+from tertulia.models.neural.architecture import Sizes
 from tertulia.models.neural.bags import Bags, Noise
 from tertulia.models.neural.network import Network
-from tertulia.models.neural.sizes import Sizes
 
 torch.set_num_threads(1)
 V, H, B = 400, 50, 8

@@ -17,9 +17,9 @@ from tertulia.federation.engines.base import EngineSetup, start_engine
 from tertulia.federation.engines.grpc import loopback
 from tertulia.federation.messages import Inquiry
 from tertulia.federation.party.host import PartyConfig
-from tertulia.methods import FTMSettings
 from tertulia.methods.ftm import method as ftm  # noqa: F401 - its messages are in the commits that we read
-from tertulia.runs.layout import Run
+from tertulia.methods.registry import FTMSettings
+from tertulia.runs.directory import Run
 
 TOY = {"name": "custom", "module": toys.__name__, "config": {"rounds": 3}}  # noisy and stateful
 FTM = FTMSettings(topics=3, rounds=2, sweeps=3, vocabulary={"mode": "union"}).model_dump()

@@ -11,7 +11,7 @@ import pytest
 from helpers.marks import slow
 from helpers.network import PATIENCE, Network, Party, TcpProxy, eventually
 from tertulia.federation.codec import decode
-from tertulia.federation.engines.grpc import attendance, seats, wire
+from tertulia.federation.engines.grpc import connections, party_session, wire
 
 QUICK = wire.Keepalive(every=0.5, patience=0.5)
 
@@ -41,7 +41,7 @@ def upper(frame):
 
 
 class Slow:
-    """A party that answers when it may."""
+    """A party that answers when the test allows it."""
 
     def __init__(self):
         self.asked, self.may = [], threading.Event()
@@ -58,7 +58,7 @@ class Slow:
 def test_questions_go_out_at_once_and_answers_come_back_whole(network):
     network.attend("north", upper)
     network.attend("south", bytes)
-    transport = network.gate.transport(["north", "south", "absent"], absent_after=0.0)
+    transport = network.service.transport(["north", "south", "absent"], absent_after=0.0)
     assert transport.parties == ["north", "south", "absent"]
     for size in (0, 1, wire.CHUNK - 1, wire.CHUNK, wire.CHUNK + 1, 3 * wire.CHUNK):
         frame = os.urandom(size)
@@ -69,7 +69,7 @@ def test_questions_go_out_at_once_and_answers_come_back_whole(network):
 def test_a_slow_link(network, proxy):
     link = proxy(delay=0.02)
     network.attend("north", upper, link.address)
-    assert network.gate.transport(["north"]).ask({"north": b"a" * 300_000}, PATIENCE) == {"north": b"A" * 300_000}
+    assert network.service.transport(["north"]).ask({"north": b"a" * 300_000}, PATIENCE) == {"north": b"A" * 300_000}
 
 
 @pytest.mark.parametrize("after", [100_000, 1_500_000])
@@ -84,7 +84,7 @@ def test_a_cut_in_the_middle_of_a_question_or_of_its_answer(network, proxy, way,
     network.attend("north", answer, link.address)
     link.cut = (way, after)
     frame = b"abc" * 1_000_000
-    assert network.gate.transport(["north"]).ask({"north": frame}, PATIENCE) == {"north": frame.upper()}
+    assert network.service.transport(["north"]).ask({"north": frame}, PATIENCE) == {"north": frame.upper()}
     assert asked == [3_000_000] * (2 if way == "up" else 1)
     assert link.cuts == 1
     assert link.links == network.texts("connected").count("north") == 2
@@ -94,7 +94,7 @@ def test_a_link_that_is_dead_without_a_word_is_noticed_on_both_sides(network, pr
     link = proxy()
     north = network.attend("north", upper, link.address, QUICK)
     link.die()
-    assert network.gate.transport(["north"]).ask({"north": b"hello"}, PATIENCE) == {"north": b"HELLO"}
+    assert network.service.transport(["north"]).ask({"north": b"hello"}, PATIENCE) == {"north": b"HELLO"}
     assert link.links == 2
     assert any("dead" in str(facts.get("text")) for kind, facts in north.events if kind == "disconnected")
 
@@ -103,7 +103,7 @@ def test_the_server_notices_a_dead_link_by_itself(network, proxy):
     link = proxy()
     network.attend("north", upper, link.address)  # it pings every 30 seconds only
     link.die()
-    transport = network.gate.transport(["north"], absent_after=0.0)
+    transport = network.service.transport(["north"], absent_after=0.0)
     assert transport.ask({"north": b"hello"}, 20.0) == {}
     eventually(lambda: network.texts("disconnected") == ["north"])
 
@@ -111,16 +111,16 @@ def test_the_server_notices_a_dead_link_by_itself(network, proxy):
 def test_an_idle_stream_is_left_alone(network):
     north = network.attend("north", upper, keepalive=QUICK)
     time.sleep(2.5)  # five pings each way
-    assert network.gate.transport(["north"]).ask({"north": b"hello"}, PATIENCE) == {"north": b"HELLO"}
+    assert network.service.transport(["north"]).ask({"north": b"hello"}, PATIENCE) == {"north": b"HELLO"}
     assert north.count("connected") == 1
 
 
 def test_a_server_that_is_started_again_finds_its_parties(network):
     parties = [network.attend(name, upper) for name in ("north", "south")]
-    network.gate.stop(0)
+    network.service.stop(0)
     eventually(lambda: all(party.count("disconnected") for party in parties))
     network.open()
-    assert network.gate.transport(["north", "south"]).ask({"north": b"a", "south": b"b"}, PATIENCE) == {
+    assert network.service.transport(["north", "south"]).ask({"north": b"a", "south": b"b"}, PATIENCE) == {
         "north": b"A",
         "south": b"B",
     }
@@ -131,7 +131,7 @@ def test_a_server_that_is_started_again_finds_its_parties(network):
 
 def test_who_is_away_for_long_counts_as_silent_at_once(network):
     network.attend("north", upper)
-    transport = network.gate.transport(["north", "south"], absent_after=1.0)
+    transport = network.service.transport(["north", "south"], absent_after=1.0)
     both = {"north": b"a", "south": b"b"}
     eventually(lambda: transport.ask(both, None) == {"north": b"A"})
     started = time.monotonic()
@@ -145,23 +145,23 @@ def test_who_is_away_for_long_counts_as_silent_at_once(network):
 def test_who_comes_back_in_time_is_asked_again(network):
     slow_one = Slow()
     network.attend("south", slow_one).stop.set()
-    eventually(lambda: not network.gate.connected)
+    eventually(lambda: not network.service.connected)
     late = threading.Timer(0.5, lambda: network.attend("south", upper))
     late.start()
-    assert network.gate.transport(["south"]).ask({"south": b"b"}, PATIENCE) == {"south": b"B"}
+    assert network.service.transport(["south"]).ask({"south": b"b"}, PATIENCE) == {"south": b"B"}
     late.join()
 
 
 def test_an_absence_that_runs_out_does_not_cost_the_others_their_answers(monkeypatch):
-    """The clock jumps past the absence of one between two looks, while the other still works."""
+    """The clock jumps past the limit of the absent party while the other still works."""
     clock = iter(range(10**6))
-    monkeypatch.setattr(seats.time, "monotonic", lambda: next(clock) * 0.3)
-    table = seats.Seats()
-    table.seat("away")
-    table.sit("north", seats.Stream(), "")
+    monkeypatch.setattr(connections.time, "monotonic", lambda: next(clock) * 0.3)
+    table = connections.Connections()
+    table.of("away")
+    table.attach("north", connections.Stream(), "")
 
     def answer():
-        table.take("north", table.seat("north").wanted, b"A")
+        table.receive("north", table.of("north").wanted, b"A")
 
     threading.Timer(0.5, answer).start()
     assert table.ask({"north": b"a", "away": b"b"}, None, 0.5) == {"north": b"A"}
@@ -176,7 +176,7 @@ def test_the_newest_stream_of_a_name_is_its_own(network):
         assert "see that `tertulia attend` runs only once" in said
         first.stop.set()
         first.ended()
-        eventually(lambda: network.gate.transport(["north"]).ask({"north": b""}, 5.0) == {"north": b"second"})
+        eventually(lambda: network.service.transport(["north"]).ask({"north": b""}, 5.0) == {"north": b"second"})
     finally:
         second.close()
 
@@ -188,7 +188,7 @@ def test_a_slow_party_holds_up_nobody_and_gets_the_newest_question_only(network)
     slow_one = Slow()
     network.attend("north", upper)
     network.attend("south", slow_one)
-    transport = network.gate.transport(["north", "south"])
+    transport = network.service.transport(["north", "south"])
     frames = [bytes([i]) * 3_000_000 for i in range(97, 103)]
     for frame in frames:
         started = time.monotonic()
@@ -234,8 +234,8 @@ def test_answers_that_come_twice_late_or_never_asked_for(network):
                 return
 
         threading.Thread(target=read, daemon=True).start()
-        eventually(lambda: set(network.gate.connected) == {"north", "south"})
-        transport = network.gate.transport(["north", "south"])
+        eventually(lambda: set(network.service.connected) == {"north", "south"})
+        transport = network.service.transport(["north", "south"])
         for frame in (b"a", b"b", b"c"):
             assert transport.ask({"north": frame, "south": frame}, PATIENCE) == dict.fromkeys(
                 ("north", "south"), frame.upper()
@@ -262,16 +262,16 @@ def test_nonsense_costs_a_party_its_stream_and_nobody_else_anything(network, kin
         with pytest.raises(grpc.RpcError):
             next(call)
         assert call.details() == wire.NONSENSE
-    transport = network.gate.transport(["north", "south"], absent_after=0.0)
+    transport = network.service.transport(["north", "south"], absent_after=0.0)
     assert transport.ask({"south": b"a", "north": b"a"}, PATIENCE) == {"south": b"A"}
 
 
 def test_an_answer_without_an_end_is_cut_off_and_its_party_fails(network, monkeypatch):
     monkeypatch.setattr(wire, "MOST_BYTES", 3 * wire.CHUNK)
-    monkeypatch.setattr(attendance, "_LONGEST", 0.2)
+    monkeypatch.setattr(party_session, "_LONGEST", 0.2)
     north = network.attend("north", lambda frame: b"x" * (5 * wire.CHUNK))
     network.attend("south", upper)
-    answers = network.gate.transport(["north", "south"]).ask({"north": b"a", "south": b"a"}, PATIENCE)
+    answers = network.service.transport(["north", "south"]).ask({"north": b"a", "south": b"a"}, PATIENCE)
     assert answers["south"] == b"A"
     assert decode(answers["north"]).kind == "failed"
     assert north.count("connected") >= 6
@@ -280,9 +280,9 @@ def test_an_answer_without_an_end_is_cut_off_and_its_party_fails(network, monkey
 def test_a_question_without_an_end_costs_the_server_its_stream(network, monkeypatch):
     north = network.attend("north", upper)
     monkeypatch.setattr(wire, "MOST_BYTES", wire.CHUNK)
-    assert network.gate.transport(["north"]).ask({"north": b"x" * (3 * wire.CHUNK)}, 1.0) == {}
+    assert network.service.transport(["north"]).ask({"north": b"x" * (3 * wire.CHUNK)}, 1.0) == {}
     assert north.count("disconnected") >= 1
-    assert network.gate.transport(["north"]).ask({"north": b"x"}, PATIENCE) == {"north": b"X"}
+    assert network.service.transport(["north"]).ask({"north": b"x"}, PATIENCE) == {"north": b"X"}
 
 
 def test_a_host_that_breaks_says_nothing_but_that_it_failed(network):
@@ -290,7 +290,7 @@ def test_a_host_that_breaks_says_nothing_but_that_it_failed(network):
         raise ValueError("the patient is called Mary")
 
     network.attend("north", broken)
-    answer = decode(network.gate.transport(["north"]).ask({"north": b"a"}, PATIENCE)["north"])
+    answer = decode(network.service.transport(["north"]).ask({"north": b"a"}, PATIENCE)["north"])
     assert answer.kind == "failed"
     assert "Mary" not in answer.text
 
@@ -303,7 +303,7 @@ def test_a_party_that_is_stopped_finishes_its_step_and_sends_it(network):
     north = network.attend("north", slow_one)
     answers = {}
     asking = threading.Thread(
-        target=lambda: answers.update(network.gate.transport(["north"]).ask({"north": b"a" * 3_000_000}, PATIENCE))
+        target=lambda: answers.update(network.service.transport(["north"]).ask({"north": b"a" * 3_000_000}, PATIENCE))
     )
     asking.start()
     eventually(lambda: slow_one.asked)
@@ -323,7 +323,7 @@ def test_a_certificate_is_renewed_in_the_middle_of_a_step(tmp_path):
         first, slow_one = network.identity("north").fingerprint, Slow()
         answers = {}
         asking = threading.Thread(
-            target=lambda: answers.update(network.gate.transport(["north"]).ask({"north": b"a"}, PATIENCE))
+            target=lambda: answers.update(network.service.transport(["north"]).ask({"north": b"a"}, PATIENCE))
         )
         asking.start()
         north = network.attend("north", slow_one)
@@ -346,8 +346,8 @@ def test_many_parties_at_once(tmp_path, number):
     try:
         for name in names:
             network.parties[name] = Party(network.identity(name), network.address, upper)
-        eventually(lambda: len(network.gate.connected) == number)
-        transport = network.gate.transport(names)
+        eventually(lambda: len(network.service.connected) == number)
+        transport = network.service.transport(names)
         for i in range(3):
             frames = {name: f"{name} {i}".encode() for name in names}
             answers = transport.ask(frames, PATIENCE)

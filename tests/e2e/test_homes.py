@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tertulia.corpus import Corpus
-from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import finish
-from tertulia.runs.rehearsal import begin, best_for, open_party
+from tertulia.runs.one_machine import begin, best_for, open_party
+from tertulia.runs.settings import RunSettings
 
 OPENING = {
     "open",

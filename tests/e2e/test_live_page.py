@@ -8,12 +8,12 @@ import pytest
 from helpers.browser import PHONE, WIDE
 from helpers.commands import Typist
 from helpers.hostile import CONTROL, IMAGE, LONG, NAMES, SCRIPT
-from helpers.houses import MEMBERS, METHOD, Houses
 from helpers.network import eventually
 from helpers.serving import attending, on_a_free_port, serving
+from helpers.sites import MEMBERS, METHOD, Sites
 from tertulia.view.pages.live import live_page
-from tertulia.view.watch import watcher
-from tertulia.view.watch.scene import new_look, new_party
+from tertulia.view.watch import monitor
+from tertulia.view.watch.snapshot import new_party, new_snapshot
 
 LOOKS = [(PHONE, True), (WIDE, False)]
 
@@ -27,13 +27,13 @@ def typist(tmp_path):
 
 
 @pytest.fixture
-def houses(tmp_path):
+def sites(tmp_path):
     """A federation whose run takes longer than any test."""
-    houses = Houses(tmp_path, method=METHOD.replace("rounds = 3", "rounds = 5000"))
-    on_a_free_port(houses)
-    houses.edit("absent_after = 30.0", "absent_after = 0.3")
-    houses.agree()
-    return houses
+    sites = Sites(tmp_path, method=METHOD.replace("rounds = 3", "rounds = 5000"))
+    on_a_free_port(sites)
+    sites.edit("absent_after = 30.0", "absent_after = 0.3")
+    sites.agree()
+    return sites
 
 
 def card(opened, party, state):
@@ -51,11 +51,11 @@ def shown_round(opened):
     return int(re.search(r"round (\d+) of", opened.page.locator("#round").inner_text())[1])
 
 
-def test_a_federation_that_runs(houses, typist, browser):
-    houses.desk.start()
-    directory = houses.server.directory
-    with serving(houses), attending(houses, "north", "south"), live_page(watcher(directory), "0") as address:
-        first = typist.type("attend", houses.base / "east", cwd=houses.base)
+def test_a_federation_that_runs(sites, typist, browser):
+    sites.registry.start()
+    directory = sites.server.directory
+    with serving(sites), attending(sites, "north", "south"), live_page(monitor(directory), "0") as address:
+        first = typist.type("attend", sites.base / "east", cwd=sites.base)
         opened = browser.open(address, width=WIDE)
         for party in MEMBERS:
             card(opened, party, "here")
@@ -70,19 +70,19 @@ def test_a_federation_that_runs(houses, typist, browser):
         card(opened, "north", "here")
         seen = later_round(opened, seen)  # the others go on
         opened.picture("live-absent")
-        again = typist.type("attend", houses.base / "east", cwd=houses.base)
+        again = typist.type("attend", sites.base / "east", cwd=sites.base)
         card(opened, "east", "here")
         later_round(opened, seen)
         opened.check("live-federation")
         again.send_signal(signal.SIGTERM)
         assert again.wait() == 0
-        houses.desk.abandon()
+        sites.registry.abandon()
 
 
-def test_a_partys_own_page_shows_itself_alone(houses, typist, browser):
-    houses.desk.start()
-    with serving(houses), attending(houses, "south", "east"):
-        attend = typist.type("attend", houses.base / "north", "--live=0", cwd=houses.base)
+def test_a_partys_own_page_shows_itself_alone(sites, typist, browser):
+    sites.registry.start()
+    with serving(sites), attending(sites, "south", "east"):
+        attend = typist.type("attend", sites.base / "north", "--live=0", cwd=sites.base)
         eventually(lambda: "live page: http" in attend.err)
         opened = browser.open(re.search(r"live page: (\S+)", attend.err)[1], width=PHONE)
         card(opened, "north", "here")
@@ -94,7 +94,7 @@ def test_a_partys_own_page_shows_itself_alone(houses, typist, browser):
         opened.check("live-party")
         attend.send_signal(signal.SIGTERM)
         assert attend.wait() == 0
-        houses.desk.abandon()
+        sites.registry.abandon()
 
 
 @pytest.mark.parametrize(("width", "dark"), LOOKS)
@@ -104,7 +104,7 @@ def test_hostile_names_are_text(browser, width, dark):
     parties = [new_party(name, state="refused", why=SCRIPT, phase=IMAGE, budgets=[spent]) for name in NAMES]
     left = [{"at": float(i), "party": p["name"], "what": SCRIPT, "bytes": 10**i, "level": level, "round": i}
             for i, (p, level) in enumerate(zip(parties, ("clear", "noise", "free", "clear"), strict=True))]  # fmt: skip
-    look = new_look(
+    look = new_snapshot(
         SCRIPT, run="1", method=IMAGE, state="stopped", text=CONTROL, again=SCRIPT, round=2, rounds=4, left=100.0,
         verdict={"level": "weak", "text": SCRIPT}, parties=parties, scores=[[1, 9.0], [2, 8.0]], gone=[[2, SCRIPT]],
         own={SCRIPT: [[1, 9.5], [2, 8.5]]}, levels={SCRIPT: 8.7}, releases=left,
@@ -123,7 +123,7 @@ def test_hostile_names_are_text(browser, width, dark):
 
 
 def test_the_last_state_stays_when_the_run_has_ended(browser):
-    now = new_look("ward", state="under way", round=1, rounds=2)
+    now = new_snapshot("ward", state="under way", round=1, rounds=2)
     with live_page(lambda: dict(now), "0") as address:
         opened = browser.open(address)
         opened.page.get_by_text("round 1 of 2").wait_for()
@@ -131,5 +131,5 @@ def test_the_last_state_stays_when_the_run_has_ended(browser):
         now.update(state="finished", round=2)
     opened.page.get_by_text("round 2 of 2").wait_for()
     opened.page.get_by_text("finished").wait_for()
-    opened.page.get_by_text("It has ended").wait_for()
+    opened.page.get_by_text("The run has ended").wait_for()
     assert (opened.errors, opened.outside) == ([], [])

@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from tertulia.runs import config
+from tertulia.runs import settings as config
 from tertulia.runs.driver import finish
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
 from tertulia.view import console
-from tertulia.view.officer import LINES
-from tertulia.view.widths import stacked, widths_or_none
+from tertulia.view.console import stacked, widths_or_none
+from tertulia.view.verdicts import LINES
 
 CONFIG = """
 directory = "run"

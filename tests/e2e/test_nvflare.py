@@ -26,19 +26,19 @@ from tertulia.federation.engines.nvflare.kits import Kit
 from tertulia.federation.messages import Inquiry
 from tertulia.federation.server.answers import read_answer
 from tertulia.models import Topics
-from tertulia.runs.config import RunSettings
-from tertulia.runs.desk import FINISHED
-from tertulia.runs.flare import party as flare_party
-from tertulia.runs.flare.party import Party
-from tertulia.runs.flare.server import RunServer
-from tertulia.runs.rehearsal import begin
+from tertulia.network.flare import party as flare_party
+from tertulia.network.flare.party import FlareParty
+from tertulia.network.flare.server import FlareServer
+from tertulia.network.server.run_registry import FINISHED
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import RunSettings
 
 QUICK = METHOD.replace("rounds = 60", "rounds = 4")
 
 
 @pytest.fixture(scope="module")
 def flare(tmp_path_factory):
-    """Kits, and directories made from them; nothing runs."""
+    """Kits, and directories made from them; no process runs."""
     return Flare(tmp_path_factory.mktemp("flare"), method=QUICK)
 
 
@@ -52,8 +52,8 @@ def quiet(monkeypatch):
 
 
 def carry(flare, run, sites=None, cut=()):
-    """What a job does, in this process."""
-    job = Job(flare.kits, SERVER, RunServer(run), sites or {member: Party() for member in MEMBERS})
+    """Do in this process what a job does."""
+    job = Job(flare.kits, SERVER, FlareServer(run), sites or {member: FlareParty() for member in MEMBERS})
     job.wires["server"].cut |= set(cut)
     try:
         with job.as_server():
@@ -72,20 +72,20 @@ def test_a_job_holds_no_code_and_no_path(flare, tmp_path, tertulia):
     files = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*") if path.is_file()}
     config = "job/app/config/config_fed"
     assert set(files) == {"job/meta.json", f"{config}_server.json", f"{config}_client.json"}
-    run = flare.desk.current().run
+    run = flare.registry.current().run
     components = {name: json.loads(files[name].read_text()).get("components") for name in files}
     assert components[f"{config}_server.json"] == [
-        {"id": "run", "path": "tertulia.runs.flare.server.RunServer", "args": {"run": run}}
+        {"id": "run", "path": "tertulia.network.flare.server.FlareServer", "args": {"run": run}}
     ]
     assert components[f"{config}_client.json"] == [
-        {"id": "party", "path": "tertulia.runs.flare.party.Party", "args": {}}
+        {"id": "party", "path": "tertulia.network.flare.party.FlareParty", "args": {}}
     ]
     assert not [name for name, path in files.items() if "/" in path.read_text() or "note" in path.read_text()]
     assert validated(tmp_path / "job")["min_clients"] == 2  # the quorum
 
 
 def validated(job):
-    """What FLARE's server makes of a job that is submitted."""
+    """Validate a job as FLARE's server does when it is submitted."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for path in job.rglob("*"):
@@ -114,7 +114,7 @@ def test_a_job_of_another_run_is_not_submitted(flare, tmp_path, tertulia):
         flare.kits / ADMIN,
     )
     config = tmp_path / "job" / "app" / "config" / "config_fed_client.json"
-    config.write_text(config.read_text().replace("tertulia.runs.flare.party.Party", "os.system"))
+    config.write_text(config.read_text().replace("tertulia.network.flare.party.FlareParty", "os.system"))
     code, _, err = tertulia(*arguments)
     assert code == 1
     assert "is not the job of the run that is proposed now" in err
@@ -124,7 +124,7 @@ def test_a_job_of_another_run_is_not_submitted(flare, tmp_path, tertulia):
 def test_kits_let_jobs_name_our_classes_and_no_others(flare, name):
     authorizer = ComponentPathAuthorizer()
     resources = flare.kits / name / "local" / "resources.json"
-    ours = "tertulia.runs.flare.server.RunServer" if name == SERVER else "tertulia.runs.flare.party.Party"
+    ours = "tertulia.network.flare.server.FlareServer" if name == SERVER else "tertulia.network.flare.party.FlareParty"
     allowed, mode, _ = authorizer._get_policy_from_file(str(resources))
     authorizer._get_policy = lambda **_: (allowed, mode, "")
     for path in (ours, "nvflare.collab.runtime.controller.CollabController"):
@@ -172,7 +172,7 @@ def test_the_extra_that_is_missing_is_named(flare, monkeypatch, tertulia):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     for module in [module for module in sys.modules if module.startswith("tertulia.federation.engines.nvflare")]:
         monkeypatch.delitem(sys.modules, module)
-    monkeypatch.delitem(sys.modules, "tertulia.runs.flare.setup")
+    monkeypatch.delitem(sys.modules, "tertulia.network.flare.setup")
     code, _, err = tertulia("nvflare", "join", flare.kits / "north")
     assert code == 1
     assert "pip install 'tertulia[nvflare]'" in err
@@ -185,10 +185,10 @@ def test_a_run_ends_as_without_flare_and_every_site_has_the_model(flare, quiet):
     flare.write(QUICK, seed=1)
     run = flare.agree()
     expected = flare.alone(run)
-    flare.desk.start()
+    flare.registry.start()
     carry(flare, run)
     assert flare.outcome(run) == expected
-    assert flare.desk.state(run).state == FINISHED
+    assert flare.registry.state(run).state == FINISHED
     for member in MEMBERS:
         assert Topics.load(flare.base / member / "runs" / run / "model").provenance["run"] == run
 
@@ -197,24 +197,24 @@ def test_a_site_with_another_plan_refuses_and_says_no_more(flare, quiet):
     """The operator changes what was approved: two rounds more."""
     flare.write(QUICK, seed=2)
     run = flare.agree()
-    flare.desk.start()
+    flare.registry.start()
     file = flare.server.runs / run / "run.json"
     facts = json.loads(file.read_text())
     facts["config"]["method"]["rounds"] += 2
     file.write_text(json.dumps(facts))
     with pytest.raises(QuorumError, match="refused by rule 'plan'"):
         carry(flare, run)
-    flare.desk.abandon()
+    flare.registry.abandon()
 
 
 def test_a_site_that_has_not_approved_refuses(flare, quiet):
     flare.write(QUICK, seed=3)
-    run = flare.desk.current().run
-    flare.desk.start()
+    run = flare.registry.current().run
+    flare.registry.start()
     with pytest.raises(QuorumError, match="refused by rule 'run'"):
         carry(flare, run)
     assert "waiting" in (flare.server.directory / "server.log").read_text()
-    flare.desk.abandon()
+    flare.registry.abandon()
 
 
 def test_a_lost_site_ends_the_job_and_the_next_job_goes_on(flare, quiet, monkeypatch):
@@ -223,7 +223,7 @@ def test_a_lost_site_ends_the_job_and_the_next_job_goes_on(flare, quiet, monkeyp
     flare.write(QUICK, seed=4)
     run = flare.agree()
     expected = flare.alone(run)
-    flare.desk.start()
+    flare.registry.start()
     for member in MEMBERS:
         with pytest.raises(engine.PartyLost, match=f"site '{member}' has fallen out"):
             carry(flare, run, cut=[member])
@@ -232,11 +232,11 @@ def test_a_lost_site_ends_the_job_and_the_next_job_goes_on(flare, quiet, monkeyp
 
 
 def test_a_site_answers_the_server_alone(flare, quiet):
-    """Whoever takes part in a job can call a published method."""
+    """Every participant of a job can call a published method."""
     flare.write(QUICK, seed=5)
     run = flare.agree()
     question = Inquiry(run, "ledger digest").to_bytes()
-    job = Job(flare.kits, SERVER, RunServer(run), {member: Party() for member in MEMBERS})
+    job = Job(flare.kits, SERVER, FlareServer(run), {member: FlareParty() for member in MEMBERS})
     kinds = {}
     for caller in ("server", "south"):
         with job.as_server(caller):
@@ -249,7 +249,7 @@ def test_a_site_answers_the_server_alone(flare, quiet):
 
 def test_whatever_goes_wrong_at_a_site_no_reason_leaves(flare, quiet):
     """FLARE would send an exception's text and traceback to the caller."""
-    job = Job(flare.kits, SERVER, RunServer("x"), {"north": Party(), "south": Party(), "east": Party()})
+    job = Job(flare.kits, SERVER, FlareServer("x"), {name: FlareParty() for name in ("north", "south", "east")})
     place = flare.kits / "north" / "local" / "tertulia.json"
     before = place.read_text()
     place.write_text(json.dumps({"directory": str(flare.base / "south")}))  # the party of another site
@@ -299,5 +299,5 @@ def test_a_provisioned_run_that_loses_sites_and_servers_ends_as_if_nothing_had_b
 def test_a_kit_says_who_it_is_for(flare):
     kit = Kit.open(flare.kits / "north", "client")
     assert (kit.name, kit.project, kit.address) == ("north", "oncology", flare.server.file.address)
-    assert flare.desk.current().keys["north"] == kit.fingerprint
+    assert flare.registry.current().keys["north"] == kit.fingerprint
     assert Path(flare.parties["north"].file.kit) == kit.directory

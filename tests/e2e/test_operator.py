@@ -15,9 +15,9 @@ import pytest
 from helpers.commands import Typist
 from helpers.texts import halves
 from tertulia.models import Topics
-from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import finish
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import RunSettings
 
 MEMBERS = ("north", "south", "east")
 ROUNDS, PATIENCE = 60, 120.0

@@ -13,15 +13,16 @@ import pytest
 from helpers.runs import prepared
 from helpers.texts import PUBLIC, halves
 from tertulia.federation.types import step_name
-from tertulia.methods import METHODS
+from tertulia.methods.registry import METHODS
 from tertulia.privacy.ledger import Ledger
-from tertulia.privacy.reported import NO_IDS
-from tertulia.runs.config import RunSettings
+from tertulia.privacy.reported_documents import NO_IDS
+from tertulia.privacy.user_totals import NO_USERS
 from tertulia.runs.driver import finish
+from tertulia.runs.settings import RunSettings
 
 pytestmark = pytest.mark.filterwarnings("ignore:merging")  # toy tests have toy topics
 PARTIES = {"north": halves(1), "south": halves(2, 40)}
-FOUR = {name: halves(seed, 30) for seed, name in enumerate(("north", "south", "east", "west"))}  # `vouched` needs them
+FOUR = {name: halves(seed, 30) for seed, name in enumerate(("north", "south", "east", "west"))}  # `robust` needs them
 LDA = {"topics": 2, "rounds": 2, "sweeps": 2}
 FTM, CONSENSUS, FEDLDA = (
     {"name": "ftm", **LDA},
@@ -46,8 +47,8 @@ CASES = {
     "consensus": CONSENSUS,
     "consensus-sound": {**CONSENSUS, **SOUND},
     "consensus-fixed-alpha": {**CONSENSUS, "learn_alpha": False},
-    "consensus-vouched": {**CONSENSUS, "vouched": True},
-    "consensus-sound-vouched": {**CONSENSUS, **SOUND, "vouched": True},
+    "consensus-robust": {**CONSENSUS, "robust": True},
+    "consensus-sound-robust": {**CONSENSUS, **SOUND, "robust": True},
     "consensus-sound-fixed-alpha": {**CONSENSUS, **SOUND, "learn_alpha": False},
     "fedlda": FEDLDA,
     **{f"fedlda-{how}": {**FEDLDA, **PAPER, "mechanism": how} for how in ("rrp", "krr", "tkrr", "hm")},
@@ -95,8 +96,8 @@ def _terms(of, event):
         of.unit.value,
         of.adjacency.value,
         str(of.claimed),
-        sorted(set(of.assumptions) - {NO_IDS}),
-    ]  # ids are known when documents are
+        sorted(set(of.assumptions) - {NO_IDS, NO_USERS}),
+    ]  # ids and users are known when documents are
     return json.dumps(terms, sort_keys=True)
 
 
@@ -108,13 +109,13 @@ def _step(step, verb):
 def test_only_consensus_and_baselines_send_something_for_alpha():
     what = {name: {row[2] for row in announced(settings)} for name, settings in CASES.items()}
     histograms = {name for name, things in what.items() if "document-topic histograms" in things}
-    assert histograms == {"consensus", "consensus-sound", "consensus-vouched", "consensus-sound-vouched"}
+    assert histograms == {"consensus", "consensus-sound", "consensus-robust", "consensus-sound-robust"}
     assert {name for name, things in what.items() if "alpha of topics" in things} == {"alone"}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_all_that_leaves_was_planned(name, tmp_path):
-    parties = FOUR if "vouched" in CASES[name] else PARTIES
+    parties = FOUR if "robust" in CASES[name] else PARTIES
     run = prepared(tmp_path / "run", parties, CASES[name], heldout=0.2)
     finish(run)
     for party in parties:

@@ -24,10 +24,10 @@ from tertulia.federation.engines.base import EngineSetup, start_engine
 from tertulia.federation.messages import Inquiry
 from tertulia.federation.server.handle import Handle, Terms
 from tertulia.federation.types import Nothing
-from tertulia.methods import FTMSettings
 from tertulia.methods.ftm import method as ftm  # noqa: F401 - its messages are in the commits that we read
-from tertulia.runs.config import RunSettings
-from tertulia.runs.layout import Run
+from tertulia.methods.registry import FTMSettings
+from tertulia.runs.directory import Run
+from tertulia.runs.settings import RunSettings
 
 TOY = {"name": "custom", "module": toys.__name__, "config": {"rounds": 3}}  # noisy and stateful
 LONG = {"name": "custom", "module": toys.__name__, "config": {"rounds": 30}}
@@ -74,15 +74,15 @@ def trial(tmp_path_factory, nursery, worded):
     return partial(Trials(nursery, tmp_path_factory.mktemp("trials"), worded).copy, engine="ray")
 
 
-def _keepers(driver: int) -> list[tuple[int, Path]]:
-    """Who keeps a Ray of this run's own, and leads its session, and the folder of that Ray."""
+def _supervisors(driver: int) -> list[tuple[int, Path]]:
+    """Return the supervisors of this run's own Ray, which lead its session, and the folder of that Ray."""
     listed = subprocess.run(["ps", "-o", "pid,args", "--ppid", str(driver)], capture_output=True, text=True).stdout
-    keepers = [line.split() for line in listed.splitlines() if "ray.keeper" in line]
-    return [(int(words[0]), Path(words[-1])) for words in keepers]
+    found = [line.split() for line in listed.splitlines() if "ray.supervisor" in line]
+    return [(int(words[0]), Path(words[-1])) for words in found]
 
 
 def _living(session: int) -> list[str]:
-    """The processes of a session that have not ended."""
+    """Return the live processes of a session."""
     listed = subprocess.run(["ps", "-o", "stat,args", "-s", str(session)], capture_output=True, text=True).stdout
     return [line for line in listed.splitlines()[1:] if not line.startswith("Z")]
 
@@ -185,8 +185,8 @@ def test_kills_on_a_ray_of_its_own_of_which_nothing_stays(aim, nodes, nursery, t
     """Actors have their environment, and so an aim, from the driver here; what was begun here goes on anywhere."""
     expected = trial(TOY, tmp_path / "run")
     driver = nursery.resume(tmp_path / "run", f"{aim}:{tmp_path / 'killed'}")
-    eventually(lambda: _keepers(driver.pid))
-    ((session, folder),) = _keepers(driver.pid)
+    eventually(lambda: _supervisors(driver.pid))
+    ((session, folder),) = _supervisors(driver.pid)
     assert folder.exists()
     code = driver.wait()
     assert (tmp_path / "killed").exists()
@@ -200,14 +200,14 @@ def test_kills_on_a_ray_of_its_own_of_which_nothing_stays(aim, nodes, nursery, t
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_while_its_ray_starts_leaves_nothing(nodes, tmp_path):
-    command = [sys.executable, "-P", "-m", "tertulia.federation.engines.ray.keeper"]
+    command = [sys.executable, "-P", "-m", "tertulia.federation.engines.ray.supervisor"]
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as short:  # Ray's sockets have long names
         folder = Path(short) / "own"
         folder.mkdir()
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        keeper = subprocess.Popen([*command, folder], **pipes, start_new_session=True)
-        keeper.stdin.close()
-        keeper.stdout.close()
-        assert keeper.wait(90) == 0
+        supervisor = subprocess.Popen([*command, folder], **pipes, start_new_session=True)
+        supervisor.stdin.close()
+        supervisor.stdout.close()
+        assert supervisor.wait(90) == 0
         assert not folder.exists()
-        eventually(lambda: not _living(keeper.pid))
+        eventually(lambda: not _living(supervisor.pid))

@@ -8,17 +8,17 @@ import pytest
 
 from helpers.browser import PHONE, WIDE
 from helpers.hostile import IMAGE, LONG, NAMES, SCRIPT, STEERING
-from helpers.houses import Houses
 from helpers.runs import prepared
+from helpers.sites import Sites
 from helpers.texts import PUBLIC, halves
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.models import Topics
-from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import finish
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
 from tertulia.runs.scenarios import keep_rows
-from tertulia.view.pages.project import parties_section
+from tertulia.runs.settings import RunSettings
 from tertulia.view.pages.report import report
+from tertulia.view.pages.sections import parties_section
 
 METHOD = {"name": "consensus", "topics": 3, "rounds": 3, "sweeps": 2, "start_sweeps": 2}
 MOST = 300_000  # bytes
@@ -101,7 +101,7 @@ def test_everything_can_be_read_with_scripts_off(clear, sound, browser, tmp_path
     officer.page.goto(written(tmp_path / "officer.html", report(sound, "north")).as_uri())
     said = officer.page.locator("main").inner_text()
     for wanted in (
-        "Did not leave", "Plan and ledger agree", "chain unbroken", "signature", "stays here"
+        "Did not leave", "Plan and ledger agree", "hash chain intact", "signature", "stays here"
     ):  # fmt: skip
         assert wanted in said, wanted
     for jargon in ("adjacency", "verb", "mechanism"):
@@ -145,11 +145,9 @@ def test_plan_and_fact_are_compared(clear):
     assert re.search(r"score of held-out documents\s+3 times", content)  # an answer of two numbers is one occasion
 
 
-def test_a_house_reports_itself_and_a_server_nobody(tmp_path):
-    houses = Houses(
-        tmp_path, method="name = 'consensus'\ntopics = 2\nrounds = 1\nsweeps = 1\nstart_sweeps = 1\n"
-    ).agree()
-    houses.run()
+def test_a_party_reports_itself_and_a_server_nobody(tmp_path):
+    sites = Sites(tmp_path, method="name = 'consensus'\ntopics = 2\nrounds = 1\nsweeps = 1\nstart_sweeps = 1\n").agree()
+    sites.run()
     party = report(tmp_path / "north")
     assert "What left “north”" in party
     assert "tertulia forget" in party

@@ -7,8 +7,8 @@ import pytest
 
 from tertulia.corpus import Vocabulary
 from tertulia.models import Topics
-from tertulia.runs.config import load
 from tertulia.runs.scenarios import own_method, pooled_lda, side_by_side
+from tertulia.runs.settings import load
 
 METHODS = {
     "ftm": "name = 'ftm'\ntopics = 4\nrounds = 2\nsweeps = 10\nmin_similarity = 0.05",

@@ -17,10 +17,10 @@ import pytest
 from e2e.test_plan import CASES
 from helpers import snippets
 from helpers.snippets import PAGES, ROOT, blocks
-from tertulia.methods import METHODS
-from tertulia.methods.gfedntm import limits, method
-from tertulia.models.neural import validation
-from tertulia.runs.config import RunSettings, settings_from
+from tertulia.methods.gfedntm import early_stopping, method
+from tertulia.methods.registry import METHODS
+from tertulia.models.neural import training
+from tertulia.runs.settings import RunSettings, settings_from
 
 PLOTS = ROOT / "docs" / "plots.md"
 BLOCKS = [block for page in PAGES for block in blocks(page)]
@@ -38,7 +38,7 @@ def _folder(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setenv("TERTULIA_CACHE", str(tmp_path / "cache"))
-    for module in (limits, method, validation):
+    for module in (early_stopping, method, training):
         monkeypatch.setattr(module, "MOST_EPOCHS", 2)
     plt.switch_backend("agg")
     yield

@@ -7,7 +7,7 @@ import pytest
 
 import tertulia as tt
 from tertulia.methods.ftm import method as ftm
-from tertulia.runs.layout import Run
+from tertulia.runs.directory import Run
 from tertulia.view.tables import disclosure_rows, privacy_rows
 
 SEA = ("harbour", "winter", "bridge", "copper", "anchor")

@@ -10,15 +10,15 @@ import pytest
 
 from helpers import toys
 from helpers.marks import slow
-from tertulia._locks import holding
+from tertulia._locks import directory_lock
 from tertulia.corpus import Corpus
 from tertulia.errors import DirectoryInUse
 from tertulia.federation.server.handle import Handle
 from tertulia.federation.types import Nothing
-from tertulia.runs.config import RunSettings
+from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import RunSettings
 
 SECONDS = 60
 
@@ -57,7 +57,7 @@ def test_a_second_resume_names_the_first_and_leaves_it_alone(engine, worded, tmp
 
 
 def test_a_run_cannot_begin_where_another_begins(worded, tmp_path):
-    with holding(tmp_path / "run"), pytest.raises(DirectoryInUse, match=f"process {os.getpid()} "):
+    with directory_lock(tmp_path / "run"), pytest.raises(DirectoryInUse, match=f"process {os.getpid()} "):
         prepared(tmp_path / "run", worded)
     assert not (tmp_path / "run" / "run.json").exists()
     prepared(tmp_path / "run", worded)
@@ -81,7 +81,7 @@ def test_two_runs_may_share_their_parties_homes(worded, tmp_path):
 def test_a_party_waits_for_a_process_that_still_works_in_its_directory(worded, tmp_path, capfd):
     run = prepared(tmp_path / "run", worded)
     answers, said = {}, ""
-    with holding(run.party_directory("a")):
+    with directory_lock(run.party_directory("a")):
         transport = run.transport("processes", 1)
         handle = Handle(run.id, transport, run.journal())
         asking = threading.Thread(target=lambda: answers.update(handle.each(toys.count_free, Nothing())))

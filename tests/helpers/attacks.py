@@ -5,14 +5,15 @@ import json
 from pathlib import Path
 
 from tertulia.corpus import Corpus
+from tertulia.errors import LOST_CONTRIBUTION
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import BEFORE_ALL, Ask, Question
 from tertulia.federation.party import failures
 from tertulia.federation.party.host import PartyConfig, PartyHost
 from tertulia.federation.types import step_name
-from tertulia.runs.config import RunSettings
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.directory import Run
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import RunSettings
 
 NOTES = [
     "fever cough asthma garcia ward fever",
@@ -28,7 +29,7 @@ PUBLIC = {"mode": "public", "words": list(LIST)}
 STRICT = "allow_clear = false\nallow_metrics = false\n"
 OPEN = "allow_clear = true\n"
 BUDGET = '[[budget]]\nunit = "token"\nadjacency = "substitute"\nepsilon = 8.0\n'
-CONSTANTS = {failures.FAILED, failures.REFUSED, failures.ABSENT, ""}
+CONSTANTS = {failures.FAILED, failures.REFUSED, failures.ABSENT, LOST_CONTRIBUTION, ""}
 
 
 class Attacked:

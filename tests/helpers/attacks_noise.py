@@ -1,8 +1,11 @@
 """A party with a home and a strict policy, a hostile server's questions as frames, and a tiny method to ask for."""
 
+import dataclasses
+import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.federation.codec import decode, encode
@@ -10,11 +13,14 @@ from tertulia.federation.messages import BEFORE_ALL, Answer, Ask, Question
 from tertulia.federation.party.host import PartyConfig, PartyHost
 from tertulia.federation.types import Nothing, message, step, step_name
 from tertulia.kernels.reports import Channel, reports_of_documents
+from tertulia.privacy import chain
+from tertulia.privacy.ledger import Ledger
 from tertulia.privacy.mechanisms import Derived, DiscreteLaplace
 from tertulia.privacy.mechanisms.noisy_tables import NoisyTable
 from tertulia.privacy.mechanisms.token_reports import TokenReports
 
 WORDS = ("ache", "burn", "cold", "dose", "fever")
+LATER = ("limits", "users", "documents_of_user", "unnamed_users")  # what rows of ledgers have held since
 STRICT = "allow_clear = false\nallow_metrics = false\n"
 BUDGET = '[[budget]]\nunit = "token"\nadjacency = "substitute"\nepsilon = {}\ndelta = 0.0\n'
 
@@ -63,8 +69,23 @@ def measure_lengths(party, state, ask):
 STEPS = (count, tabulate, report, measure_lengths)
 
 
-def corpus_of(texts, ids=None) -> Corpus:
-    return Corpus.from_texts(texts, ids=ids)
+def corpus_of(texts, ids=None, users=None) -> Corpus:
+    corpus = Corpus.from_texts(texts, ids=ids)
+    if users is None:
+        return corpus
+    return dataclasses.replace(corpus, table=corpus.table.with_columns(pl.Series("user", users)))
+
+
+def as_written_before(host: PartyHost, directory: Path) -> None:
+    """Give a party the ledger that an earlier version would have written: without limits, and without users."""
+    old, rows = Ledger(directory / "earlier.sqlite", durable=False), host.ledger.entries()
+    (former,) = host.policy.bounds.policies
+    for entry, seq, _ in rows:
+        if seq:
+            body = {name: value for name, value in json.loads(entry.body).items() if name not in LATER}
+            earlier = entry._replace(body=json.dumps(body), policy=former)
+            chain.insert(old._db, None, old.digest().partition(":")[2], earlier)
+    host.home = host.home._replace(ledger=old)
 
 
 def party(directory: Path, corpus: Corpus, *, policy: str = STRICT, run: str = "run", **config) -> PartyHost:

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 from helpers import faults
-from helpers.forking import Forker, serve, type_command
+from helpers.forker import Forker, serve, type_command
 
 PATIENCE = 300  # seconds that a command may take, whatever happens
-MODULES = ("polars", "grpc", "tertulia.cli.main", "tertulia.runs.serving", "tertulia.runs.attending")
-MODULES += ("tertulia.runs.approving", "tertulia.view.dry_run", "tertulia.methods.consensus.method")
+MODULES = ("polars", "grpc", "tertulia.cli.main", "tertulia.network.server.service", "tertulia.network.party.attendant")
+MODULES += ("tertulia.network.party.approval", "tertulia.view.dry_run", "tertulia.methods.consensus.method")
 
 
 class Typed:

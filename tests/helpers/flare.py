@@ -1,7 +1,7 @@
 """A federation inside NVIDIA FLARE, provisioned in a folder and bound to loopback; its processes may be killed.
 
-FLARE starts a process for each job at the server and at every site, in a session of its own. Whatever was started here
-has this folder on its command line: by that it is found, and ended.
+FLARE starts a process for each job at the server and at every site, in a session of its own. All processes have this
+folder on their command lines; `down` finds and ends them by it.
 """
 
 import dataclasses
@@ -22,19 +22,19 @@ from helpers.texts import halves
 from tertulia.federation.engines.local import LocalTransport
 from tertulia.federation.engines.nvflare.jobs import write_job
 from tertulia.federation.party.host import PartyConfig, PartyHost
+from tertulia.network.flare.setup import found, join
+from tertulia.network.flare.supervisor import files_of
+from tertulia.network.party.approval import Review
+from tertulia.network.server.run_registry import RunRegistry
 from tertulia.privacy.home import LEDGER
 from tertulia.privacy.policy_lines import write_lines
-from tertulia.runs.approving import Consideration
-from tertulia.runs.desk import Desk
+from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
-from tertulia.runs.flare.setup import found, join
-from tertulia.runs.flare.supervising import files_of
-from tertulia.runs.layout import Run
 
 SERVER, MEMBERS, ADMIN = "localhost", ("north", "south", "east"), "admin@clinics.org"
 METHOD = 'name = "consensus"\ntopics = 3\nrounds = 60\nsweeps = 2\nstart_sweeps = 3\n'
 PATIENCE = 240.0  # seconds for a run
-_MODULES = {  # by whether it is the server's, and a job's
+_MODULES = {  # keys: whether the process is the server's, and whether it is a job's
     (True, False): "server.server_train", (True, True): "server.runner_process",
     (False, False): "client.client_train", (False, True): "client.worker_process",
 }  # fmt: skip
@@ -55,7 +55,7 @@ builders:
 
 
 def provision(base: Path) -> Path:
-    """What `nvflare provision` makes of a project with three sites; returns the folder of kits."""
+    """Run `nvflare provision` for a project with three sites; return the folder of kits."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -67,12 +67,12 @@ def provision(base: Path) -> Path:
 
 
 class Flare:
-    """The server's directory, the parties', their kits, and the processes of those."""
+    """The directories of server and parties, their kits, and the kits' processes."""
 
     def __init__(self, base, texts=None, method=METHOD):
         self.base, self.kits, self.job = Path(base), provision(Path(base)), Path(base) / "job"
         self.server = found(self.base / "oncology", self.kits / SERVER, self.kits)
-        self.desk, self.parties, self._children = Desk(self.server), {}, {}
+        self.registry, self.parties, self._children = RunRegistry(self.server), {}, {}
         self.write(method)
         for i, member in enumerate(MEMBERS):
             documents = self.base / f"{member}.jsonl"
@@ -81,7 +81,7 @@ class Flare:
             self.parties[member] = join(self.kits / member, self.base / member, documents, "note")
 
     def write(self, method, seed=0):
-        """Have the operator's file ask for another run."""
+        """Change the operator's file to ask for another run."""
         file = self.server.directory / "federation.toml"
         head, _, rest = file.read_text().partition("[method]")
         head = "".join(f"seed = {seed}\n" if line.startswith("seed") else line for line in head.splitlines(True))
@@ -89,12 +89,12 @@ class Flare:
         file.write_text(f"{head}[method]\n{method}\n[text]{rest}")
 
     def agree(self) -> str:
-        """What `export` and `approve --yes` do, with fixed noise keys; the run."""
-        proposal = self.desk.current()
+        """Do what `export` and `approve --yes` do, with fixed noise keys; return the run."""
+        proposal = self.registry.current()
         write_job(self.job, files_of(self.server, proposal))
         for party in self.parties.values():
             (party.directory / "proposal.json").write_bytes(proposal.to_bytes())
-            seen = Consideration.of(party, party.sent_proposal())
+            seen = Review.of(party, party.sent_proposal())
             seen.check()
             write_lines(party.policy_path, seen.lines_needed())
             place = seen.lay_out()
@@ -102,7 +102,7 @@ class Flare:
         return proposal.run
 
     def alone(self, run: str) -> dict:
-        """What the run comes to without FLARE: on copies of all directories, in this process, undisturbed."""
+        """Return the outcome of the run without FLARE: on copies of all directories, in this process."""
         place, directories = self.base / f"alone-{run}", {}
         for member, party in self.parties.items():
             directories[member] = place / member
@@ -115,21 +115,21 @@ class Flare:
                     shutil.copyfile(path, place / member / path.name)
             dataclasses.replace(PartyConfig.load(place / member), home=str(place / member)).save(place / member)
         settings = self.server.file.run_settings(place / "server")
-        keys, roster = self.desk.current().keys, self.server.roster
+        keys, roster = self.registry.current().keys, self.server.roster
         begun = Run(place / "server", run, roster, settings.model_dump(mode="json"), keys=keys)
         begun.save()
         finish(begun, transport=LocalTransport([PartyHost(directories[member]) for member in roster]))
         return outcome(begun, directories)
 
     def outcome(self, run: str) -> dict:
-        """What the run came to."""
+        """Return the outcome of the run."""
         directories = {member: party.runs / run for member, party in self.parties.items()}
         return outcome(Run.open(self.server.runs / run), directories)
 
     # --- processes ------------------------------------------------------------------------------------------------
 
     def up(self, *names, fault=None):
-        """Start kits; `fault` aims a kill at whatever process of theirs passes a point first."""
+        """Start kits; `fault` kills the first of their processes that passes a fault point."""
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         search = os.pathsep.join(dict.fromkeys(entry for entry in sys.path if entry and Path(entry).is_dir()))
         env = {**os.environ, "PATH": path, "PYTHONPATH": search, **({"TERTULIA_FAULT": fault} if fault else {})}
@@ -141,7 +141,7 @@ class Flare:
                 )
 
     def kill(self, name, job=False):
-        """`kill -9` of a kit's process, or only of the one that its job has; whether there was one."""
+        """Kill a kit's process, or only that of its job; return whether there was one."""
         module = _MODULES[name == SERVER, job]
         wanted = [pid for pid, text in self._own().items() if module in text and f"-m {self.kits / name} " in text]
         for pid in wanted:
@@ -151,7 +151,7 @@ class Flare:
         return bool(wanted)
 
     def supervise(self, *more):
-        """`tertulia nvflare supervise`, as a process."""
+        """Start `tertulia nvflare supervise` as a process."""
         command = [sys.executable, "-P", "-m", "tertulia", "nvflare", "supervise", self.server.directory]
         command += ["--job", self.job, "--admin", self.kits / ADMIN, *more]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
@@ -160,20 +160,20 @@ class Flare:
         )
 
     def rounds(self, run: str) -> int:
-        """How many rounds of a run are done."""
+        """Return the number of finished rounds of a run."""
         log = self.server.directory / "server.log"
         lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         return max((line.get("round", 0) for line in lines if line.get("run") == run), default=0)
 
     def wait_for_round(self, run: str, number: int, patience=PATIENCE):
-        """Wait until so many rounds are done."""
+        """Wait until this number of rounds is finished."""
         until = time.monotonic() + patience
         while self.rounds(run) < number:
             assert time.monotonic() < until, f"run {run} is in round {self.rounds(run)}"
             time.sleep(0.1)
 
     def _own(self) -> dict[int, str]:
-        """All processes that have this folder on their command line, but for this one and its commands."""
+        """Return the processes of FLARE that have this folder on their command lines."""
         found = {}
         for entry in Path("/proc").glob("[0-9]*/cmdline"):
             try:
@@ -185,7 +185,7 @@ class Flare:
         return found
 
     def down(self):
-        """End all processes; none is left."""
+        """Kill all processes, and wait until none is left."""
         until = time.monotonic() + 30
         while own := self._own():
             assert time.monotonic() < until, own

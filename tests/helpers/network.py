@@ -1,4 +1,4 @@
-"""A server and parties on loopback, in this process, and a wire between them that can be slow, cut or dead."""
+"""A server and parties on loopback, in this process, and a link between them that can be slow, cut or dead."""
 
 import contextlib
 import socket
@@ -6,13 +6,13 @@ import threading
 import time
 
 from tertulia.errors import ConfigError
-from tertulia.federation.engines.grpc import dial, wire
-from tertulia.federation.engines.grpc.attendance import Attendance
-from tertulia.federation.engines.grpc.gate import Gate
-from tertulia.federation.engines.grpc.listening import Listening
+from tertulia.federation.engines.grpc import client, wire
+from tertulia.federation.engines.grpc.listener import ListenOptions
+from tertulia.federation.engines.grpc.party_session import PartySession
+from tertulia.federation.engines.grpc.service import Service
 from tertulia.federation.identity.authority import Authority
 from tertulia.federation.identity.members import Members
-from tertulia.federation.identity.own import Identity
+from tertulia.federation.identity.party_identity import Identity
 
 HOST = "127.0.0.1"
 PATIENCE = 90.0  # seconds for anything to happen, on a machine that has much else to do
@@ -26,11 +26,11 @@ def eventually(happened, patience=PATIENCE):
         time.sleep(0.01)
 
 
-class FrontDesk:
-    """The run's side of a server, as plain as can be."""
+class FakeBackend:
+    """A minimal backend of a server."""
 
     def __init__(self):
-        self.approvals, self.left = {}, []
+        self.approvals, self.left, self.said = {}, [], b"{}"
 
     def proposal(self):
         return b"a plan"
@@ -47,14 +47,17 @@ class FrontDesk:
     def model(self, member, run):
         return f"{member} {run} ".encode() * 2_000_000
 
+    def news(self, member):
+        return self.said
+
 
 class Party:
     """A party that attends in a thread of this process."""
 
-    def __init__(self, identity, address, answer, keepalive=None):
+    def __init__(self, identity, address, answer, keepalive=None, hear=None):
         self.events, self.error = [], None
         self.stop = threading.Event()
-        self.attendance = Attendance(identity, address, answer, self._note, keepalive)
+        self.session = PartySession(identity, address, answer, self._note, keepalive, hear)
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
@@ -63,7 +66,7 @@ class Party:
 
     def _run(self):
         try:
-            self.attendance.run(self.stop)
+            self.session.run(self.stop)
         except Exception as error:
             self.error = error
 
@@ -82,31 +85,31 @@ class Party:
 
 
 class Network:
-    """A federation: an authority, a register, a gate, and parties that have joined."""
+    """A federation: an authority, a register, a service, and parties that have joined."""
 
     def __init__(self, directory, names=("north", "south"), hosts=(), keepalive=None):
         self.directory, self.events, self.parties = directory, [], {}
         self.authority = Authority.create(directory / "authority", "oncology")
         self.members = Members(directory)
         self.members.add(names)
-        self.desk = FrontDesk()
+        self.backend = FakeBackend()
         for name in names:
             self.join(name)
-        self.listening = Listening(f"{HOST}:0", hosts, keepalive or wire.Keepalive())
+        self.options = ListenOptions(f"{HOST}:0", hosts, keepalive or wire.Keepalive())
         self.open()
 
     def open(self):
         """Listen; after `shut`, on the same port."""
         note = lambda kind, facts: self.events.append((kind, facts))  # noqa: E731
-        self.gate = Gate(self.authority, self.members, self.desk, self.listening, note)
-        self.port = self.gate.start()
-        self.listening = Listening(f"{HOST}:{self.port}", self.listening.hosts, self.listening.keepalive)
+        self.service = Service(self.authority, self.members, self.backend, self.options, note)
+        self.port = self.service.start()
+        self.options = ListenOptions(f"{HOST}:{self.port}", self.options.hosts, self.options.keepalive)
         self.address = f"{HOST}:{self.port}"
 
     def join(self, name, days=365.0, authority=None):
         """Give a party its identity, without a network."""
         invitation = self.authority.invite(name, "", "oncology")
-        self.members.invited(name, invitation.serial, invitation.expires)
+        self.members.note_invitation(name, invitation.serial, invitation.expires)
         request = Identity.create(self.directory / name, name, self.authority.certificate_pem)
         signed = self.authority.sign(request, name, days)
         self.members.enrol(name, invitation.serial, signed)
@@ -115,25 +118,25 @@ class Network:
     def identity(self, name):
         return Identity(self.directory / name)
 
-    def attend(self, name, answer=bytes, address=None, keepalive=None):
-        """A party comes; it has connected before this returns."""
+    def attend(self, name, answer=bytes, address=None, keepalive=None, hear=None):
+        """Start a party; return once it is connected."""
         before = self.texts("connected").count(name)
-        self.parties[name] = Party(self.identity(name), address or self.address, answer, keepalive)
+        self.parties[name] = Party(self.identity(name), address or self.address, answer, keepalive, hear)
         eventually(lambda: self.texts("connected").count(name) > before)
         return self.parties[name]
 
     def texts(self, kind):
-        """What the server has noted of a kind: names or sentences."""
+        """Return the names or sentences of the server's events of one kind."""
         return [facts.get("name") or facts.get("text") for found, facts in self.events if found == kind]
 
     def refusals(self):
         return [facts["text"] for kind, facts in self.events if kind == "refused"]
 
     def stream(self, name, chunks):
-        """A stream of a member that sends whatever it likes."""
+        """Open a member's stream that sends these chunks."""
         address, identity = wire.Address.parse(self.address), self.identity(name)
-        channel = dial.channel(address, identity.ca_pem, identity.credentials, wire.Keepalive())
-        call = channel.stream_stream(wire.path("Attend"))(chunks, metadata=dial.metadata(address, b""))
+        channel = client.open_channel(address, identity.ca_pem, identity.credentials, wire.Keepalive())
+        call = channel.stream_stream(wire.path("Attend"))(chunks, metadata=client.call_metadata(address, b""))
         return contextlib.closing(channel), call
 
     def close(self):
@@ -141,14 +144,17 @@ class Network:
             party.stop.set()
         for party in self.parties.values():
             party.close()
-        self.gate.stop(0)
+        self.service.stop(0)
 
 
 class TcpProxy:
-    """A wire to a port: it can delay, cut after so many bytes, or go dead without a word."""
+    """A proxy to a port: it can delay bytes, cut a link after a number of bytes, or go dead silently."""
 
     def __init__(self, port, delay=0.0):
-        self.delay, self.cut = delay, None  # after so many bytes "up" to the port or "down" from it, once
+        self.delay, self.cut = (
+            delay,
+            None,
+        )  # ("up" to the port or "down" from it, bytes): cut once, after this number of bytes
         self.dead = threading.Event()
         self.links = self.cuts = 0
         self._port, self._sockets = port, []
@@ -190,7 +196,7 @@ class TcpProxy:
                 end.shutdown(socket.SHUT_RDWR)
 
     def die(self):
-        """The links that there are carry nothing any more; later ones do."""
+        """Stop carrying bytes on the present links; later links work."""
         self.dead_links = self.links
         self.dead.set()
 
@@ -200,7 +206,7 @@ class TcpProxy:
 
 
 class WayOut(TcpProxy):
-    """A house's HTTPS proxy: it is asked for a host, and leads to the port whatever the host."""
+    """An organisation's HTTPS proxy: asked for any host, it connects to the port."""
 
     def __init__(self, port):
         self.asked = []

@@ -9,19 +9,21 @@ import numpy as np
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import Answer
 from tertulia.federation.packing import unpack
-from tertulia.methods.consensus import method as consensus
-from tertulia.methods.consensus.method import Counts
-from tertulia.methods.ftm.method import LocalModel, SizedModel
+from tertulia.methods.common.local_lda import LocalModel, SizedModel
+from tertulia.methods.consensus import contribution
+from tertulia.methods.consensus.messages import Counts
 
 
 class Poisoned:
     """A transport on whose way one party's replies are exchanged.
 
     With `minds` the party's own software goes on as it is: it fails if a sum that should hold its counts does not.
+    With `sweeps`, the number per round, replies are differences: so are the poisoned ones, to the lies sent before.
     """
 
-    def __init__(self, transport, party, poison, minds=False):
+    def __init__(self, transport, party, poison, minds=False, sweeps=None):
         self._transport, self._party, self._poison, self._minds = transport, party, poison, minds
+        self._sweeps, self._truth, self._lie = sweeps, {}, {}
 
     @property
     def parties(self):
@@ -37,8 +39,21 @@ class Poisoned:
                 answers |= self._transport.ask({self._party: frames[self._party]}, timeout)
             answer = decode(unpack(answers[self._party]))
             if answer.kind == "ok" and isinstance(answer.reply, LocalModel | Counts):
-                answers[self._party] = encode(Answer("ok", "", self._poison(answer.reply)))
+                answers[self._party] = encode(Answer("ok", "", self._changed(answer.reply)))
         return answers
+
+    def _changed(self, reply):
+        if self._sweeps is None or isinstance(reply, LocalModel):
+            return self._poison(reply)
+        fields = {field.name: np.asarray(getattr(reply, field.name), np.int64) for field in dataclasses.fields(reply)}
+        if len(fields["added"]):
+            fields["added"] = fields["added"] + self._sweeps * self._truth.get("counts", 0)
+        whole = {name: x if name == "added" else x + self._truth.get(name, 0) for name, x in fields.items()}
+        lie = dict(vars(self._poison(dataclasses.replace(reply, **whole))))
+        sent = {name: np.asarray(x, np.int64) - self._lie.get(name, 0) for name, x in lie.items() if name != "added"}
+        sent["added"] = lie["added"] - self._sweeps * self._lie.get("counts", 0) if len(lie["added"]) else lie["added"]
+        self._truth, self._lie = ({n: x for n, x in y.items() if n != "added"} for y in (whole, lie))
+        return dataclasses.replace(reply, **sent)
 
     def close(self):
         """Let the parties go."""
@@ -48,12 +63,12 @@ class Poisoned:
 @contextmanager
 def no_less_than_nothing():
     """Where the sum is below a party's own counts, the others have none, instead of an error."""
-    check = consensus.check_counts
+    check = contribution.check_counts
 
     def clamp(others):
         check(np.maximum(others, 0, out=others))
 
-    with patch.object(consensus, "check_counts", clamp):
+    with patch.object(contribution, "check_counts", clamp):
         yield
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from helpers import faults
-from helpers.forking import Forker, serve, type_command
+from helpers.forker import Forker, serve, type_command
 from tertulia._locks import is_held
 
 PATIENCE = 120  # seconds

@@ -1,6 +1,6 @@
-"""A Ray cluster of several nodes on this machine, in a process of its own: joined on loopback, killed node by node.
+"""A Ray cluster of several nodes on this machine, in a process of its own; tests connect to it and kill its nodes.
 
-A node is a raylet with its workers. Who joins needs the cluster's token.
+A node is a raylet with its workers. A client needs the cluster's token.
 """
 
 import json
@@ -14,15 +14,18 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
-from helpers.forking import PATIENCE
+from helpers.forker import PATIENCE
 
 _HOST = "127.0.0.1"
-_SYSTEM = {"health_check_period_ms": 300, "health_check_failure_threshold": 3}  # in place of 15 s for a dead node
-_SYSTEM |= {"prestart_worker_first_driver": False, "enable_worker_prestart": False}  # which would be for nobody
+_SYSTEM = {
+    "health_check_period_ms": 300,
+    "health_check_failure_threshold": 3,
+}  # instead of 15 s until a node counts as dead
+_SYSTEM |= {"prestart_worker_first_driver": False, "enable_worker_prestart": False}  # workers that nothing uses
 
 
 class Nodes:
-    """Starts the cluster, kills its nodes, and ends it so that nothing stays."""
+    """A cluster whose nodes can be killed; `close` ends all of its processes."""
 
     def __init__(self, number: int, cpus: int = 2) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp")  # Ray's sockets have long names
@@ -55,17 +58,17 @@ class Nodes:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started."""
+    """Return the children of a process."""
     return list(map(int, subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()))
 
 
 def parent(pid: int) -> int:
-    """Who has started a process: of an actor, its node's raylet."""
+    """Return the parent of a process; for an actor, its node's raylet."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def _keep(number: int, cpus: int) -> None:
-    import_module("tertulia.federation.engines.ray")  # how Ray is to be imported
+    import_module("tertulia.federation.engines.ray")  # sets Ray's environment before its import
     from ray.cluster_utils import Cluster
 
     node = {"node_ip_address": _HOST, "num_cpus": cpus, "include_dashboard": False, "object_store_memory": 1 << 28}

@@ -8,9 +8,9 @@ import shutil
 from tertulia.corpus import Corpus
 from tertulia.federation.codec import encode
 from tertulia.federation.party.host import PartyConfig, PartyHost
-from tertulia.runs.config import RunSettings
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import begin
+from tertulia.runs.directory import Run
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import RunSettings
 
 
 def prepared(directory, corpora, method, **settings) -> Run:

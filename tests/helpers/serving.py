@@ -1,32 +1,32 @@
-"""A federation of houses that is served in this process, with parties that attend over TLS."""
+"""A federation of sites that is served in this process, with parties that attend over TLS."""
 
 import socket
 import threading
 import time
 from contextlib import contextmanager
 
-from tertulia.federation.engines.grpc.attendance import Attendance
-from tertulia.runs.attending import Attendant
-from tertulia.runs.serving import Server
+from tertulia.federation.engines.grpc.party_session import PartySession
+from tertulia.network.party.attendant import Attendant
+from tertulia.network.server.service import FederationServer
 
 PATIENCE = 60.0
 
 
-def on_a_free_port(houses):
+def on_a_free_port(sites):
     """Have a federation that has no member yet listen where nobody else does."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
-        houses.address = f"localhost:{free.getsockname()[1]}"
-    houses.edit("localhost:7433", houses.address)
-    for member in houses.server.file.members:
-        houses.server.invite(member, 7)  # an invitation says where the server is
+        sites.address = f"localhost:{free.getsockname()[1]}"
+    sites.edit("localhost:7433", sites.address)
+    for member in sites.server.file.members:
+        sites.server.invite(member, 7)  # an invitation says where the server is
 
 
 @contextmanager
-def serving(houses):
+def serving(sites):
     """Serve for as long as the block lasts, which begins when parties can call."""
     said = []
-    server = Server(houses.server, said.append)
+    server = FederationServer(sites.server, said.append)
     server.said = said
     thread = threading.Thread(target=server.serve)
     thread.start()
@@ -40,11 +40,12 @@ def serving(houses):
 
 
 @contextmanager
-def attending(houses, *members):
+def attending(sites, *members):
     stop, threads = threading.Event(), []
     for member in members:
-        party = houses.parties[member]
-        one = Attendance(party.identity, houses.address, Attendant(party).answer)
+        party = sites.parties[member]
+        attendant = Attendant(party)
+        one = PartySession(party.identity, sites.address, attendant.answer, hear=attendant.hear)
         threads.append(threading.Thread(target=one.run, args=(stop,)))
         threads[-1].start()
     try:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tertulia.errors import Missed
+from tertulia.federation.fields import ReplyWeight
 from tertulia.federation.types import Nothing, message, step
 from tertulia.privacy.mechanisms import Clear, DiscreteLaplace, Public
 
@@ -26,7 +27,7 @@ class Late:
 @message
 class Weighted:
     value: object
-    weight: object
+    weight: ReplyWeight
 
 
 @message

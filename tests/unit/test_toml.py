@@ -1,4 +1,4 @@
-"""Lines of other people's TOML files."""
+"""Edits of TOML files that people wrote."""
 
 import tomllib
 

@@ -1,7 +1,7 @@
 """Topics in speech recognition: word error rates on real decoders' n-best lists (iFTM, table 2).
 
-Sentences of finance and medicine are spoken by eight synthetic voices, with noise, and decoded by pocketsphinx and by
-Moonshine; `rescoring` (30)-(31) then chooses among each decoder's hypotheses. P_LM is pocketsphinx's trigram model of
+Eight synthetic voices speak sentences of finance and medicine, noise is added, and pocketsphinx and Moonshine decode
+them; rescoring by (30)-(31) then chooses among each decoder's hypotheses. P_LM is pocketsphinx's trigram model of
 general US English, for both. All settings are tuned on utterances of other documents.
 """
 
@@ -19,7 +19,7 @@ from benchmarks.common import say
 from tertulia import Corpus, Topics
 from tertulia.applications import speech
 from tertulia.applications.speech import NGrams, Score, Utterance
-from tertulia.applications.wer import Interval, error_rate
+from tertulia.applications.speech.evaluation import Interval, error_rate
 
 RESULTS = Path(__file__).parents[2] / "results" / "applications"
 NUMBERS = {True: (24, 100), False: parties.FULL}  # quick: utterances to tune and to test on
@@ -28,9 +28,9 @@ GRID = speech.Grid()
 
 
 def run(quick: bool, *, seeds: Sequence[int] | None = None, only_decoded: bool = False) -> dict[str, Any]:
-    """Measure word error rates; a full run that was kept, with the same configuration, is returned as it is.
+    """Measure word error rates; return the stored result of a full run with the same configuration.
 
-    With `only_decoded` nothing is spoken or decoded: utterances whose n-best lists are there are used.
+    With `only_decoded`, nothing is spoken or decoded: only utterances with stored n-best lists are used.
     """
     seeds = SEEDS[quick] if seeds is None else seeds
     ready = decode.decoders()
@@ -62,7 +62,7 @@ def run(quick: bool, *, seeds: Sequence[int] | None = None, only_decoded: bool =
 
 
 def measure(lists: dict[str, list[Utterance]], test: set[str], quick: bool, seeds: Sequence[int]) -> dict[str, Any]:
-    """Train all models, rescore by each, and gather what came of it."""
+    """Train all models, rescore with each, and collect the results."""
     held = parties.documents(quick)
     corpora = parties.corpora(held)
     pooled = Corpus.concatenate(list(corpora.values()))
@@ -92,13 +92,13 @@ def _scores(
     models: dict[str, list[Topics]], pooled: Corpus, heldout: list[Utterance], test: list[Utterance]
 ) -> dict[str, Score]:
     control = speech.unigram(pooled, models["pooled"][0])
-    # Documents of two domains stand in turn: the next is of the other domain, the one after that of the same.
+    # Documents of two domains alternate: the next one is of the other domain, the one after that of the same.
     wrong = {"wrong_topic_control": 1, "wrong_topic_same_domain": 2}
     return speech.compare(models, heldout, test, control=control, wrong=wrong, grid=GRID)
 
 
 def _intervals(scores: Sequence[dict[str, Score]], test: list[Utterance]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Word error rates, and paired differences to `none`, of the mean over seeds."""
+    """Compute word error rates, and paired differences to `none`, of the mean over seeds."""
     lengths, documents = [len(u.reference or ()) for u in test], [u.document for u in test]
     errors = {name: np.mean([score[name].errors for score in scores], axis=0) for name in scores[0]}
     wer = {name: _rounded(error_rate(wrong, lengths, documents)) for name, wrong in errors.items()}
@@ -107,7 +107,7 @@ def _intervals(scores: Sequence[dict[str, Score]], test: list[Utterance]) -> tup
 
 
 def limits(test: list[Utterance]) -> dict[str, Any]:
-    """The decoder's own choice, and the best that any rescoring could choose; words no hypothesis has."""
+    """Measure the decoder's own choice, the best possible choice, and the words that no hypothesis has."""
     lengths, documents = [len(u.reference or ()) for u in test], [u.document for u in test]
     all_errors = [
         speech.word_errors([u.reference or ()] * len(u.hypotheses), [h.words for h in u.hypotheses]) for u in test

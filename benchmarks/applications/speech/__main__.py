@@ -1,6 +1,6 @@
 """The speech part alone: `python -m benchmarks.applications.speech`.
 
-`--decode` speaks and decodes, and measures nothing; `--decoded` measures on the utterances that are decoded so far.
+`--decode` only speaks and decodes; `--decoded` measures on the utterances that are decoded so far.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from benchmarks.common import finish, parser
 
 
 def main() -> None:
-    """Run the speech part, or half of it."""
+    """Run the speech part, or only decode."""
     command = parser("topics in speech recognition: word error rates")
     command.add_argument("--decode", action="store_true", help="speak and decode, and measure nothing")
     command.add_argument("--decoded", action="store_true", help="measure on what is decoded so far")

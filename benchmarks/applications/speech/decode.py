@@ -1,8 +1,8 @@
-"""From sentences to n-best lists, utterance by utterance, kept in `benchmarks/out/applications`.
+"""Sentences to n-best lists, utterance by utterance, cached in `benchmarks/out/applications`.
 
-Each decoder has a file of JSON lines, named for a hash of everything that its lists depend on. A line is an utterance;
-what is there is not made again, so a run that was killed goes on where it stopped. The lists hold near-copies of the
-corpora's sentences, which may not be copied: they stay in `out` and are never committed.
+Each decoder has a file of JSON lines, named by a hash of everything that its lists depend on. A line is an utterance. A
+killed run continues with the next utterance. The lists hold near-copies of the corpora's sentences, which may not be
+copied: they stay in `out` and are never committed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.applications.speech.moonshine import Moonshine
 from benchmarks.applications.speech.sphinx import Sphinx
 from benchmarks.applications.speech.texts import Sentence
 from benchmarks.common import OUT, say
-from tertulia.applications.nbest import Utterance, read_json, to_json
+from tertulia.applications.speech.nbest import Utterance, read_json, to_json
 
 FOLDER = OUT / "applications" / "speech"
 N_BEST = 50
@@ -27,28 +27,28 @@ SPOKEN = {"lengths": texts.LENGTH, "per_document": texts.PER_DOCUMENT, "voices":
 
 
 def decoders() -> list[Any]:
-    """The decoders, ready to decode."""
+    """Load the decoders."""
     sphinx = Sphinx()
     return [sphinx, Moonshine(sphinx)]
 
 
 def configuration(decoder: Any) -> dict[str, Any]:
-    """All that a decoder's n-best lists depend on."""
+    """Return everything that a decoder's n-best lists depend on."""
     return {"decoder": decoder.name, **decoder.settings, "n_best": N_BEST, "spoken": SPOKEN}
 
 
 def hash_of(configuration: Any) -> str:
-    """A short name for a configuration."""
+    """Hash a configuration to a short name."""
     return hashlib.blake2b(json.dumps(configuration, sort_keys=True).encode(), digest_size=6).hexdigest()
 
 
 def path_of(decoder: Any) -> Path:
-    """Where a decoder's lists are kept."""
+    """Return the file of a decoder's lists."""
     return FOLDER / f"{decoder.name}-{hash_of(configuration(decoder))}.jsonl"
 
 
 def kept(path: Path) -> dict[str, Utterance]:
-    """Read the utterances that are there; a line that was cut off by a kill is taken away."""
+    """Read the stored utterances; remove a line that a kill cut off."""
     if not path.is_file():
         return {}
     whole = path.read_text().rpartition("\n")
@@ -58,7 +58,7 @@ def kept(path: Path) -> dict[str, Utterance]:
 
 
 def decode(sentences: Iterable[Sentence], ready: list[Any]) -> dict[str, list[Utterance]]:
-    """N-best lists of all sentences by each decoder: from the files, or, where they lack one, from speech."""
+    """Return n-best lists of all sentences by each decoder; speak and decode the missing ones."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     wanted = by_turns(sentences)
     said = {sentence.id: tuple(sentence.words.split()) for sentence in wanted}
@@ -86,7 +86,7 @@ def decode(sentences: Iterable[Sentence], ready: list[Any]) -> dict[str, list[Ut
 
 
 def by_turns(sentences: Iterable[Sentence]) -> list[Sentence]:
-    """Document by document, one of each domain in turn: a run that is not finished has some of everything."""
+    """Order sentences by document, alternating domains, so that an unfinished run has some of each."""
     documents: dict[str, dict[str, list[Sentence]]] = {}
     for sentence in sentences:
         documents.setdefault(sentence.domain, {}).setdefault(sentence.document, []).append(sentence)

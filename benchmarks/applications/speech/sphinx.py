@@ -1,7 +1,7 @@
 """Pocketsphinx with its own US English model: the n-best lists come from its word lattice.
 
-Its `nbest()` gives total scores alone, in an order that differs from its own best path. So the lattice is read and
-searched here: hypotheses then have an acoustic score and ln P_LM of each word, both as the decoder used them.
+Its `nbest()` gives only total scores, in an order that differs from its own best path. So this module searches the
+lattice: hypotheses then have an acoustic score and ln P_LM of each word, both as the decoder used them.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from tertulia._arrays import F64
-from tertulia.applications.nbest import Hypothesis
+from tertulia.applications.speech.nbest import Hypothesis
 from tertulia.errors import InputError
 
-# Narrower than the defaults: 0.19 instead of 0.26 of real time; of eight recordings of a sentence one got worse.
+# Narrower than the defaults: 0.19 instead of 0.26 of real time; one of eight recordings of a sentence got worse.
 BEAMS = {"maxhmmpf": 3000, "maxwpf": 20}
 LM_WEIGHT, FILLER = 9.5, math.log(1e-8)  # pocketsphinx's `bestpathlw` and `fillprob`
 WORD_PENALTY, SILENCE = math.log(0.65), math.log(0.005)  # its `wip` and `silprob`
-WIDTH = 400.0  # links are left out whose best path is so much worse than the best: e^-400 before scaling by 1/9.5
+WIDTH = 400.0  # links whose best path is worse than the best by more are dropped: e^-400 before scaling by 1/9.5
 AT_A_NODE = 40  # partial hypotheses kept at each node
 UNKNOWN = math.log(1e-7)  # ln P of a word that the language model lacks
 
@@ -32,7 +32,7 @@ class Sphinx:
     """A decoder with its language model."""
 
     name = "pocketsphinx"
-    decibels = 40.0  # of speech above noise: its models were made for clean speech
+    decibels = 40.0  # speech above noise: its models were trained on clean speech
 
     def __init__(self) -> None:
         try:
@@ -47,7 +47,7 @@ class Sphinx:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that the n-best lists depend on."""
+        """Everything that the n-best lists depend on."""
         return {**BEAMS, "decibels": self.decibels, "width": WIDTH, "at_a_node": AT_A_NODE, "version": 1}
 
     def _log_prob(self, word: str, before: str, earlier: str) -> float:
@@ -79,7 +79,7 @@ class Sphinx:
 
 
 class Lattice:
-    """Words in the order of their beginnings, and links: ln of the acoustic score of a word up to the next."""
+    """Words in the order of their start, and links: ln of the acoustic score of a word up to the next."""
 
     def __init__(self, words: list[str], frames: list[int], links: list[tuple[int, int, float]]) -> None:
         self.words, self.links = words, links
@@ -112,7 +112,7 @@ class Lattice:
         return found
 
     def penalty(self, node: int) -> float:
-        """What entering a node costs, whatever came before: fillers are no words to the language model."""
+        """Return the cost of entering a node; the language model does not count fillers."""
         word = self.words[node]
         if word in ("<s>", "</s>"):
             return 0.0
@@ -121,11 +121,11 @@ class Lattice:
         return FILLER if word.startswith(("[", "<", "++")) else WORD_PENALTY
 
     def is_word(self, node: int) -> bool:
-        """Whether the language model counts it."""
+        """Return whether the language model counts the node as a word."""
         return not self.words[node].startswith(("<", "[", "++"))
 
     def pruned(self, sphinx: Sphinx) -> dict[int, list[tuple[int, float]]]:
-        """The links into each node that lie on a path near the best one, by unigrams of the language model."""
+        """Return the links into each node on paths near the best one, by unigrams of the language model."""
         place = {node: i for i, node in enumerate(self.order)}
         cost = [
             self.penalty(n) + (LM_WEIGHT * sphinx.log_prob(word, "", "") if self.is_word(n) else 0.0)
@@ -147,7 +147,7 @@ class Lattice:
         return kept
 
     def best(self, sphinx: Sphinx, n_best: int) -> list[tuple[tuple[str, ...], float]]:
-        """The best sequences of words with their acoustic scores (fillers' costs included), by the trigram model."""
+        """Find the best word sequences by the trigram model, with their acoustic scores (costs of fillers included)."""
         into = self.pruned(sphinx)
         hypotheses: dict[int, dict[tuple[str, ...], tuple[float, float]]] = {self.first: {(): (0.0, 0.0)}}
         for node in self.order:

@@ -1,7 +1,7 @@
-"""What is said: sentences of Reuters and of medical abstracts in words that a voice can speak, document by document.
+"""Sentences of Reuters and of medical abstracts, spelled in words that a voice can speak, document by document.
 
-The same spelling is given to references, to what decoders heard and to the documents that topics are learned from, so
-that "mln dlrs", "$5 million" and "five million dollars" meet as the same words.
+References, decoder outputs and training documents get the same spelling, so that "mln dlrs", "$5 million" and "five
+million dollars" become the same words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 import polars as pl
 
 from benchmarks.common import data
-from tertulia.corpus.segment import segment
+from tertulia.corpus.tokens import segment
 from tertulia.errors import InputError
 
 DOMAINS = {"finance": "reuters21578.parquet", "medicine": "medical_abstracts_2888.parquet"}
@@ -43,7 +43,7 @@ class Sentence:
 
 
 def speakable(text: str) -> str:
-    """Spell a text in lower-case words, digits and signs spelled out.
+    """Spell a text in lower-case words, with digits and signs spelled out.
 
     >>> speakable("Profit rose 5.5 pct to $40 million (U.S.).")
     'profit rose five point five percent to forty million dollars u s'
@@ -70,7 +70,7 @@ def _spell(number: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text that make good utterances: whole, not too long, with one number at most."""
+    """Return the sentences of a text that make good utterances: whole, not too long, with one number at most."""
     plain = re.sub(r"\b((?:[A-Z]\.){2,})", lambda match: match[1].replace(".", " "), text)
     plain = re.sub(r"\b(Co|Corp|Inc|Ltd|Mr|Dr|vs|St)\.", r"\1", plain)
     found = []
@@ -86,20 +86,20 @@ def sentences(text: str) -> list[str]:
 
 
 def in_order(names: list[str]) -> list[str]:
-    """An order that has nothing to do with the documents, the same on every machine."""
+    """Sort names by a hash: an arbitrary order that is the same on every machine."""
     return sorted(names, key=lambda name: hashlib.blake2b(name.encode()).digest())
 
 
 @cache
 def table(domain: str) -> dict[str, str]:
-    """The documents of a domain by their id, in the order in which they are used."""
+    """Load the documents of a domain by id, in the order of use."""
     frame = pl.read_parquet(data(DOMAINS.get(domain, "newsgroups20.parquet"))).cast({"id": pl.String})
     texts = dict(zip(frame["id"], frame["text"], strict=True))
     return {name: texts[name] for name in in_order(list(texts))}
 
 
 def spoken(domain: str) -> Iterator[list[Sentence]]:
-    """The documents of a domain that are spoken, each as its sentences; no sentence comes twice."""
+    """Yield the spoken documents of a domain as sentences, without repeated sentences."""
     said: set[str] = set()
     for name, text in table(domain).items():
         fresh = [words for words in dict.fromkeys(sentences(text)) if words not in said][: PER_DOCUMENT[1]]
@@ -110,9 +110,9 @@ def spoken(domain: str) -> Iterator[list[Sentence]]:
 
 
 def utterances(tuning: int, test: int) -> tuple[list[Sentence], list[Sentence]]:
-    """So many sentences or a few more to tune on and to test on, half of them of each domain, by whole documents.
+    """Choose at least these numbers of sentences to tune and to test on, half of each domain, by whole documents.
 
-    Every fifth document is for tuning, whatever the numbers: a smaller run uses the first documents of a larger one.
+    Every fifth document is for tuning, so a smaller run uses the first documents of a larger one.
     """
     wanted = (tuning / len(DOMAINS), test / len(DOMAINS))
     found: tuple[list[Sentence], list[Sentence]] = ([], [])

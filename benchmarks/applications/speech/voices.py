@@ -1,4 +1,4 @@
-"""How it is said: eight voices of three free synthesisers, a voice for each document, with noise at a set level."""
+"""Eight voices of three free synthesisers, one for each document, with noise at a set level."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from tertulia._arrays import F64
 from tertulia.errors import InputError
 
-RATE = 16_000  # samples per second, as both decoders want them
+RATE = 16_000  # samples per second, for both decoders
 LOUDNESS = 0.05  # root mean square of speech, of a full scale of 1
 # Debian: espeak-ng, flite, festival, festvox-us-slt-hts, festvox-kallpc16k, festvox-kdlpc16k
 VOICES = {
@@ -32,12 +32,12 @@ PACKAGES = "espeak-ng flite festival festvox-us-slt-hts festvox-kallpc16k festvo
 
 
 def missing_programs() -> list[str]:
-    """The synthesisers that are not installed."""
+    """List the synthesisers that are not installed."""
     return sorted({command[0] for command in VOICES.values() if shutil.which(command[0]) is None})
 
 
 def voice_of(document: str) -> str:
-    """The voice that speaks a document: always the same one."""
+    """Return the voice of a document, which is always the same."""
     return list(VOICES)[_number(document) % len(VOICES)]
 
 
@@ -58,7 +58,7 @@ def speak(words: str, voice: str) -> F64:
 
 
 def add_noise(samples: F64, decibels: float, name: str) -> F64:
-    """Add white noise so many decibels below the speech; the same name gets the same noise."""
+    """Add white noise at this number of decibels below the speech; the same name gets the same noise."""
     noise = np.random.default_rng(_number(name)).normal(0.0, LOUDNESS * 10 ** (-decibels / 20), len(samples))
     return samples + noise
 

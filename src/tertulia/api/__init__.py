@@ -1,1 +1,1 @@
-"""What users call: federated methods, LDA and neural models on one machine, and how their documents come in."""
+"""The public API: federated methods, and LDA and neural models on one machine."""

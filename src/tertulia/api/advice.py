@@ -1,4 +1,4 @@
-"""Warnings ahead of training: more topics than documents, and more memory than there is."""
+"""Warnings before training: more topics than documents, or too little memory."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from tertulia._memory import available_bytes
 from tertulia.corpus import Corpus
 from tertulia.corpus.advice import warn_of_copies
 
-_LDA = 33  # bytes for each topic and word while LDA is trained, as measured
-_MODEL = 8  # in a model
-_MUCH = 0.5  # of the memory that is available
+_LDA = 33  # bytes per topic and word during LDA training, measured
+_MODEL = 8  # bytes per topic and word of a model
+_MUCH = 0.5  # share of the available memory
 
 
 class ManyTopicsWarning(UserWarning):
-    """There are more topics than documents."""
+    """Warning: there are more topics than documents."""
 
 
 class MemoryWarning(UserWarning):
-    """Training will need much of the memory that there is."""
+    """Warning: training needs a large share of the available memory."""
 
 
 def warn_before_training(corpus: Corpus, topics: int) -> None:
-    """Look at documents over the words to model, and at how many topics are asked for."""
+    """Warn of duplicates, too many topics and too little memory, before training on one machine."""
     warn_of_copies(corpus)
     warn_of_many_topics(topics, corpus.n_documents)
     warn_of_memory(_LDA * topics * len(corpus.vocabulary), topics, len(corpus.vocabulary))
 
 
 def warn_before_run(corpora: Mapping[str, Corpus], settings: Any, workers: int) -> None:
-    """The same of a federation on one machine: of all parties' documents together, and of the words of one party."""
+    """Warn of the same before a federated run on one machine, over the documents of all parties."""
     for corpus in corpora.values():
         warn_of_copies(corpus)
     topics = getattr(settings, "topics", None)
@@ -46,14 +46,14 @@ def warn_before_run(corpora: Mapping[str, Corpus], settings: Any, workers: int) 
 
 
 def warn_of_many_topics(topics: int, documents: int) -> None:
-    """A topic that not even one document has to itself is noise."""
+    """Warn if there are more topics than documents: most topics would be noise."""
     if topics > documents:
         text = f"{topics:,} topics for {documents:,} documents: most will be noise. Ask for fewer, by far: `topics`"
         warnings.warn(text, ManyTopicsWarning, stacklevel=2)
 
 
 def warn_of_memory(needed: int, topics: int, words: int) -> None:
-    """Before it is taken."""
+    """Warn if training needs a large share of the available memory."""
     available = available_bytes()
     if available is not None and needed > _MUCH * available:
         warnings.warn(

@@ -1,4 +1,4 @@
-"""What estimators and comparisons take, for editors and type checkers; what it means stands with the settings."""
+"""Arguments of estimators, generated from their settings by `python -m tertulia.cli.arguments`."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ import numpy as np
 from tertulia.corpus import TextOptions
 
 
-class _Arguments(TypedDict, total=False):
-    """Of every estimator."""
+class LDAArguments(TypedDict, total=False):
+    """Of `tt.LDA`."""
 
     random_state: int | np.random.Generator | np.random.RandomState | None
     n_jobs: int | None
     text: TextOptions | None
     topics: int
     alpha: float
-    threads: int
-    vocabulary: Mapping[str, Any] | None
-
-
-class LDAArguments(_Arguments, total=False):
-    """Of `tt.LDA`."""
-
     beta: float
     learn_alpha: bool
-    learn_beta: bool
     sweeps: int | Literal["auto"]
+    sampler: Literal["auto", "blocked", "gibbs", "sparse", "warp"]
+    threads: int
+    vocabulary: Mapping[str, Any] | None
     max_sweeps: int
-    sampler: Literal["auto", "blocked", "gibbs", "dense", "sparse", "warp"]
+    learn_beta: bool
 
 
-class NeuralArguments(_Arguments, total=False):
+class NeuralArguments(TypedDict, total=False):
     """Of `tt.ProdLDA`, `tt.CombinedTM` and `tt.ZeroShotTM`."""
 
+    random_state: int | np.random.Generator | np.random.RandomState | None
+    n_jobs: int | None
+    text: TextOptions | None
+    threads: int
+    topics: int
     embedding: str | None
     batch_size: int
     epochs: int | None
@@ -43,8 +43,10 @@ class NeuralArguments(_Arguments, total=False):
     betas: tuple[float, float]
     validation: float
     stop_after: int
+    vocabulary: Mapping[str, Any] | None
     hidden: tuple[int, ...]
     dropout: float
+    alpha: float
     learn_prior: bool
     normalisation: Literal["batch", "layer"]
     precision: Literal["float32", "float64"]

@@ -1,7 +1,7 @@
-"""What scikit-learn expects of an estimator, for trainers of topics; scikit-learn itself need not be installed.
+"""Base class of estimators: the interface of scikit-learn for trainers. scikit-learn need not be installed.
 
-Settings are the arguments, kept as they were given and checked when `fit` is called, as scikit-learn wants it. After
-`fit` the topics are in `topics_`, and the estimator can all that `Topics` can: `transform`, `top_words`, `save`.
+The arguments are the trainer's settings; they are stored as given, and validated by `fit`, as in scikit-learn. After
+`fit` the topics are in `topics_`, and the estimator has all methods of `Topics`: `transform`, `top_words`, `save`.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 import numpy as np
 
 from tertulia._arrays import F64, Array
-from tertulia.api.progress import Tick, showing
-from tertulia.api.training import FitOptions, How, Trainer
+from tertulia.api.progress import Tick, show_progress
+from tertulia.api.trainers import FitOptions, Trainer, TrainOptions
 from tertulia.corpus import TextOptions
 from tertulia.corpus.counts import columns_of, is_matrix, names_of
-from tertulia.corpus.inputs import Documents, settle, with_column
+from tertulia.corpus.inputs import Documents, materialise, with_column
 from tertulia.errors import ConfigError, NotFitted
-from tertulia.methods.common.describe import document, other_name, section_of
+from tertulia.methods.common.descriptions import document, other_name, section_of
 from tertulia.models import Topics
-from tertulia.models.reading import Topic
+from tertulia.models.display import Topic
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-OWN = {"random_state": 0, "n_jobs": None, "text": None}  # arguments besides the settings, by scikit-learn's names
+OWN = {"random_state": 0, "n_jobs": None, "text": None}  # arguments besides the settings, named as in scikit-learn
 
 
-class _Either:
-    """A setting that a model has, too, such as alpha: before `fit` as it was given, then as it was learned."""
+class _LearnedSetting:
+    """A setting that a model has, too, such as alpha: the given value before `fit`, the learned one after."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -46,7 +46,14 @@ class _Either:
 
 
 class Estimator:
-    """A trainer of topics with the manners of scikit-learn."""
+    """Base class of estimators in scikit-learn's sense.
+
+    Attributes
+    ----------
+    topics_ : Topics
+        The fitted topics.
+
+    """
 
     trainer: ClassVar[type[Trainer]]
     topics_: Topics
@@ -56,7 +63,7 @@ class Estimator:
         def __init__(self, **given: Any) -> None: ...
 
     def __init_subclass__(cls) -> None:
-        """Give the class its arguments, and list them in its docstring."""
+        """Add the arguments to the signature and the docstring of the class."""
         arguments = _defaults(cls.trainer) | OWN
 
         def keep(self: Estimator, **given: Any) -> None:
@@ -69,10 +76,10 @@ class Estimator:
         keywords = [inspect.Parameter(name, keyword, default=value) for name, value in arguments.items()]
         keep.__signature__ = inspect.Signature([own, *keywords])  # type: ignore[attr-defined]
         keep.__name__, keep.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
-        keep.__doc__ = "Keep the settings, which are listed above; `fit` checks them."
+        keep.__doc__ = "Store the settings listed above; `fit` validates them."
         cls.__init__ = keep  # type: ignore[method-assign]
         for name in arguments.keys() & Topics.__dataclass_fields__.keys():
-            setattr(cls, name, _Either(name))
+            setattr(cls, name, _LearnedSetting(name))
         cls.__doc__ = document(cls.trainer, inspect.cleandoc(cls.__dict__.get("__doc__") or "")) + _OWN_MEANING
 
     # --- training -------------------------------------------------------------------------------------------------
@@ -88,19 +95,36 @@ class Estimator:
         progress: bool | Tick | None = None,
         column: str | None = None,
     ) -> Self:
-        """Train on texts, lists of tokens or of dicts, a table, a corpus, or a matrix of counts.
+        """Fit the model to documents.
 
-        Tables and dicts have their texts in a column `text`, or in the one that `column` names. Columns of a matrix are
-        words, and none is pruned. `seed` comes before `random_state`, and `text`, how texts are cut into words, before
-        the estimator's own. With `start` training continues from a model; `progress` is a function that is called after
-        each sweep or epoch, with its number and its perplexity or loss; False: nothing is shown; True: a bar; None: a
-        bar if there is a terminal. Labels `y` are not looked at.
+        Parameters
+        ----------
+        documents : texts, lists of tokens or of dicts, a table, a corpus, or a matrix of counts
+            Columns of a matrix are words, and none is pruned.
+        y : object
+            Ignored.
+        start : Topics or Estimator, optional
+            Model to continue.
+        seed : int, optional
+            Seed, instead of `random_state`.
+        text : TextOptions, optional
+            Tokenisation, instead of the estimator's `text`.
+        progress : bool or callable, optional
+            Called after each sweep or epoch with its number and its perplexity or loss. False: show nothing; True: show
+            a bar; None: show a bar on a terminal.
+        column : str, default "text"
+            Column of a table, or key of dicts, that has the texts.
+
+        Returns
+        -------
+        self
+
         """
         documents = with_column(documents, column)
         first = start.topics_ if isinstance(start, Estimator) else start
         trainer = self._trainer()
-        with showing(progress, type(self).__name__, *trainer.measured, trainer.steps) as tick:
-            how = How(first, self._seed() if seed is None else seed, text or self.text, tick)
+        with show_progress(progress, type(self).__name__, *trainer.measured, trainer.steps) as tick:
+            how = TrainOptions(first, self._seed() if seed is None else seed, text or self.text, tick)
             self.topics_ = trainer.train(documents, how)
         if is_matrix(documents):
             self.n_features_in_ = len(self.topics_.vocabulary)
@@ -109,19 +133,19 @@ class Estimator:
         return self
 
     def fit_transform(self, documents: Documents, y: object = None, **options: Unpack[FitOptions]) -> Any:
-        """Train, then infer the topic shares of the same documents."""
-        documents = settle(documents)  # they are read twice
+        """Fit the model, then infer the topic shares of the same documents."""
+        documents = materialise(documents)  # because they are read twice
         return self.fit(documents, y, **options).transform(documents, column=options.get("column"))
 
     def transform(self, documents: Documents, *, iterations: int = 100, column: str | None = None) -> Any:
-        """Infer the topic shares [n, K], as `Topics.transform` does; `set_output` chooses in what they come."""
+        """Infer topic shares, shape (n_documents, n_topics), as `Topics.transform` does; see `set_output`."""
         topics, documents = self._fitted(), with_column(documents, column)
         self._check_columns(documents)
         theta = topics.transform(documents, iterations=iterations, n_jobs=1 if self.n_jobs is None else self.n_jobs)
         return _as(getattr(self, "_output", "default"), theta, topics.get_feature_names_out(), documents)
 
     def _check_columns(self, documents: Documents) -> None:
-        """Columns must be those of `fit`, in their order."""
+        """Raise an error if the columns of a matrix differ from those of `fit`."""
         if not is_matrix(documents):
             return
         columns, known = columns_of(documents), len(self.topics_.vocabulary)
@@ -143,7 +167,7 @@ class Estimator:
         return self.trainer(**changed)
 
     def _seed(self) -> int:
-        """A number for `random_state`, which may be a generator, or None: another one each time."""
+        """Draw a seed from `random_state`: a number, a generator, or None for a new seed each time."""
         state = self.random_state
         if isinstance(state, int | np.integer):
             return int(state)
@@ -153,7 +177,7 @@ class Estimator:
             raise ConfigError(f"random_state = {state!r}: give a whole number, a generator of numpy, or None")
         return int(whole(2**31 - 1))
 
-    # --- what is fitted -------------------------------------------------------------------------------------------
+    # --- fitted topics -------------------------------------------------------------------------------------------
 
     def _fitted(self) -> Topics:
         if "topics_" not in self.__dict__:
@@ -161,7 +185,7 @@ class Estimator:
         return self.topics_
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else `Topics` has, once there are topics."""
+        """Return an attribute of the fitted topics."""
         if name.startswith("__") or (not hasattr(Topics, name) and name not in Topics.__dataclass_fields__):
             raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
         return getattr(self._fitted(), name)
@@ -170,21 +194,21 @@ class Estimator:
         return "topics_" in self.__dict__
 
     def get_feature_names_out(self, input_features: object = None) -> Array:
-        """Name the columns of `transform`'s result: topic0, topic1 and so on."""
+        """Return the names of the columns of `transform`: topic0, topic1 and so on."""
         return self._fitted().get_feature_names_out()
 
     def __len__(self) -> int:
         return len(self._fitted())
 
     def __getitem__(self, number: int) -> Topic:
-        """One topic, as of `Topics`."""
+        """Return one topic, as `Topics` does."""
         return self._fitted()[number]
 
     def __bool__(self) -> bool:
-        return True  # an estimator that is not fitted has no length
+        return True  # an unfitted estimator has no length
 
     def __eq__(self, other: object) -> bool:
-        """Two that are fitted are equal if their topics are, bit for bit; so is one to its topics."""
+        """Compare fitted estimators, or an estimator and topics, by their topics, bit for bit."""
         mine = self.__dict__.get("topics_")
         its = other.__dict__.get("topics_") if isinstance(other, Estimator) else other
         if mine is not None or isinstance(its, Topics):
@@ -202,18 +226,18 @@ class Estimator:
     # --- scikit-learn ---------------------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments as they were given."""
+        """Return the arguments as they were given."""
         return {name: self.__dict__[name] for name in sorted(_defaults(self.trainer) | OWN)}
 
     def set_params(self, **given: Any) -> Self:
-        """Change arguments; what is fitted stays as it is until the next `fit`."""
+        """Change arguments; the fitted topics stay until the next `fit`."""
         for name in given.keys() - self.get_params().keys():
             raise ConfigError(_unknown(type(self).__name__, name, list(self.get_params())))
         self.__dict__.update(given)
         return self
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Have `transform` give a frame: "pandas", "polars", or "default" for an array."""
+        """Set the output of `transform`: "pandas", "polars", or "default" for an array."""
         if transform not in ("default", "pandas", "polars", None):
             raise ValueError(f"transform = {transform!r}: use 'default', 'pandas' or 'polars'")
         if transform is not None:
@@ -221,7 +245,7 @@ class Estimator:
         return self
 
     def get_metadata_routing(self) -> Any:
-        """Nothing but documents is asked for."""
+        """Return an empty request: no metadata is used."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         return MetadataRequest(owner=type(self).__name__)
@@ -237,14 +261,14 @@ class Estimator:
         )
 
 
-_OWN_MEANING = """    random_state (int, a generator or None; default 0): of all that is drawn; None: another each time
-    n_jobs (int or None; default None): threads, -1 for all cores; None: as `threads` says
-    text (TextOptions or None; default None): how texts are cut into words, such as tt.TextOptions(ngrams=2)
+_OWN_MEANING = """    random_state (int, a generator or None; default 0): seed; None: a new one each time
+    n_jobs (int or None; default None): number of threads, -1 for all cores; None: `threads`
+    text (TextOptions or None; default None): tokenisation, such as tt.TextOptions(ngrams=2)
 """
 
 
 def _defaults(trainer: type[Trainer]) -> dict[str, Any]:
-    """A trainer's settings; a section is None, which stands for its own defaults."""
+    """Return the defaults of a trainer's settings; a section is None, which means its own defaults."""
     fields = trainer.model_fields.items()
     return {name: None if section_of(field) else field.get_default() for name, field in fields}
 
@@ -254,7 +278,7 @@ def _unknown(kind: str, name: str, known: list[str]) -> str:
 
 
 def not_fitted(kind: str) -> NotFitted:
-    """An error that is scikit-learn's too, where that is in use."""
+    """Build an error that is also scikit-learn's `NotFittedError` if scikit-learn is in use."""
     text = f"this {kind} has no topics yet: call `fit` first"
     if "sklearn" not in sys.modules:
         return NotFitted(text)
@@ -265,7 +289,7 @@ def not_fitted(kind: str) -> NotFitted:
 
 
 def _other_columns(expected: list[str], found: list[str]) -> str:
-    """What scikit-learn says of it."""
+    """Describe other columns as scikit-learn does."""
     text = "The feature names should match those that were passed during fit.\n"
     if new := sorted(set(found) - set(expected)):
         text += "Feature names unseen at fit time:\n" + "".join(f"- {name}\n" for name in new[:5])
@@ -277,7 +301,7 @@ def _other_columns(expected: list[str], found: list[str]) -> str:
 
 
 def _as(output: str, theta: F64, names: Array, documents: Documents) -> Any:
-    """Shares as an array, or as a frame."""
+    """Return shares as an array, or as a data frame."""
     if output == "default":
         return theta
     columns = {str(name): theta[:, k] for k, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""The user's API: parties in, topics out.
+"""Federated methods as classes with `fit`, and the function `federate`.
 
 >>> import tertulia as tt
 >>> model = tt.FTM(topics=50, rounds=5).fit({"north": texts, "south": more_texts})  # doctest: +SKIP
@@ -14,32 +14,31 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
-import numpy as np
+from pydantic import Field
 
 from tertulia.api.advice import warn_before_run
-from tertulia.api.progress import of_rounds, showing
-from tertulia.corpus import Corpus, TextOptions, Vocabulary
+from tertulia.api.progress import round_observer, show_progress
+from tertulia.corpus import Corpus, TextOptions
 from tertulia.corpus.inputs import Documents, as_corpus, with_column
-from tertulia.corpus.vocabulary import propose
 from tertulia.errors import ConfigError, InputError
-from tertulia.methods import METHODS, CustomSettings
 from tertulia.methods.baselines.settings import AloneSettings
-from tertulia.methods.common.describe import other_name
-from tertulia.methods.common.settings import Explained, MethodSettings, VocabularySettings
+from tertulia.methods.common.descriptions import other_name
+from tertulia.methods.common.settings import Explained, MethodSettings
 from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.methods.fedlda.settings import FedLDASettings
 from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.methods.pctd.settings import PCTDSettings
+from tertulia.methods.registry import METHODS, CustomSettings
 from tertulia.models import Topics
-from tertulia.runs.config import RunSettings
 from tertulia.runs.driver import Observer
-from tertulia.runs.rehearsal import rehearse
+from tertulia.runs.one_machine import run_on_one_machine
 from tertulia.runs.results import FederatedTopics
+from tertulia.runs.settings import RunSettings
 
 
 class RunOptions(TypedDict, total=False):
-    """Settings of a run that are options here (docs/reference.md)."""
+    """Settings of a run that are options of `federate` (docs/reference.md)."""
 
     seed: int
     engine: str
@@ -52,7 +51,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class Options(RunOptions, total=False):
-    """What `fit` and `federate` take besides the parties."""
+    """Options of `fit` and `federate`, besides the parties."""
 
     config: Mapping[str, Any] | None
     directory: str | Path | None
@@ -67,14 +66,14 @@ RUN = frozenset(RunOptions.__annotations__)
 
 
 class Federated(Explained, MethodSettings):
-    """The settings of a method, and `fit`."""
+    """Base class of federated methods: their settings, and `fit`."""
 
     def fit(self, parties: Mapping[str, Documents], **options: Unpack[Options]) -> FederatedTopics:
-        """Train over all parties' documents; `parties` and the options are those of `tertulia.federate`.
+        """Train on the documents of all parties; `parties` and the options are those of `tertulia.federate`.
 
-        The most used: `seed=1`, `heldout=0.1` (share of documents that is only scored on), `validation=0.1` (share by
-        which each party finds the model that serves it best), `directory="runs/hospitals"`, `engine="processes"`,
-        `party_settings={"south": {"topics": 30}}`.
+        Frequent options: `seed=1`, `heldout=0.1` (share of documents for scoring only), `validation=0.1` (share by
+        which each party selects the best model for its documents), `directory="runs/hospitals"`,
+        `engine="processes"`, `party_settings={"south": {"topics": 30}}`.
         """
         result = federate(self.part(METHODS[self.name].settings), parties, **options)
         assert isinstance(result, FederatedTopics)
@@ -82,11 +81,11 @@ class Federated(Explained, MethodSettings):
 
 
 class FTM(FTMSettings, Federated):
-    """Federated Topic Modelling: parties train alone, similar topics are merged; each may have its own number."""
+    """Federated Topic Modelling: parties train alone, and similar topics are merged; numbers of topics may differ."""
 
 
 class Consensus(ConsensusSettings, Federated):
-    """Consensus rounds: as good as pooling the documents, with one set of topics for all."""
+    """Consensus rounds: one set of topics for all parties, about as good as pooled documents."""
 
 
 class PCTD(PCTDSettings, Federated):
@@ -94,56 +93,81 @@ class PCTD(PCTDSettings, Federated):
 
 
 class FedLDA(FedLDASettings, Federated):
-    """Topics from many users of one document each, who trust nobody; a party is a shard of them."""
+    """Topics from many users with one document each, who trust nobody; a party is a shard of users."""
 
 
 class GFedNTM(GFedNTMSettings, Federated):
-    """Federated neural topic models: ProdLDA, CombinedTM or ZeroShotTM, equal to training in one place."""
+    """Federated neural topic models: ProdLDA, CombinedTM or ZeroShotTM, equal to pooled training."""
 
 
 class NonCollaborative(AloneSettings, Federated):
-    """The baseline in which each party trains alone: the result's `local` holds a model for each party."""
+    """Alone: the baseline in which each party trains by itself; `local` of the result has a model for each party."""
 
-    name: Literal["alone"] = "alone"
+    name: Literal["alone"] = Field("alone", description="the method")
 
 
 class Centralised(AloneSettings, Federated):
-    """The baseline that pools everybody's documents in one place: only for comparison, it federates nothing."""
+    """Pooled: the baseline that trains on all documents in one place; for comparison only."""
 
-    name: Literal["centralised"] = "centralised"
+    name: Literal["centralised"] = Field("centralised", description="the method")
 
 
 def federate(
     method: MethodSettings | Callable[..., Any], parties: Mapping[str, Documents], **options: Unpack[Options]
 ) -> Any:
-    """Run a method over parties.
+    """Run a method over parties; docs/reference.md describes all settings of a run.
 
-    `parties` maps a name to texts, lists of tokens or dicts, to a table (of pandas, polars, `datasets`) with a column
-    `text` (or `column`; and `id`, `label`, `date` if there are), or to a corpus from `tt.read`. With a `directory` the
-    run survives a crash (`tertulia resume`) and its disclosures can be read afterwards; without, it is a temporary
-    one. `party_settings` are the parties' own choices, such as `{"south": {"topics": 30, "policy": "south.toml"}}`;
-    `text` says how texts are cut into words. `observe("round", facts)` is called after each round; without,
-    `progress` shows a bar (None: if there is a terminal, else lines of `logging`; False: nothing).
+    Parameters
+    ----------
+    method : settings of a method, or callable
+        Or the function `train(fed, config, state)` of your own method; its steps must be in the same module.
+    parties : mapping from names to documents
+        Texts, lists of tokens or dicts, a table (pandas, polars, `datasets`) with a column `text` and optional columns
+        `id`, `label` and `date`, or a corpus from `tt.read`.
+    config : mapping, optional
+        Settings of your own method.
+    directory : path, optional
+        Directory of the run: it survives a crash (`tertulia resume`), and its disclosures can be read later. By default
+        a temporary one.
+    party_settings : mapping, optional
+        Choices of single parties, such as `{"south": {"topics": 30, "policy": "south.toml"}}`.
+    text : TextOptions, optional
+        Tokenisation.
+    observe : callable, optional
+        Called as `observe("round", facts)` after each round.
+    progress : bool, optional
+        Show a bar. None: on a terminal, else lines of `logging`; False: show nothing.
+    column : str, default "text"
+        Column with the texts.
+    seed, workers : int
+    engine : {"local", "processes", "grpc", "ray"}
+        Documents never cross between parties, with any engine.
+    address : str
+        Cluster for "ray", such as "auto".
+    heldout : float
+        Share of documents for scoring only.
+    validation : float
+        Share of documents by which each party, which then also trains alone, selects the best model for its own
+        documents: `result.best_for("north")`.
+    federation : mapping
+        Terms of the federation, such as `{"quorum": 0.8}`.
+    start_from : Topics or path, optional
+        Earlier model, or directory of a finished run: training continues from its topics and words in fewer rounds, and
+        topics that stay the same keep their ids (docs/continuing.md).
 
-    The others are a run's settings: `seed=1`; `engine="processes"`, `"grpc"` or `"ray"` (else "local"; documents never
-    cross between parties, whatever the engine); `address="auto"`, a cluster for "ray"; `workers=4`; `heldout=0.1`, the
-    share of documents that is only scored on; `validation=0.1`, the share by which each party, which then trains alone,
-    too, finds out which model serves its own documents best: `result.best_for("north")`; `federation={"quorum": 0.8}`.
-    `start_from=model`, an earlier model or the directory of a finished run: training goes on from its topics and words,
-    in fewer rounds, and topics that are the same keep their ids (docs/continuing.md). docs/reference.md has them all.
-
-    `method` may be the function `train(fed, config, state)` of a method of your own, whose steps live in its module,
-    and `config` its settings.
     """
     _check(parties, options)
+    return _run(_as_settings(method, options.get("config")), parties, options)
+
+
+def _run(settings: MethodSettings, parties: Mapping[str, Documents], options: Mapping[str, Any]) -> Any:
     run = {name: value for name, value in options.items() if name in RUN}
-    settings = _as_settings(method, options.get("config"))
     column, directory = options.get("column"), options.get("directory")
     corpora = {
-        name: as_corpus(name, with_column(documents, column), options.get("text"), settings.keeps_text)
+        name: as_corpus(name, with_column(documents, column), options.get("text"), settings.keeps_text, True)
         for name, documents in parties.items()
     }
-    text = _one_way_of_reading(corpora)
+    text = _common_text_options(corpora)
     with tempfile.TemporaryDirectory(prefix="tertulia-") as temporary:
         if (last := getattr(options.get("start_from"), "topics_", options.get("start_from"))) is not None:
             run["start_from"] = str(last.save(Path(temporary) / "last") if isinstance(last, Topics) else last)
@@ -156,10 +180,10 @@ def federate(
         )
         warn_before_run(corpora, settings, whole.workers if whole.engine == "local" else len(corpora))
         rounds = getattr(settings, "rounds", None)
-        total = None if rounds is None else rounds + 1  # first they agree on words
-        with showing(options.get("progress"), settings.name, "round", "score", total) as tick:
-            observe = options.get("observe") or (of_rounds(tick) if tick else None)
-            result = rehearse(whole, corpora, durable=directory is not None, observe=observe)
+        total = None if rounds is None else rounds + 1  # parties agree on words in the first round
+        with show_progress(options.get("progress"), settings.name, "round", "score", total) as tick:
+            observe = options.get("observe") or (round_observer(tick) if tick else None)
+            result = run_on_one_machine(whole, corpora, durable=directory is not None, observe=observe)
     if isinstance(result, FederatedTopics) and text.function is not None:
         result.keep_tokenizer(text.function)
     return result
@@ -174,18 +198,8 @@ def _check(parties: Mapping[str, Documents], options: Mapping[str, Any]) -> None
         raise ConfigError(f"unknown option '{strangers[0]}': {hint}")
 
 
-def choose_words(corpus: Corpus, terms: VocabularySettings) -> Vocabulary:
-    """The words to model, in the corpus's own order: without any to prune, its arrays stay as they are."""
-    if terms.mode == "public":
-        return Vocabulary(terms.words)
-    words, counts, _ = propose(corpus, terms.min_documents, terms.max_share)
-    frequent = np.argsort(-np.asarray(counts), kind="stable")[: terms.max_words]
-    kept = {words[v] for v in frequent}
-    return Vocabulary(tuple(word for word in corpus.vocabulary.words if word in kept))
-
-
-def _one_way_of_reading(corpora: Mapping[str, Corpus]) -> TextOptions:
-    """All parties must have cut their texts in the same way, or their words would not meet."""
+def _common_text_options(corpora: Mapping[str, Corpus]) -> TextOptions:
+    """Return the text options of all parties; raise an error if they differ."""
     ways = {corpus.options for corpus in corpora.values()}
     if len(ways) > 1:
         raise ConfigError(f"parties were read with different text options: {sorted(map(str, ways))}; use the same")

@@ -1,4 +1,4 @@
-"""LDA on one machine: texts in, topics out, and on from there when more texts come.
+"""LDA on one machine, and continued training on new texts.
 
 >>> import tertulia as tt
 >>> model = tt.LDA(topics=50).fit(texts)  # doctest: +SKIP
@@ -17,28 +17,43 @@ from pydantic import Field
 from tertulia._arrays import F64
 from tertulia.api.advice import warn_before_training
 from tertulia.api.estimators import Estimator
-from tertulia.api.federated import choose_words
-from tertulia.api.training import FitOptions, How, Trainer, own_settings
+from tertulia.api.trainers import FitOptions, Trainer, TrainOptions, corpus_of, own_settings, words_of
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.counts import is_matrix
-from tertulia.corpus.inputs import Documents, as_corpus, settle
+from tertulia.corpus.inputs import Documents, as_corpus, materialise
 from tertulia.errors import ConfigError, InputError
-from tertulia.methods.common.lda_settings import Sampling
+from tertulia.methods.common.lda_settings import Sampler, learning_of
 from tertulia.methods.common.priors import symmetric
-from tertulia.methods.common.settings import Positive, Threads
+from tertulia.methods.common.settings import (
+    AgreedWords,
+    AlphaSum,
+    Beta,
+    LearnAlpha,
+    Positive,
+    Threads,
+    TopicCount,
+    VocabularySettings,
+)
 from tertulia.models import Topics
 
 if TYPE_CHECKING:
     from tertulia.api.arguments import LDAArguments
 
 
-class LDATrainer(Trainer, Threads, Sampling):
+class LDATrainer(Trainer):
     """The settings of LDA on one machine."""
 
-    sweeps: Positive | Literal["auto"] = Field(  # type: ignore[assignment]
+    topics: TopicCount = 20
+    alpha: AlphaSum = 5.0
+    beta: Beta = 0.01
+    learn_alpha: LearnAlpha = True
+    sweeps: Positive | Literal["auto"] = Field(
         "auto",
         description="passes over the documents; `auto`: until the perplexity of tokens given all others has settled",
     )
+    sampler: Sampler = "auto"
+    threads: Threads = 1
+    vocabulary: AgreedWords = VocabularySettings()
     max_sweeps: Positive = Field(1_000, description="with `auto`, passes at the most")
     learn_beta: bool = Field(
         False, description="learn beta from the counts: perplexity falls by some percent, and topics share more words"
@@ -46,24 +61,23 @@ class LDATrainer(Trainer, Threads, Sampling):
 
     @property
     def steps(self) -> int | None:
-        """The number of sweeps, unless training finds out itself."""
+        """Return the number of sweeps; None with `sweeps="auto"`."""
         return self.sweeps if isinstance(self.sweeps, int) else None
 
-    def train(self, documents: Documents, how: How) -> Topics:
-        """Train anew, or go on from a model.
+    def train(self, documents: Documents, how: TrainOptions) -> Topics:
+        """Train a model, or continue one.
 
-        A corpus that lies on disk (`Corpus.load`) is read from there, sweep by sweep; only where words must be pruned
-        is a pruned copy made in memory. With `start` topics, priors and the way of cutting texts are the model's, words
-        that it lacks are added, and the result has learned from the old documents and the new, each in proportion to
-        its tokens. `progress` is called after each sweep with how many there were, and the perplexity of tokens given
-        all others: that is what `sweeps="auto"` watches.
+        A corpus on disk (`Corpus.load`) is read from there in each sweep; only if words must be pruned is a copy made
+        in memory. With `start`, topics, priors and tokenisation are those of the model, missing words are added, and
+        the result combines old and new documents in proportion to their tokens. `progress` is called after each sweep
+        with its number and the perplexity of tokens given all others, the criterion of `sweeps="auto"`.
         """
         if how.start is not None:
-            return self._go_on(documents, how.start, how)
-        corpus, alpha = self._corpus(documents, how.text), symmetric(self.alpha, self.topics)
+            return self._continue(documents, how.start, how)
+        corpus, alpha = corpus_of(documents, self.vocabulary, how.text), symmetric(self.alpha, self.topics)
         return self._train(corpus, "clusters", alpha, self.beta, how)
 
-    def _go_on(self, documents: Documents, start: Topics, how: How) -> Topics:
+    def _continue(self, documents: Documents, start: Topics, how: TrainOptions) -> Topics:
         if "topics" in self.model_fields_set and self.topics != start.n_topics:
             raise ConfigError(f"topics = {self.topics}: the model to continue has {start.n_topics}; leave `topics` out")
         beta = start.beta or self.beta
@@ -73,16 +87,16 @@ class LDATrainer(Trainer, Threads, Sampling):
             corpus = as_corpus(None, documents, start.options)
             if {corpus.options, how.text or start.options} != {start.options}:
                 raise ConfigError("the texts are cut in another way than the model's were: use the model's `options`")
-            start = extend(start, choose_words(corpus, self.vocabulary))
+            start = extend(start, words_of(corpus, self.vocabulary, more=True))
             corpus = corpus.encode(start.vocabulary)
         return join(start, self._train(corpus, start.topic_word, start.alpha, beta, how))
 
-    def _train(self, corpus: Corpus, start: Any, alpha: F64, beta: float, how: How) -> Topics:
+    def _train(self, corpus: Corpus, start: Any, alpha: F64, beta: float, how: TrainOptions) -> Topics:
         from tertulia.kernels import lda
 
         if corpus.n_tokens == 0:
             raise InputError(f"none of {corpus.n_documents} documents holds a word to model: check the column and text")
-        if isinstance(start, str):  # else there are topics already, and few documents may be enough
+        if isinstance(start, str):  # a continued model may have few new documents
             warn_before_training(corpus, len(alpha))
         done = 0
 
@@ -94,7 +108,7 @@ class LDATrainer(Trainer, Threads, Sampling):
 
         V, K, sweeps = len(corpus.vocabulary), len(alpha), None if self.sweeps == "auto" else self.sweeps
         options = {"sampler": self.sampler, "threads": self.threads, "start": start, "most_sweeps": self.max_sweeps}
-        learning = self.learning._replace(beta=self.learn_beta)
+        learning = learning_of(self.learn_alpha, self.sweeps)._replace(beta=self.learn_beta)
         state = lda.train(
             corpus.words,
             corpus.documents,
@@ -121,7 +135,7 @@ class LDATrainer(Trainer, Threads, Sampling):
 
 
 def extend(model: Topics, vocabulary: Vocabulary) -> Topics:
-    """Add the words that a model lacks. A topic gives each what it gives to words it has never seen, its least entry.
+    """Add the words that a model lacks; each gets the probability of an unseen word, the topic's least entry.
 
     >>> model = Topics(np.array([[0.75, 0.25]]), Vocabulary(("sun", "rain")))
     >>> extend(model, Vocabulary(("rain", "wind"))).topic_word
@@ -135,15 +149,14 @@ def extend(model: Topics, vocabulary: Vocabulary) -> Topics:
 
 
 def join(old: Topics, new: Topics) -> Topics:
-    """One model from the counts of two with the same topics and words; each weighs as much as it has seen tokens.
+    """Combine two models with the same topics and words; topics and priors are weighted by their tokens.
 
-    So do their priors. A model that does not say how many (`provenance["tokens"]`), and in which topics, was only a
-    start, and weighs nothing.
+    A model without a number of tokens (`provenance["tokens"]`) and without topic weights has weight zero.
     """
     counts = [_tokens(old), _tokens(new)]
     total = counts[0] + counts[1]
     share = np.divide(counts[0], total, out=np.ones_like(total), where=total > 0)[:, None]
-    new_share = counts[1].sum() / total.sum()  # of priors in their geometric mean: a document or two leave them open
+    new_share = counts[1].sum() / total.sum()  # weight of new priors in a geometric mean: few documents change little
     return replace(
         new,
         alpha=old.alpha * (new.alpha / old.alpha) ** new_share,
@@ -156,7 +169,7 @@ def join(old: Topics, new: Topics) -> Topics:
 
 
 def _tokens(model: Topics) -> F64:
-    """How many tokens each topic [K] has seen, as far as the model says so."""
+    """Return the number of tokens of each topic [K]; zero if the model does not know it."""
     shares = np.zeros(model.n_topics) if model.weights is None else model.weights
     counts: F64 = int(model.provenance.get("tokens", 0)) * shares
     return counts
@@ -165,9 +178,9 @@ def _tokens(model: Topics) -> F64:
 class LDA(Estimator):
     """LDA on one machine: an estimator in scikit-learn's sense, and after `fit` a model.
 
-    Training begins with clusters of documents and goes on with sweeps of a sampler until it has settled; the topics are
-    the mean over the last quarter of the sweeps (see docs/performance.md). The same seed gives the same topics, bit for
-    bit, at any number of threads.
+    Training starts from clusters of documents and runs sweeps of a sampler until the perplexity has settled. The topics
+    are the mean over the last quarter of the sweeps (see docs/performance.md). The same seed gives the same topics, bit
+    for bit, with any number of threads.
     """
 
     trainer: ClassVar[type[LDATrainer]] = LDATrainer
@@ -176,8 +189,8 @@ class LDA(Estimator):
         def __init__(self, **given: Unpack[LDAArguments]) -> None: ...
 
     def partial_fit(self, documents: Documents, y: object = None, **options: Unpack[FitOptions]) -> Self:
-        """Go on from the topics that there are, if any, with more documents: both count by their tokens."""
-        documents = settle(documents)
+        """Continue training with more documents; old and new ones are weighted by their tokens."""
+        documents = materialise(documents)
         if "topics_" in self.__dict__:
             self._check_columns(documents)
             options = {"start": self.topics_, **options}

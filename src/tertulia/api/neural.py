@@ -1,4 +1,4 @@
-"""Neural topic models on one machine: texts in, topics out (`pip install 'tertulia[neural]'`).
+"""Neural topic models on one machine (`pip install 'tertulia[neural]'`).
 
 >>> import tertulia as tt
 >>> model = tt.ProdLDA(topics=50).fit(texts)  # doctest: +SKIP
@@ -8,61 +8,101 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal, Unpack
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, Unpack
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tertulia.api.advice import warn_of_many_topics
 from tertulia.api.estimators import Estimator
-from tertulia.api.training import How, Trainer, own_settings
+from tertulia.api.trainers import Trainer, TrainOptions, corpus_of, own_settings
 from tertulia.corpus import Corpus
 from tertulia.corpus.advice import warn_of_copies
 from tertulia.corpus.counts import is_matrix
 from tertulia.corpus.inputs import Documents
 from tertulia.errors import ConfigError, InputError
-from tertulia.methods.common.settings import Threads
-from tertulia.methods.gfedntm.settings import NeuralSettings
+from tertulia.methods.common.neural_settings import (
+    Arithmetic,
+    BatchSize,
+    Betas,
+    Dropout,
+    Embedding,
+    Epochs,
+    Hidden,
+    LearningRate,
+    LearnPrior,
+    NeuralPaper,
+    NeuralVocabulary,
+    NeuralWords,
+    StopAfter,
+    TopicAlpha,
+    Validation,
+    check_several_topics,
+    sizes_of,
+)
+from tertulia.methods.common.settings import Threads, TopicCount
 from tertulia.models import Topics
 
 if TYPE_CHECKING:
     from tertulia.api.arguments import NeuralArguments
-    from tertulia.models.neural.sizes import Kind
+    from tertulia.models.neural.architecture import Kind
 
 
-class NeuralTrainer(NeuralSettings, Trainer, Threads):
+class NeuralTrainer(Trainer):
     """The settings of a neural topic model on one machine. The same seed gives the same topics."""
 
     kind: ClassVar[Kind]
-    normalisation: Literal["batch", "layer"] = Field("batch", description="`batch`: BatchNorm; `layer`: LayerNorm")
-
     measured: ClassVar[tuple[str, str]] = ("epoch", "loss")
+    threads: Threads = 1
+    topics: TopicCount = 20
+    embedding: Embedding = None
+    batch_size: BatchSize = 64
+    epochs: Epochs = None
+    learning_rate: LearningRate = 0.002
+    betas: Betas = (0.99, 0.99)
+    validation: Validation = 0.0
+    stop_after: StopAfter = 20
+    vocabulary: NeuralWords = NeuralVocabulary()
+    hidden: Hidden = (100, 100)
+    dropout: Dropout = 0.2
+    alpha: TopicAlpha = 1.0
+    learn_prior: LearnPrior = True
+    normalisation: Literal["batch", "layer"] = Field("batch", description="`batch`: BatchNorm; `layer`: LayerNorm")
+    precision: Arithmetic = "float32"
+    paper: NeuralPaper = Field(NeuralPaper(), description="details of papers that only a reproduction needs")
+
+    @model_validator(mode="after")
+    def _several_topics(self) -> Self:
+        check_several_topics(self.topics)
+        return self
 
     @property
     def steps(self) -> int | None:
-        """The number of epochs, unless training finds out itself."""
+        """Return the number of epochs; None if early stopping decides."""
         return self.epochs
 
-    def train(self, documents: Documents, how: How) -> Topics:
-        """Train anew.
+    def train(self, documents: Documents, how: TrainOptions) -> Topics:
+        """Train a model.
 
-        With `validation` that share of the documents takes no part in training and says when to stop. A corpus for
-        models that read sentences must have its texts (`keep_text=True`) or vectors (`corpus.with_embeddings`).
+        With `validation`, that share of the documents is held out for early stopping. A corpus for models of sentences
+        must have texts (`keep_text=True`) or vectors (`corpus.with_embeddings`).
         """
         if how.start is not None:
             raise ConfigError(f"{self.kind} cannot go on from a model: leave `start` out, or use `tt.LDA`")
         if self.kind != "prodlda" and is_matrix(documents):
             raise InputError(f"{self.kind} reads sentences, which a matrix of counts has not: give texts")
-        return self._train(self._corpus(documents, how.text, keep_text=self.kind != "prodlda"), how)
+        return self._train(corpus_of(documents, self.vocabulary, how.text, keep_text=self.kind != "prodlda"), how)
 
-    def _train(self, corpus: Corpus, how: How) -> Topics:
+    def _train(self, corpus: Corpus, how: TrainOptions) -> Topics:
+        from tertulia.models.neural.architecture import architecture_of
         from tertulia.models.neural.bags import Bags, Schedule
         from tertulia.models.neural.embeddings import embeddings_of
-        from tertulia.models.neural.encoder import Encoder, architecture_of
-        from tertulia.models.neural.network import Network  # says which extra is missing where torch is
-        from tertulia.models.neural.threads import use_threads
-        from tertulia.models.neural.training import Progress
-        from tertulia.models.neural.validation import Pace, train_until
+        from tertulia.models.neural.encoder import Encoder
+        from tertulia.models.neural.network import (
+            Network,  # its import error names the missing extra
+            use_threads,
+        )
+        from tertulia.models.neural.training import Pace, Progress, train_until
 
         seed = how.seed
         use_threads(self.threads)
@@ -75,7 +115,8 @@ class NeuralTrainer(NeuralSettings, Trainer, Threads):
             )
         warn_of_copies(corpus)
         warn_of_many_topics(self.topics, corpus.n_documents)
-        sizes = self.sizes(len(corpus.vocabulary), 0 if vectors is None else vectors.shape[1], self.normalisation)
+        width, literal = 0 if vectors is None else vectors.shape[1], self.paper.literal_adapter
+        sizes = sizes_of(self, len(corpus.vocabulary), width, self.normalisation, literal_adapter=literal)
         network = Network(self.kind, sizes, self.normalisation, self.precision)
         schedule = Schedule.over(bags.n_documents, self.batch_size, seed)
         end = train_until(
@@ -131,7 +172,7 @@ class CombinedTM(Estimator):
 
 
 class ZeroShotTM(Estimator):
-    """A neural topic model that infers from sentence embeddings alone, so also in languages it has not seen."""
+    """A neural topic model that infers topics from sentence embeddings only, also in unseen languages."""
 
     trainer: ClassVar[type[NeuralTrainer]] = ZeroShotTMTrainer
     if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""How training shows how far it has come: a bar on a terminal or in a notebook, else lines of `logging`."""
+"""Progress of training: a bar on a terminal or in a notebook, else lines of `logging`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-Tick = Callable[[int, float], None]  # how many sweeps, epochs or rounds there were, and the last one's value
+Tick = Callable[[int, float], None]  # number of sweeps, epochs or rounds, and the value of the last
 _log = logging.getLogger("tertulia")
-_EVERY = 10.0  # seconds between two lines of a log
-_SHORT = 1.0  # seconds; what takes no longer shows nothing
+_EVERY = 10.0  # seconds between log lines
+_SHORT = 1.0  # seconds; shorter training shows nothing
 
 
 @contextmanager
-def showing(wanted: bool | Tick | None, label: str, unit: str, value: str, total: int | None) -> Iterator[Tick | None]:
-    """What is to be called after each step.
+def show_progress(
+    wanted: bool | Tick | None, label: str, unit: str, value: str, total: int | None
+) -> Iterator[Tick | None]:
+    """Yield the function to call after each step.
 
-    `wanted` may be a function, which is then called itself; False: nothing is shown; True: a bar in any case; None: a
-    bar where there is a terminal or a notebook, else lines of `logging` (logger `tertulia`, level INFO).
+    If `wanted` is a function, yield it. False: show nothing. True: show a bar. None: show a bar on a terminal or in a
+    notebook, else write lines of `logging` (logger `tertulia`, level INFO).
     """
     if wanted is False:
         yield None
@@ -38,7 +40,7 @@ def showing(wanted: bool | Tick | None, label: str, unit: str, value: str, total
 
 
 def _facts(unit: str, n: int, value: str, found: float) -> str:
-    """One step in words; a round in which nothing is scored has no value.
+    """Describe a step; a round without a score has no value.
 
     >>> _facts("sweep", 3, "perplexity", 812.4), _facts("round", 3, "score", float("nan"))
     ('sweep 3, perplexity 812.4', 'round 3')
@@ -47,7 +49,7 @@ def _facts(unit: str, n: int, value: str, found: float) -> str:
 
 
 def _lines(label: str, unit: str, value: str) -> Tick:
-    """A line now and then."""
+    """Return a function that logs a line at most every `_EVERY` seconds."""
     last = time.monotonic()
 
     def tick(n: int, found: float) -> None:
@@ -61,7 +63,7 @@ def _lines(label: str, unit: str, value: str) -> Tick:
 
 @contextmanager
 def _bar(console: Any, label: str, unit: str, value: str, total: int | None, patience: float) -> Iterator[Tick]:
-    """A bar that appears once training takes longer than `patience` seconds, and then goes when it ends."""
+    """Show a bar once training takes longer than `patience` seconds; remove it at the end."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     facts = TextColumn("{task.fields[facts]}", markup=False)
@@ -83,8 +85,8 @@ def _bar(console: Any, label: str, unit: str, value: str, total: int | None, pat
             bar.stop()
 
 
-def of_rounds(tick: Tick) -> Callable[[str, Mapping[str, Any]], None]:
-    """A run's observer that reports its rounds; warnings go to `logging`, each text once."""
+def round_observer(tick: Tick) -> Callable[[str, Mapping[str, Any]], None]:
+    """Return an observer of a run that reports its rounds, and logs each warning once."""
     said = set[str]()
 
     def observe(kind: str, facts: Mapping[str, Any]) -> None:

@@ -1,1 +1,1 @@
-"""What topic models are for: classification, language models for speech, comparing parties."""
+"""Applications of topic models: classification, speech, comparing parties, choosing the number of topics."""

@@ -1,7 +1,7 @@
-"""Topic shares as features of a classifier, through scikit-learn (`pip install 'tertulia[sklearn]'`).
+"""Topic shares as features of a classifier in scikit-learn (`pip install 'tertulia[sklearn]'`).
 
-iFTM (Jiang, Tong, Song et al., TIST 2021) adds 100 of them to the words that a support vector machine sees; FedLDA
-(Wang, Tong and Shi, AAAI 2020) gives them to a logistic regression.
+iFTM (Jiang, Tong, Song et al., TIST 2021) adds 100 shares to the word features of a support vector machine; FedLDA
+(Wang, Tong and Shi, AAAI 2020) uses them in a logistic regression.
 
 >>> import tertulia as tt
 >>> topics = tt.FTM(topics=50).fit({"north": texts, "south": more_texts})  # doctest: +SKIP
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 else:
     try:
         from sklearn.base import BaseEstimator, TransformerMixin
-    except ModuleNotFoundError:  # the name stays, so that `from tertulia import *` and `help` work without
+    except ModuleNotFoundError:  # so that `from tertulia import *` and `help` work without scikit-learn
 
         class BaseEstimator:
             """Stands where scikit-learn's would."""
 
             def __new__(cls, *_: Any, **__: Any) -> Any:
-                """Say what is missing."""
+                """Raise `InputError` that names the missing package."""
                 raise InputError(f"{cls.__name__} needs scikit-learn: pip install 'tertulia[sklearn]'")
 
         class TransformerMixin:
@@ -42,18 +42,18 @@ else:
 class TopicFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A scikit-learn transformer: documents in, their topic shares [n, K] out.
 
-    It stands alone, in a `Pipeline`, or beside TF-IDF in a `FeatureUnion`; `clone`, `set_output` and grid search work,
-    over models too: `{"topicfeatures__model": [tt.LDA(topics=20), tt.LDA(topics=50)]}`.
+    It works alone, in a `Pipeline`, or beside TF-IDF in a `FeatureUnion`, and with `clone`, `set_output` and grid
+    search, also over models: `{"topicfeatures__model": [tt.LDA(topics=20), tt.LDA(topics=50)]}`.
 
     Parameters
     ----------
     model : Topics, or a trainer such as `tt.LDA(topics=50)`; None: `tt.LDA()`
-        A model that is trained already is used as it is, `fit` learns nothing and need not be called. A trainer (`LDA`,
-        `ProdLDA`, `CombinedTM`, `ZeroShotTM`) is trained by `fit`, on the documents that it is given.
+        A trained model is used as it is: `fit` learns nothing and need not be called. `fit` trains a trainer (`LDA`,
+        `ProdLDA`, `CombinedTM`, `ZeroShotTM`) on its documents.
     n_jobs : int, default None
         Threads that infer shares, -1: all cores; None: one. Shares do not depend on it.
     seed : int, default 0
-        Of a trainer.
+        The seed of a trainer.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class TopicFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         The model in use.
 
     Documents are a list, an array or a column of texts, a data frame with a column `text`, or a corpus. A text without
-    a word that the model knows, an empty or a missing one too, gets the prior mean, and a warning says how many.
+    a known word, or an empty or missing one, gets the prior mean, and a warning gives the number of these.
 
     >>> import numpy as np
     >>> from tertulia import Topics, Vocabulary
@@ -77,7 +77,7 @@ class TopicFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.seed = seed
 
     def fit(self, documents: Documents, y: object = None) -> Self:
-        """Train the model, unless it is trained already; labels are not looked at."""
+        """Train the model, unless it is trained already; labels are ignored."""
         checked = _check_documents(documents)
         trained = self._trained_or_none()
         self.topics_ = _trainer(self.model).fit(checked, seed=self.seed).topics_ if trained is None else trained
@@ -101,12 +101,12 @@ class TopicFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         return topics
 
     def _trained_or_none(self) -> Topics | None:
-        """The topics that were handed over, also in an estimator that is fitted."""
+        """Return the topics of the given model or of a fitted estimator; None if it is not trained."""
         given = self.model.__dict__.get("topics_") if isinstance(self.model, Estimator) else self.model
         return given if isinstance(given, Topics) else None
 
     def __sklearn_clone__(self) -> Self:
-        """A copy that is not fitted; topics that were handed over stay."""
+        """Make an unfitted copy; a given trained model stays."""
         from sklearn.base import clone
 
         model = self.model if self._trained_or_none() is not None else clone(self.model, safe=False)
@@ -123,7 +123,7 @@ class TopicFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
 
 
 def _trainer(model: object) -> Estimator:
-    """A trainer of its own: what was handed over stays as it is."""
+    """Return a new trainer, so that the given one stays unchanged."""
     if model is None:
         return LDA()
     if isinstance(model, Estimator):
@@ -136,7 +136,7 @@ def _trainer(model: object) -> Estimator:
 
 
 def _check_documents(documents: Documents) -> Documents:
-    """Refuse what scikit-learn's users may give: matrices of numbers."""
+    """Raise `InputError` for matrices of numbers, which users of scikit-learn may give."""
     if not (isinstance(documents, Corpus) or hasattr(documents, "__iter__")):
         kind = "None" if documents is None else type(documents).__name__
         raise InputError(f"documents are {kind}: give a list of texts, a data frame with a column 'text', or a corpus")

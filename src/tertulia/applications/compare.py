@@ -1,4 +1,4 @@
-"""Which party works on what: parties fold their documents into a shared model, and release how much each topic has.
+"""Comparison of parties: each infers the topics of its documents under a shared model and releases their totals.
 
 >>> from tertulia.applications import compare
 >>> found = compare.parties(model, {"north": texts, "south": more_texts})  # doctest: +SKIP
@@ -21,22 +21,22 @@ from tertulia.applications.comparison import Comparison
 from tertulia.corpus import Corpus
 from tertulia.corpus.inputs import Documents, as_corpus
 from tertulia.errors import ConfigError, InputError
-from tertulia.methods import CustomSettings
 from tertulia.methods.prevalence import method
 from tertulia.methods.prevalence.method import Measured
 from tertulia.methods.prevalence.settings import PrevalenceSettings
+from tertulia.methods.registry import CustomSettings
 from tertulia.models import Topics
 from tertulia.privacy.accounting import guarantee_of
 from tertulia.privacy.mechanisms.noisy_tables import STEP
-from tertulia.runs.config import RunSettings
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import open_party, rehearse
+from tertulia.runs.directory import Run
+from tertulia.runs.one_machine import open_party, run_on_one_machine
+from tertulia.runs.settings import RunSettings
 
 __all__ = ["Comparison", "of_run", "parties", "plan", "settings_of_run"]
 
 
-class Asked(TypedDict, total=False):
-    """What a comparison asks for: the fields of `PrevalenceSettings` but the model."""
+class CompareOptions(TypedDict, total=False):
+    """Options of a comparison: the fields of `PrevalenceSettings` except the model."""
 
     weigh: Literal["documents", "tokens"]
     by: Literal["month", "quarter", "year"] | None
@@ -60,16 +60,16 @@ def parties(
     party_settings: Mapping[str, Mapping[str, Any]] | None = None,
     engine: str = "local",
     workers: int = 1,
-    **settings: Unpack[Asked],
+    **settings: Unpack[CompareOptions],
 ) -> Comparison:
-    """Let each party measure its topic prevalence under a shared model, and compare what they release.
+    """Let each party measure its topic prevalence under a shared model, and compare the released numbers.
 
     `documents` maps a party to texts, to a data frame (`text`, and `date` for periods) or to a corpus. `settings` are
     those of `PrevalenceSettings`: `groups={"science": ["MPS", "GEO"]}` to use only sums over groups; `by="quarter",
-    since="2025-10", until="2026-09"` for a table over time; `epsilon=1.0` for noise under which a single document
-    hardly shows; `min_documents_per_cell=5` to leave small cells empty. `party_settings` are the parties' own: a
-    `policy` that may forbid all this, a `home` for ledger and noise key. With a `directory` the run can be looked into
-    afterwards (`tertulia disclosures`, `tertulia privacy`). A party that refuses is left out, with a warning.
+    since="2025-10", until="2026-09"` for a table over time; `epsilon=1.0` for noise that protects single documents;
+    `min_documents_per_cell=5` to leave small cells empty. `party_settings` are the parties' own: a `policy` that may
+    refuse all this, a `home` for ledger and noise key. With a `directory`, the run can be inspected afterwards
+    (`tertulia disclosures`, `tertulia privacy`). A party that refuses is left out, with a warning.
     """
     if not documents:
         raise InputError("there are no parties: give a mapping from a name to documents")
@@ -79,30 +79,32 @@ def parties(
         if (home / "run.json").exists():
             raise ConfigError(f"{home} holds a run already: choose another directory")
         asked = PrevalenceSettings(model=str(model.save(home / "shared-topics").resolve()), **settings)
-        method.plan(asked.model_dump())  # noise that cannot be drawn is reported before parties are asked
+        method.plan(asked.model_dump())  # raises for impossible noise, before any party is asked
         whole = RunSettings(
             directory=str(home), method=_custom(asked), text=model.options.to_dict(), heldout=0.0, engine=engine,
             workers=workers, parties={party: dict(own) for party, own in (party_settings or {}).items()},
             federation={"quorum": 0.0},
         )  # fmt: skip
-        measured = rehearse(whole, corpora, durable=directory is not None, observe=_warn)
+        measured = run_on_one_machine(whole, corpora, durable=directory is not None, observe=_warn)
     return _comparison(measured, model, asked)
 
 
-def of_run(run: str | Path, *, directory: str | Path | None = None, **settings: Unpack[Asked]) -> Comparison:
-    """Compare the parties of a finished run by its own model; the comparison is a run of its own, in `directory`.
+def of_run(run: str | Path, *, directory: str | Path | None = None, **settings: Unpack[CompareOptions]) -> Comparison:
+    """Compare the parties of a finished run by its model; the comparison is another run, in `directory`.
 
-    Parties keep their policies, homes and documents; by default it is the run's name with "-compared".
+    Parties keep their policies, homes and documents. The default directory is the run's name with "-compared".
     """
     whole = settings_of_run(run, directory=directory, **settings)
     asked = PrevalenceSettings(**whole.method.config)  # type: ignore[attr-defined]
     opened = Run.open(Path(run))
     corpora = {party: open_party(opened, party).corpus for party in opened.parties}
-    return _comparison(rehearse(whole, corpora, observe=_warn), Topics.load(asked.model), asked)
+    return _comparison(run_on_one_machine(whole, corpora, observe=_warn), Topics.load(asked.model), asked)
 
 
-def settings_of_run(run: str | Path, *, directory: str | Path | None = None, **settings: Unpack[Asked]) -> RunSettings:
-    """The settings of a comparison of a run's parties, for a dry run, say."""
+def settings_of_run(
+    run: str | Path, *, directory: str | Path | None = None, **settings: Unpack[CompareOptions]
+) -> RunSettings:
+    """Make the settings of a comparison of a run's parties, for a dry run for example."""
     run = Path(run)
     trained = RunSettings(**Run.open(run).config)
     if trained.method.pools:
@@ -116,8 +118,8 @@ def settings_of_run(run: str | Path, *, directory: str | Path | None = None, **s
     )  # fmt: skip
 
 
-def plan(model: Topics, **settings: Unpack[Asked]) -> pl.DataFrame:
-    """What would leave each party, and what it would cost: the settings are those of `parties`."""
+def plan(model: Topics, **settings: Unpack[CompareOptions]) -> pl.DataFrame:
+    """List the releases of each party and their privacy cost, for the same settings as `parties`."""
     asked = PrevalenceSettings(model=".", **settings)
     rows = 1 if asked.periods is None else asked.periods.count
     return pl.DataFrame(

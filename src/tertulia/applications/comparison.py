@@ -1,13 +1,12 @@
-"""What released topic prevalence says: who works on what, what is shared, who is like whom, and how it moves.
+"""Results of a comparison of parties: prevalence, shared and private topics, similarity of parties, trends.
 
-Everything here is computed from what left the parties, so it costs no privacy.
+Everything is computed from released numbers, so it costs no privacy.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,8 +14,10 @@ import numpy as np
 import polars as pl
 
 from tertulia._arrays import F64, Bool
-from tertulia._frames import Frame
+from tertulia._lazy import view
+from tertulia._plain import write_csv
 from tertulia.errors import InputError
+from tertulia.models.frame import Frame
 
 if TYPE_CHECKING:
     from tertulia.view.plots.comparison import Figures
@@ -34,13 +35,13 @@ class Comparison:
     """
 
     names: tuple[str, ...]  # R parties or groups
-    members: dict[str, tuple[str, ...]]  # whose documents are in each
-    periods: tuple[str, ...]  # P; one, "all", if dates were not asked for
+    members: dict[str, tuple[str, ...]]  # the parties of each
+    periods: tuple[str, ...]  # P; without dates one, "all"
     released: F64  # [R, P, K] documents (or tokens) by topic, as released
     words: list[list[str]]  # the top words of each topic
     weigh: str = "documents"
-    sigma: float = 0.0  # the deviation of the noise that each party added to each number
-    epsilon: float = np.inf  # what this cost one document of a party, at `delta`
+    sigma: float = 0.0  # standard deviation of the noise that each party added to each number
+    epsilon: float = np.inf  # the privacy cost for one document, at `delta`
     delta: float = 0.0
 
     def __post_init__(self) -> None:
@@ -51,24 +52,24 @@ class Comparison:
 
     @property
     def n_topics(self) -> int:
-        """How many topics there are."""
+        """The number of topics."""
         return int(self.released.shape[2])
 
     @cached_property
     def totals(self) -> F64:
-        """Documents (or tokens) that were counted, [R]; with noise this may be wrong by some."""
+        """The number of documents (or tokens) of each party, [R]; with noise it is approximate."""
         return np.asarray(self.released.sum(axis=(1, 2)))
 
     @cached_property
     def prevalence(self) -> F64:
-        """Topic shares of each party, [R, K]: rows sum to 1, NaN for one that released nothing."""
+        """Topic shares of each party, [R, K]: rows sum to 1, NaN for a party that released nothing."""
         return to_shares(self.released.sum(axis=1))
 
     @cached_property
     def margins(self) -> F64:
-        """An upper bound of the standard error of `prevalence`, [R, K]: few documents, and noise; NaN for tokens.
+        """An upper bound of the standard error of `prevalence`, [R, K], from sampling and noise; NaN for tokens.
 
-        Shares lie between 0 and 1, so their variance is at most p (1 - p): that of documents of a single topic each.
+        Shares lie between 0 and 1, so their variance is at most p (1 - p), as for documents of a single topic.
         """
         p, n = self.prevalence, np.where(self.totals > 0, self.totals, np.nan)[:, None]
         if self.weigh == "tokens":
@@ -77,17 +78,17 @@ class Comparison:
         return np.asarray(np.sqrt(p * (1 - p) / n + noise / n**2))
 
     def party_shares(self, *, by_size: bool = False) -> F64:
-        """Where each topic lives, [R, K]: columns sum to 1.
+        """Compute the share of each party in a topic, [R, K]: columns sum to 1.
 
-        All parties count alike, whatever their size; `by_size`: by their documents, so that a large party has most of
-        everything.
+        All parties have the same weight. With `by_size` they are weighted by their documents, so that a large party has
+        most of everything.
         """
         mass = np.nan_to_num(self.prevalence) * (np.maximum(self.totals, 0)[:, None] if by_size else 1.0)
         total = mass.sum(axis=0)
         return np.asarray(mass / np.where(total > 0, total, np.nan))
 
     def effective_parties(self, *, by_size: bool = False) -> F64:
-        """How many parties a topic has, [K]: exp of the entropy of its shares; 1 for one party's, R if all alike."""
+        """Compute the effective number of parties of a topic, [K]: exp of the entropy of its shares, from 1 to R."""
         shares = self.party_shares(by_size=by_size)
         logs = np.log(np.where(shares > 0, shares, 1.0))
         return np.asarray(np.exp(-(shares * logs).sum(axis=0)))
@@ -98,14 +99,14 @@ class Comparison:
         return Frame(found.select("topic", "most in", "its share", "words").sort("its share", descending=True))
 
     def shared(self, at_least: float | None = None, *, private: float = 0.6, by_size: bool = False) -> pl.DataFrame:
-        """Tabulate topics of `at_least` so many effective parties (half of all) and no party's own."""
+        """Tabulate topics with `at_least` this number of effective parties (default: half) that are not private."""
         found = self.table(at_least, private=private, by_size=by_size).filter(pl.col("kind") == "shared")
         return Frame(found.select("topic", "effective parties", "words").sort("effective parties", descending=True))
 
     def table(
         self, at_least: float | None = None, *, private: float = 0.6, by_size: bool = False, words: int = 8
     ) -> pl.DataFrame:
-        """Tabulate every topic: its prevalence in each party, whether it is shared or private, its words."""
+        """Tabulate every topic: its prevalence in each party, whether it is shared or private, and its words."""
         if not 0 < private <= 1:
             raise InputError(f"private = {private}: the share of one party that makes a topic its own, such as 0.6")
         shares, effective = self.party_shares(by_size=by_size), self.effective_parties(by_size=by_size)
@@ -126,12 +127,12 @@ class Comparison:
         )
 
     def similarity(self, measure: Measure = "jensen-shannon") -> pl.DataFrame:
-        """Tabulate how alike parties are: 1 less the distance of their topic shares, which lies between 0 and 1."""
+        """Tabulate the similarity of parties: 1 minus the distance of their topic shares, from 0 to 1."""
         matrix = similarities(self.prevalence, measure)
         return Frame({"party": self.names, **dict(zip(self.names, matrix, strict=True))})
 
     def order(self) -> list[int]:
-        """Put similar parties side by side: average linkage on Jensen-Shannon distances; empty ones come last."""
+        """Order parties so that similar ones are neighbours, by average linkage on Jensen-Shannon distances."""
         from scipy.cluster.hierarchy import leaves_list, linkage
         from scipy.spatial.distance import squareform
 
@@ -144,7 +145,7 @@ class Comparison:
         return [*known[leaves_list(tree)].tolist(), *np.flatnonzero(~self._known).tolist()]
 
     def over_time(self) -> pl.DataFrame:
-        """Tabulate shares of topics by party and period; null where nothing was released, or too little."""
+        """Tabulate shares of topics by party and period; null if nothing, or too little, was released."""
         self._check_periods()
         R, P, K = self.released.shape
         shares = to_shares(self.released)
@@ -160,14 +161,14 @@ class Comparison:
         return Frame(table.with_columns(pl.col("share").fill_nan(None)))
 
     def trends(self) -> pl.DataFrame:
-        """Tabulate how shares move: slope per period, by least squares weighted with the size of each period."""
+        """Tabulate trends: slope of shares per period, by least squares weighted with the size of each period."""
         self._check_periods()
         rows = []
         time = np.arange(len(self.periods), dtype=float)
         for name, table in zip(self.names, self.released, strict=True):
             shares, size = to_shares(table), np.maximum(table.sum(axis=1), 0.0)
             seen = size > 0
-            if seen.sum() < 3:  # through two points goes any line
+            if seen.sum() < 3:  # two points always lie on a line
                 continue
             t, w = time[seen] - np.average(time[seen], weights=size[seen]), size[seen]
             slope = (w * t) @ shares[seen] / (w @ t**2)
@@ -185,14 +186,13 @@ class Comparison:
         if len(self.periods) > 1:
             tables["over_time"] = self.over_time()
         for name, table in tables.items():
-            table.write_csv(directory / f"{name}.csv")
+            write_csv(table, directory / f"{name}.csv")
         return directory
 
     @property
     def plot(self) -> Figures:
         """Figures; each method draws one, and returns its axes (matplotlib: the extra `plot`)."""
-        # What draws stands above applications: it is found by its name, as by `Topics.plot`.
-        figures: Figures = import_module("tertulia.view.plots.comparison").Figures(self)
+        figures: Figures = view("comparison_plots")(self)
         return figures
 
     @property
@@ -212,7 +212,7 @@ class Comparison:
 
 
 def to_shares(weights: F64) -> F64:
-    """Shares [..., K] of weights; noise makes some negative: the nearest shares of the same total (Euclidean).
+    """Convert weights to shares [..., K]; if noise made some negative, take the nearest shares (Euclidean).
 
     >>> to_shares(np.array([[3.0, 1.0], [5.0, -1.0], [0.0, 0.0]]))
     array([[0.75, 0.25],
@@ -228,7 +228,7 @@ def to_shares(weights: F64) -> F64:
 
 
 def similarities(shares: F64, measure: Measure) -> F64:
-    """1 less the distance of each pair of rows, [R, R]; NaN where a row is not known."""
+    """Compute 1 minus the distance of each pair of rows, [R, R]; NaN if a row is unknown."""
     if measure == "hellinger":
         roots = np.sqrt(shares)
         return np.asarray(1 - np.sqrt(((roots[:, None] - roots[None]) ** 2).sum(axis=2) / 2))

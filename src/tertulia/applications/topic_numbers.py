@@ -1,4 +1,4 @@
-"""How many topics? A sweep over numbers of topics with three measures, and a rule that picks one.
+"""The number of topics: a sweep over several numbers with three measures, and a rule that picks one.
 
 >>> import tertulia as tt
 >>> found = tt.choose_topics(texts, topics=(5, 10, 20, 40))  # doctest: +SKIP
@@ -11,15 +11,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from tertulia._lazy import view
 from tertulia.api.estimators import Estimator
 from tertulia.api.lda import LDA
-from tertulia.api.progress import Tick, showing
+from tertulia.api.progress import Tick, show_progress
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.corpus.counts import from_counts, is_matrix
 from tertulia.corpus.inputs import Documents, as_corpus, with_column
@@ -32,18 +32,18 @@ from tertulia.models.compare import match_one_to_one, similarities
 if TYPE_CHECKING:
     import polars as pl
 
-NEAR = 0.02  # by how much a perplexity may lie above the lowest one
+NEAR = 0.02  # relative tolerance above the lowest perplexity
 _TOP = 50  # words by which topics of two runs are matched
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TopicNumbers:
-    """What a sweep found.
+    """The result of a sweep.
 
-    `best` is chosen so: of those numbers whose held-out perplexity is at most 2 % above the lowest, the one whose
-    topics are most stable, and of equals the smallest. Models without such a perplexity (neural ones) are chosen by
-    stability alone, a sweep with one run each by the fewest topics. Coherence is there to be looked at; it favours
-    few, general topics.
+    `best` is the number with the most stable topics, among those whose held-out perplexity is at most 2 % above the
+    lowest; among equals it is the smallest. Neural models have no such perplexity, and are chosen by stability only; a
+    sweep with one run each chooses the fewest topics. Coherence is only reported, because it favours few, general
+    topics.
     """
 
     table: pl.DataFrame  # a row for each number: topics, perplexity, coherence, stability, seconds
@@ -68,8 +68,7 @@ class TopicNumbers:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the measures over the number of topics (the extra `plot`); returns matplotlib's axes."""
-        # What draws stands above this: it is found by its name.
-        return import_module("tertulia.view.plots.topic_numbers").draw_topic_numbers(self, ax=ax)
+        return view("topic_numbers_plot")(self, ax=ax)
 
     def __repr__(self) -> str:
         return f"{self.table}\n{self.why}"
@@ -86,19 +85,18 @@ def choose_topics(
     column: str | None = None,
     progress: bool | Tick | None = None,
 ) -> TopicNumbers:
-    """Train models with several numbers of topics and say how good they are.
+    """Train models with several numbers of topics and measure them.
 
-    Measures are means over `runs` with different seeds: the perplexity of a share `heldout` of the documents, which
-    takes no part in training; coherence, the NPMI of ten top words in all documents (of counts, which have no order, in
-    whole ones); stability, how similar (from 0 to 1) the topics of two runs are when they are matched one to one.
-    `estimator` has all other settings: `tt.LDA()`, unless another one is given, such as `tt.LDA(sweeps=200)` or
-    `tt.ProdLDA()`.
+    Measures are means over `runs` with different seeds: the perplexity of a share `heldout` of the documents, which are
+    not used for training; coherence, the NPMI of ten top words in all documents (for counts, which have no word order,
+    over whole documents); stability, the similarity (from 0 to 1) of the topics of two runs, matched one to one.
+    `estimator` has all other settings; the default is `tt.LDA()`, others are `tt.LDA(sweeps=200)` or `tt.ProdLDA()`.
     """
     numbers = _check(topics, runs, heldout)
     untrained = LDA() if estimator is None else estimator
     documents = with_column(documents, column)
     corpus = _corpus(documents, text or untrained.text, untrained)
-    if counts := is_matrix(documents):  # of which every column is a word to model
+    if counts := is_matrix(documents):  # every column is a word to model
         words = {"mode": "public", "words": corpus.vocabulary.words}
         untrained = type(untrained)(**{**untrained.get_params(), "vocabulary": words})
     train, rest = corpus.split(heldout, seed=untrained._seed())
@@ -108,7 +106,7 @@ def choose_topics(
             "give more documents, or another `heldout`"
         )
     rows, models = [], {}
-    with showing(progress, "choose_topics", "model", "perplexity", len(numbers) * runs) as tick:
+    with show_progress(progress, "choose_topics", "model", "perplexity", len(numbers) * runs) as tick:
         for place, K in enumerate(numbers):
             started, found = time.monotonic(), []
             for run in range(runs):
@@ -144,7 +142,7 @@ def _train(estimator: Estimator, K: int, run: int, train: Corpus) -> Topics:
 
 
 def _perplexity_or_none(model: Topics, rest: Corpus) -> float | None:
-    """By completion, which knows how topics of LDA mix; of a neural model there is none."""
+    """Compute the perplexity by completion; None for a neural model, whose topics mix differently."""
     if model.encoder is not None:
         return None
     return completion(model.topic_word, model.alpha, rest.encode(model.vocabulary)).perplexity
@@ -166,7 +164,7 @@ def _row(
 
 
 def agreement(one: Topics, other: Topics) -> float:
-    """How similar the topics of two models are on average, when they are matched one to one: 1 if they are the same."""
+    """Compute the mean similarity of the topics of two models, matched one to one: 1 if they are equal."""
     similarity = similarities(one, other, _TOP)
     return float(sum(similarity[pair] for pair in match_one_to_one(similarity, 0.0)) / max(similarity.shape))
 
@@ -174,14 +172,14 @@ def agreement(one: Topics, other: Topics) -> float:
 def _table(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
     import polars as pl
 
-    from tertulia._frames import Frame
+    from tertulia.models.frame import Frame
 
     kinds = {"topics": pl.Int64, **dict.fromkeys(("perplexity", "coherence", "stability", "seconds"), pl.Float64)}
     return Frame(rows, schema=kinds)
 
 
 def _best(table: pl.DataFrame) -> int:
-    """See `TopicNumbers`."""
+    """Choose a number of topics by the rule of `TopicNumbers`."""
     import polars as pl
 
     near = table

@@ -1,4 +1,4 @@
-"""The demo: eight alike teams hold docstrings and train one topic model without showing them; nobody loses by it."""
+"""`tertulia demo`: eight similar teams train one topic model on docstrings that they do not share."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tertulia.api.federated import Centralised, Consensus, NonCollaborative
+from tertulia.api.lda import LDA
 from tertulia.corpus import Corpus
 from tertulia.corpus.demo_corpus import demo_teams
 from tertulia.methods.common.vocabulary import words_of_one_document
@@ -24,26 +25,26 @@ from tertulia.view import console
 
 TOPICS, HELDOUT = 40, 0.1
 WORDS = {"min_documents": 5, "max_share": 0.3}
-SMOOTHING = 0.01  # every model is scored with this share of the uniform: a single team has never seen some words
+SMOOTHING = 0.01  # share of the uniform distribution in every score: a single team lacks some words
 SHOWN = 12  # topics
 WIDTH = 56  # letters of a topic's words
-EVERYBODY = "everybody"
+EVERYBODY, CONVERGED = "everybody", "pooled, converged"
 
 
 def run_demo(directory: Path, as_json: bool) -> None:
-    """Collect documents, train, compare, and say what left each team."""
+    """Collect documents, train, compare, and print what left each team."""
     started = time.monotonic()
     console.say("collecting the docstrings of Python, NumPy and SciPy ...")
     teams = demo_teams()
     shutil.rmtree(directory, ignore_errors=True)  # a demo may be repeated
-    method = Consensus(topics=TOPICS, vocabulary=WORDS)
-    with _without_notices(), console.RoundProgress(method.rounds + 1, "together") as progress:
+    method = demo_method()
+    with _without_notices(), console.RoundProgress(method.rounds + 1, "federated") as progress:
         together = method.fit(teams, workers=2, heldout=HELDOUT, directory=directory, observe=progress)
     console.say("for comparison: each team alone, and all documents in one place ...")
     facts: dict[str, Any] = {
         "documents": {t: corpus.n_documents for t, corpus in teams.items()},
         "topics": together.n_topics,
-        "perplexity": _perplexities(teams, together, method.sweeps_alone.per_round + method.sweeps_alone.more),
+        **compare_models(teams, together),
         "words_of_one_document": {t: words_of_one_document(c.split(HELDOUT)[0]) for t, c in teams.items()},
         "bytes": {"down": together.communication.bytes_down, "up": together.communication.bytes_up},
         "model": str(directory / "model"),
@@ -56,9 +57,14 @@ def run_demo(directory: Path, as_json: bool) -> None:
         _print(together, facts)
 
 
+def demo_method() -> Consensus:
+    """Return Consensus with its default rounds and sweeps."""
+    return Consensus(topics=TOPICS, vocabulary=WORDS)
+
+
 @contextmanager
 def _without_notices() -> Iterator[None]:
-    """Each team's notice of what leaves goes to its own log; here one sentence at the end speaks for all."""
+    """Silence the notices of the teams about what leaves; the demo prints one sentence for all at its end."""
     log = logging.getLogger("tertulia.party")
     before = log.level
     log.setLevel(logging.ERROR)
@@ -68,15 +74,21 @@ def _without_notices() -> Iterator[None]:
         log.setLevel(before)
 
 
-def _perplexities(teams: Mapping[str, Corpus], together: FederatedTopics, sweeps: int) -> dict[str, dict[str, float]]:
-    """How surprised models are by held-out documents, everybody's and each team's own.
+def compare_models(teams: Mapping[str, Corpus], together: FederatedTopics, seed: int = 0) -> dict[str, Any]:
+    """Return the perplexity of models on held-out documents, of all teams and of each, and their sweeps.
 
-    All models have as many topics, the same words and as many sweeps. Of the teams' own models the one that serves
-    everybody best stands for all.
+    All models have as many topics and the same words. Each team alone, and one model of all documents in one place
+    (pooled), get as many sweeps as the federated model. A second pooled model trains until it has converged. On the
+    documents of all teams, "alone" is the best of the teams' own models.
     """
-    same = {"topics": TOPICS, "sweeps": sweeps, "vocabulary": {"mode": "public", "words": together.vocabulary.words}}
-    own = NonCollaborative(**same).fit(teams, workers=2, heldout=HELDOUT, progress=False).local
-    pooled = Centralised(**same).fit(teams, heldout=HELDOUT, progress=False, party_settings={"pooled": {"threads": 2}})
+    start, _, more = demo_method().sweeps_alone
+    same: dict[str, Any] = {"topics": TOPICS, "vocabulary": {"mode": "public", "words": together.vocabulary.words}}
+    equal = {**same, "sweeps": start + more}
+    how: dict[str, Any] = {"heldout": HELDOUT, "progress": False, "seed": seed}
+    own = NonCollaborative(**equal).fit(teams, workers=2, **how).local
+    pooled = Centralised(**equal).fit(teams, **how, party_settings={"pooled": {"threads": 2}})
+    training = Corpus.concatenate([corpus.split(HELDOUT)[0] for corpus in teams.values()])
+    converged = LDA(**same, threads=2).fit(training, seed=seed, progress=False).topics_
     heldout = {team: corpus.split(HELDOUT)[1].encode(together.vocabulary) for team, corpus in teams.items()}
     everything = Corpus.concatenate(list(heldout.values())).encode(together.vocabulary)
 
@@ -84,15 +96,20 @@ def _perplexities(teams: Mapping[str, Corpus], together: FederatedTopics, sweeps
         best = min(_score(model, everything) for model in {id(model): model for model in models.values()}.values())
         return {EVERYBODY: best, **{team: _score(models[team], heldout[team]) for team in teams}}
 
+    sweeps = dict.fromkeys(("alone", "federated", "pooled"), start + more)
     return {
-        "alone": scores(own),
-        "together": scores(dict.fromkeys(teams, together)),
-        "pooled": scores(dict.fromkeys(teams, pooled)),
+        "perplexity": {
+            "alone": scores(own),
+            "federated": scores(dict.fromkeys(teams, together)),
+            "pooled": scores(dict.fromkeys(teams, pooled)),
+            CONVERGED: scores(dict.fromkeys(teams, converged)),
+        },
+        "sweeps": {**sweeps, CONVERGED: converged.provenance["sweeps"]},
     }
 
 
 def _scenario(name: str, scores: Mapping[str, float]) -> dict[str, Any]:
-    """A row of the table as `tertulia report` reads it."""
+    """Return a row of the table as `tertulia report` reads it."""
     own = {team: score for team, score in scores.items() if team != EVERYBODY}
     return {"scenario": name, "perplexity": scores[EVERYBODY], "parties": own}
 
@@ -109,15 +126,15 @@ def _print(model: FederatedTopics, facts: Mapping[str, Any]) -> None:
         [(k, f"{share:.1%}", _shorten(words)) for k, share, words in table.select("topic", "weight", "words").rows()],
     )
     documents, scores = facts["documents"], facts["perplexity"]
-    gains = {whose: 1 - together / scores["alone"][whose] for whose, together in scores["together"].items()}
+    gains = {whose: 1 - together / scores["alone"][whose] for whose, together in scores["federated"].items()}
     rows = {EVERYBODY: sum(documents.values()), **documents}
     console.table(
         "Perplexity of held-out documents (lower is better)",
-        ["whose documents", "documents", "alone", "together", "pooled", "gain"],
+        ["whose documents", "documents", "alone", "federated", "pooled", "converged", "gain"],
         [(whose, n, *(scores[how][whose] for how in scores), f"{gains[whose]:.0%}") for whose, n in rows.items()],
     )
-    pooled = scores["together"][EVERYBODY] / scores["pooled"][EVERYBODY] - 1
-    console.show(_meaning({team: gains[team] for team in documents}, pooled))
+    pooled, converged = (scores["federated"][EVERYBODY] / scores[how][EVERYBODY] - 1 for how in ("pooled", CONVERGED))
+    console.show(_meaning({team: gains[team] for team in documents}, pooled, converged, facts["sweeps"]))
     single, up, down = (int(np.mean(list(facts["words_of_one_document"].values()))), *_bytes(facts))
     console.show(
         f"\nNo docstring left its team. {up} came from the teams and {down} went to them: words with the number of "
@@ -134,17 +151,27 @@ def _print(model: FederatedTopics, facts: Mapping[str, Any]) -> None:
         console.line(text)
 
 
-def _meaning(gains: Mapping[str, float], beyond_pooled: float) -> str:
-    """What the table says."""
+def _meaning(gains: Mapping[str, float], pooled: float, converged: float, sweeps: Mapping[str, int]) -> str:
+    """Explain the table; `pooled` and `converged` say by how much the shared model is worse than these two."""
     losers = [team for team, gain in gains.items() if gain <= 0]
     verdict = f"all {len(gains)} teams gain" if not losers else f"all teams but {', '.join(losers)} gain"
     return (
         f"What it means: {verdict} on their own documents, without showing them. On everybody's the shared model is "
-        f"{abs(beyond_pooled):.0%} {'worse' if beyond_pooled > 0 else 'better'} than one trained where all documents "
-        "are in one place (pooled), which nobody may do. Alone is each team's own model; for everybody, the best of "
-        "these.\n\nEach docstring fell to one of the teams at random: they are alike, as branches of one field are. "
+        f"{_compared(pooled)} one trained where all documents are in one place (pooled), which nobody may do, with as "
+        f"many sweeps ({sweeps['pooled']}); and {_compared(converged)} one that is trained there until it has settled "
+        f"(converged, {sweeps[CONVERGED]} sweeps). Alone is each team's own model; for everybody, the best of these."
+        "\n\nEach docstring fell to one of the teams at random: they are alike, as branches of one field are. "
         "Parties of different subjects gain less on their own documents (README: Is it worth it?)."
     )
+
+
+def _compared(beyond: float) -> str:
+    """Describe a perplexity that exceeds another by this share.
+
+    >>> _compared(0.021), _compared(-0.03)
+    ('2.1% worse than', '3.0% better than')
+    """
+    return f"{abs(beyond):.1%} {'worse' if beyond > 0 else 'better'} than"
 
 
 def _bytes(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -152,5 +179,5 @@ def _bytes(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _shorten(words: str) -> str:
-    """As many whole words as fit into a line."""
+    """Keep as many whole words as fit into a line."""
     return words if len(words) <= WIDTH else words[: words.rindex(" ", 0, WIDTH + 1)]

@@ -1,7 +1,7 @@
-"""Is a server or a party healthy? For containers, which ask again and again, from inside.
+"""Health probe for containers, run inside them.
 
-`python -m tertulia.cli.healthy 9100` asks `/healthz` of what was started with `--metrics 9100`. Exit code 0: yes. With
-`--alive` it is enough that something answers: a run that has stopped is not mended by starting the server again.
+`python -m tertulia.cli.healthy 9100` requests `/healthz` from a command that was started with `--metrics 9100`. The
+exit code is 0 if it is healthy. With `--alive` any answer counts: restarting the server does not repair a stopped run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _PATIENCE = 5.0  # seconds
 
 
 def status_or_none(port: int) -> int | None:
-    """The status that `/healthz` answers with, if anything answers."""
+    """Return the HTTP status of `/healthz`, or None if nothing answers."""
     try:
         connection = HTTPConnection(_HOST, port, timeout=_PATIENCE)
         connection.request("GET", "/healthz")
@@ -24,7 +24,7 @@ def status_or_none(port: int) -> int | None:
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code: 0 for yes, 1 for no, 2 if the question was none."""
+    """Return the exit code: 0 if healthy, 1 if not, 2 for invalid arguments."""
     match arguments:
         case [port] if port.isdecimal():
             return 0 if status_or_none(int(port)) == OK else 1

@@ -1,4 +1,4 @@
-"""`tertulia init`: a first config and policy for one machine, by a few questions; with `--members` a federation."""
+"""`tertulia init`: ask a few questions and write a first config and policy; with `--members` create a federation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from tertulia.cli.federation import Days, found_federation, next_steps
+from tertulia.cli.operator import create_federation
+from tertulia.cli.options import OPERATOR, Days, Statements, ask_statements, next_steps
 from tertulia.errors import ConfigError
 from tertulia.view import console
 
 if TYPE_CHECKING:
-    from tertulia.runs.outline import Outline
+    from tertulia.runs.templates import Outline
 
 METHODS = ("consensus", "ftm")
 _LANGUAGES = "an ISO 639-1 code, such as en, de or zh"
@@ -21,33 +22,38 @@ _LANGUAGES = "an ISO 639-1 code, such as en, de or zh"
 
 def init(
     directory: Annotated[
-        Path, typer.Argument(help="Where to put it; with --members its name is the federation's.", metavar="NAME")
+        Path, typer.Argument(help="Directory to create; with --members, the name of the federation.", metavar="NAME")
     ] = Path(),
     members: Annotated[
-        str | None, typer.Option(help="Parties on other machines, with commas between them: make a federation.")
+        str | None, typer.Option(help="Parties on other machines, separated by commas: create a federation.")
     ] = None,
-    address: Annotated[str | None, typer.Option(help="With --members: host:port that parties dial.")] = None,
+    address: Annotated[str | None, typer.Option(help="With --members: host:port that parties connect to.")] = None,
     days: Days = 7.0,
     parties: Annotated[
-        list[str] | None, typer.Option("--party", help="NAME=FILE, once for each party.", metavar="NAME=FILE")
+        list[str] | None,
+        typer.Option("--party", help="A party and its documents, once for each party.", metavar="NAME=FILE"),
     ] = None,
     given: Annotated[
         list[str] | None,
-        typer.Option("--set", help="An answer: column, method, topics, private, language, words.", metavar="KEY=VALUE"),
+        typer.Option(
+            "--set", help="Answer to a question: column, method, topics, private, language, words.", metavar="KEY=VALUE"
+        ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; what is not given is as proposed.")] = False,
+    stated: Statements = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Accept defaults without asking.")] = False,
 ) -> None:
-    """Write a first run.toml and policy.toml for one machine, by a few questions; with --members make a federation."""
+    """Ask a few questions and write run.toml and policy.toml for one machine; with --members create a federation."""
     if members is not None:
         if parties or given:
             raise ConfigError("--party and --set are for one machine: with --members each party says where it is")
-        found_federation(directory, members, address, days)
+        create_federation(directory, members, address, days, ask_statements(OPERATOR, stated, yes=yes))
         return
     if address is not None:
         raise ConfigError("--address is for a federation: give --members, too")
-    from tertulia.runs.outline import run_name
+    from tertulia.runs.templates import run_name
 
     outline = _ask_all(parties or [], _pairs(given or [], "--set"), yes)
+    outline = outline._replace(operator=ask_statements(OPERATOR, stated, yes=yes))
     config, policy = outline.write(directory)
     console.line(f"{config} says what is trained, {policy} what may leave a party: both explain themselves")
     if not outline.private:
@@ -59,7 +65,7 @@ def init(
 
 
 class _Question(NamedTuple):
-    """One thing to know: a proposal, and what makes a value of an answer, or raises `ConfigError`."""
+    """A question: its key, its text, the proposed answer, and a parser that raises `ConfigError`."""
 
     key: str
     text: str
@@ -68,8 +74,8 @@ class _Question(NamedTuple):
 
 
 def _ask_all(parties: list[str], given: dict[str, str], yes: bool) -> Outline:
-    """Everything that the files need, from options or by questions."""
-    from tertulia.runs.outline import Outline
+    """Collect all answers, from options or by questions."""
+    from tertulia.runs.templates import Outline
 
     known = {"column", "method", "topics", "private", "language", "words"}
     if strangers := sorted(set(given) - known):
@@ -95,7 +101,7 @@ def _ask_all(parties: list[str], given: dict[str, str], yes: bool) -> Outline:
 
 
 def _answer(question: _Question, given: str | None, yes: bool) -> Any:
-    """The answer that was given, or proposed, or is typed; a bad one that is typed is asked for again."""
+    """Return the given, proposed or typed answer; ask again after an invalid typed one."""
     if given is not None:
         return _named(question, given)
     if yes:
@@ -119,7 +125,7 @@ def _named(question: _Question, text: str) -> Any:
 
 
 def _ask_parties(yes: bool) -> dict[str, Path]:
-    """Names and files, until an empty line."""
+    """Ask for names and files until an empty line."""
     if yes:
         raise ConfigError("whose documents? Give --party NAME=FILE once for each party")
     found: dict[str, Path] = {}
@@ -143,7 +149,7 @@ def _typed(prompt: str) -> str:
 
 
 def _pairs(given: list[str], what: str) -> dict[str, str]:
-    """KEY=VALUE as a dict."""
+    """Parse KEY=VALUE into a dict."""
     found: dict[str, str] = {}
     for text in given:
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -163,8 +169,8 @@ def _file(text: str) -> Path:
 
 
 def _columns(answer: str, files: dict[str, Path]) -> dict[str, str]:
-    """The column of each party's file: one for all, or each by its party's name."""
-    from tertulia.runs.examination import BAD, check_documents
+    """Parse the column of each party's file: one for all, or one for each party by name."""
+    from tertulia.operations.doctor import BAD, check_documents
 
     columns = _pairs(answer.split(","), "column") if "=" in answer else dict.fromkeys(files, answer)
     if odd := sorted(columns.keys() ^ files.keys()):

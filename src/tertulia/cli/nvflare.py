@@ -1,4 +1,4 @@
-"""The commands of a federation that NVIDIA FLARE carries: made from kits, exported as a job, supervised to its end."""
+"""Commands of a federation inside NVIDIA FLARE: init and join by startup kits, export a job, supervise it."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Annotated
 
 import typer
 
-from tertulia.cli.federation import FederationDirectory, next_steps
+from tertulia.cli.options import Documents, FederationPath, Text, next_steps
 from tertulia.view import console
 
 app = typer.Typer(
-    help="A federation inside NVIDIA FLARE: docs/nvflare.md leads from `nvflare provision` to a finished run.",
+    help="Run a federation inside NVIDIA FLARE (docs/nvflare.md).",
     no_args_is_help=True,
 )
-Kit = Annotated[Path, typer.Argument(help="A startup kit, as `nvflare provision` makes them.", metavar="KIT")]
+Kit = Annotated[Path, typer.Argument(help="Startup kit, as `nvflare provision` creates it.", metavar="KIT")]
 
 
 @app.command()
 def init(
-    directory: FederationDirectory,
-    kit: Annotated[Path, typer.Option(help="The server's startup kit.")],
+    directory: FederationPath,
+    kit: Annotated[Path, typer.Option(help="Startup kit of the server.")],
     sites: Annotated[
-        Path | None, typer.Option(help="The folder with the sites' kits; without, beside the kit.")
+        Path | None, typer.Option(help="Folder with the kits of the sites (the folder of the server's kit).")
     ] = None,
 ) -> None:
-    """Make a federation for a FLARE server's kit; its members are the sites that were provisioned with it."""
-    from tertulia.runs.flare.setup import found
+    """Create a federation for the kit of a FLARE server; its members are the sites provisioned with it."""
+    from tertulia.network.flare.setup import found
 
     os.umask(0o077)
     federation = found(directory, kit, sites or kit.parent)
@@ -40,20 +40,27 @@ def init(
 @app.command()
 def join(
     kit: Kit,
-    directory: Annotated[Path | None, typer.Option(help="Where to put the party; without, the site's name.")] = None,
-    documents: Annotated[Path | None, typer.Option(help="Where its documents are.")] = None,
-    text: Annotated[str, typer.Option("--text", help="The column that holds the text.")] = "text",
+    directory: Annotated[Path | None, typer.Option(help="Directory of the party (the name of the site).")] = None,
+    documents: Documents = None,
+    text: Text = "text",
+    keep_authorization: Annotated[
+        bool, typer.Option("--keep-authorization", help="Keep the kit's authorization, even if it is too permissive.")
+    ] = False,
 ) -> None:
-    """Make a party for a FLARE site's kit: party.toml and policy.toml. Run it where the site runs."""
-    from tertulia.federation.identity.keys import spoken
-    from tertulia.runs.flare.setup import join as join_by_kit
+    """Create a party for the kit of a FLARE site: party.toml and policy.toml. Run it where the site runs."""
+    from tertulia.federation.identity.keys import readable
+    from tertulia.network.flare.setup import join as join_by_kit
 
     os.umask(0o077)
-    party = join_by_kit(kit, directory, documents, text)
+    party = join_by_kit(kit, directory, documents, text, keep_authorization=keep_authorization)
     place = party.directory
     console.line(f"'{party.file.name}' is a party of '{party.file.federation}'; everything of it is in {place}")
-    console.line(f"its key:  {spoken(party.shown.fingerprint)}")
+    console.line(f"its key:  {readable(party.shown.fingerprint)}")
     console.line(f"{kit}/local says where it is; jobs may name our classes there, and the site's log stays at the site")
+    if keep_authorization:
+        console.line(f"{kit}/local/authorization.json was left as it is: `tertulia doctor {place}` says what it grants")
+    else:
+        console.line(f"{kit}/local/authorization.json lets no job bring code, and nobody read files: restart the site")
     edit = [] if documents else [f"edit {place}/party.toml: say under [documents] where they are"]
     put = f"put the operator's proposal.json into {place}"
     next_steps(*edit, put, f"tertulia check {place}", f"tertulia approve {place}")
@@ -61,17 +68,17 @@ def join(
 
 @app.command()
 def export(
-    directory: FederationDirectory,
-    to: Annotated[Path, typer.Option(help="Where to write the job's folder.")],
+    directory: FederationPath,
+    to: Annotated[Path, typer.Option(help="Folder of the job to write.")],
 ) -> None:
-    """Write the job of the run that federation.toml asks for, and its proposal, which parties approve."""
+    """Write the job of the run that federation.toml describes, and the proposal for parties to approve."""
     from tertulia.federation.engines.nvflare.jobs import write_job
-    from tertulia.runs.desk import Desk
-    from tertulia.runs.federations import Federation
-    from tertulia.runs.flare.supervising import files_of
+    from tertulia.network.flare.supervisor import files_of
+    from tertulia.network.server.federation_directory import FederationDirectory
+    from tertulia.network.server.run_registry import RunRegistry
 
-    federation = Federation(directory)
-    proposal = Desk(federation).current()
+    federation = FederationDirectory(directory)
+    proposal = RunRegistry(federation).current()
     write_job(to, files_of(federation, proposal))
     console.line(f"{to}: the job of run {proposal.run}, with {', '.join(proposal.roster)}; no code, and no path")
     console.line(f"Send each member {directory}/proposal.json, for its party's directory; it is no secret")
@@ -83,20 +90,22 @@ def export(
 
 @app.command()
 def supervise(
-    directory: FederationDirectory,
-    job: Annotated[Path, typer.Option(help="The job's folder.")],
-    admin: Annotated[Path, typer.Option(help="An administrator's startup kit.")],
-    tries: Annotated[int, typer.Option(min=1, help="Jobs in a row without a new round, before it gives up.")] = 10,
+    directory: FederationPath,
+    job: Annotated[Path, typer.Option(help="Folder of the job.")],
+    admin: Annotated[Path, typer.Option(help="Startup kit of an administrator.")],
+    tries: Annotated[
+        int, typer.Option(min=1, help="Number of jobs in a row without a new round before giving up.")
+    ] = 10,
 ) -> None:
-    """Submit the job, watch it, and submit it again after a lost site or server, until the run is finished."""
+    """Submit the job and watch it; submit it again after a lost site or server, until the run is finished."""
     from tertulia.federation.engines.nvflare.sessions import Administrator
-    from tertulia.runs.federations import Federation
-    from tertulia.runs.flare.supervising import Supervisor
+    from tertulia.network.flare.supervisor import Supervisor
+    from tertulia.network.server.federation_directory import FederationDirectory
 
     os.umask(0o077)
     try:
         with closing(Administrator(admin)) as administrator:
-            run = Supervisor(Federation(directory), administrator, console.say).supervise(job, tries)
+            run = Supervisor(FederationDirectory(directory), administrator, console.say).supervise(job, tries)
     except KeyboardInterrupt:
         console.say("interrupted: the job goes on by itself; the same command watches over it again")
         raise typer.Exit(130) from None

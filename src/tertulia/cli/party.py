@@ -1,4 +1,4 @@
-"""A party's commands, in its own house: it joins, looks, approves, attends, fetches; it may leave and forget."""
+"""Commands of a party, run where its documents are: join, approve, attend, fetch, leave, forget."""
 
 from __future__ import annotations
 
@@ -11,70 +11,82 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tertulia.cli.federation import Metrics, next_steps, say_where
-from tertulia.cli.live import Live, showing
+from tertulia.cli.model import load_model, say_who_took_part
+from tertulia.cli.options import (
+    PARTY,
+    Documents,
+    Live,
+    Metrics,
+    PartyPath,
+    Statements,
+    Text,
+    ask_statements,
+    live_status,
+    next_steps,
+    say_metrics_address,
+)
 from tertulia.errors import ConfigError
 from tertulia.view import console
 
 if TYPE_CHECKING:
-    from tertulia.runs.approving import Consideration
-
-Party = Annotated[Path, typer.Argument(help="A party's directory.", metavar="PARTY")]
+    from tertulia.network.party.approval import Review
 
 
 def join(
-    invitation: Annotated[Path, typer.Argument(help="The file that the operator sent.", metavar="INVITATION")],
-    directory: Annotated[Path | None, typer.Option(help="Where to put the party; without, its name.")] = None,
-    documents: Annotated[Path | None, typer.Option(help="Where its documents are.")] = None,
-    text: Annotated[str, typer.Option("--text", help="The column that holds the text.")] = "text",
+    invitation: Annotated[Path, typer.Argument(help="File that the operator has sent.", metavar="INVITATION")],
+    directory: Annotated[Path | None, typer.Option(help="Directory of the party (its name).")] = None,
+    documents: Documents = None,
+    text: Text = "text",
+    stated: Statements = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Accept defaults without asking.")] = False,
 ) -> None:
-    """Join a federation: make a key, which never travels, get its certificate, and write party.toml and policy.toml."""
-    from tertulia.federation.engines.grpc import calls
+    """Join a federation: create a private key, request its certificate, write party.toml and policy.toml."""
+    from tertulia.federation.engines.grpc import client
     from tertulia.federation.identity.invitations import Invitation
-    from tertulia.federation.identity.keys import spoken
-    from tertulia.federation.identity.own import Identity
-    from tertulia.runs.membership import PartyDirectory, empty_directory, settle
+    from tertulia.federation.identity.keys import readable
+    from tertulia.federation.identity.party_identity import Identity
+    from tertulia.network.party.party_directory import PartyDirectory, empty_directory, settle
 
     os.umask(0o077)
     given = Invitation.load(invitation)
     place = empty_directory(directory or Path(given.member))
-    if not (place / "identity" / "certificate.pem").exists():  # else this was tried before, and broken off
-        calls.enrol(given, place / "identity")
+    if not (place / "identity" / "certificate.pem").exists():  # else an earlier attempt has enrolled
+        client.enrol(given, place / "identity")
     if (own := Identity(place / "identity").name) != given.member:
         raise ConfigError(f"{place} holds the identity of '{own}', and the invitation is for '{given.member}'")
-    settle(place, given, documents, text)
+    settle(place, given, documents, text, ask_statements(PARTY, stated, yes=yes))
     party = PartyDirectory(place)
     console.line(f"'{given.member}' is a member of '{given.federation}' now; everything of it is in {place}")
-    console.line(f"its key:  {spoken(party.identity.fingerprint)}")
+    console.line(f"its key:  {readable(party.identity.fingerprint)}")
     console.line(f"{place}/policy.toml says what may leave: nothing in clear, so far; {place}/party.toml the rest")
     edit = [] if documents else [f"edit {place}/party.toml: say under [documents] where they are"]
     next_steps(*edit, f"tertulia check {place}", f"tertulia approve {place}", f"tertulia attend {place}")
 
 
 def check_party(directory: Path) -> Mapping[str, Any]:
-    """What would be read and leave under what is proposed now."""
+    """Report what the current proposal would read and disclose."""
     from tertulia.view.dry_run import dry_run
 
     seen = _consider(directory)
     if missing := seen.proposal.missing:
         console.say(f"{', '.join(missing)} can still join: the plan is complete, and can be approved, when all have")
-    report = dry_run(seen.settings)
+    report = dry_run(seen.settings, {seen.name: seen.corpus})
     console.say(f"next: tertulia approve {directory}")
     return report
 
 
 def approve(
-    directory: Party,
-    yes: Annotated[bool, typer.Option("--yes", help="Write the lines, and approve, without being asked.")] = False,
+    directory: PartyPath,
+    yes: Annotated[bool, typer.Option("--yes", help="Write the lines and approve without asking.")] = False,
 ) -> None:
-    """Look at the proposed run, write the lines of the policy that it needs if you accept them, and approve it."""
-    from tertulia.federation.engines.grpc import calls
+    """Show the proposed run, write the policy lines that it needs if you accept them, and approve it."""
+    from tertulia.federation.engines.grpc import client
     from tertulia.view.dry_run import dry_run
 
     os.umask(0o077)
     seen = _consider(directory)
-    plan = seen.proposal.own_plan  # complete, and the one that the server means
-    console.print_dry_run(dry_run(seen.settings))
+    plan = seen.proposal.own_plan  # checked: complete, and the plan of the server
+    console.print_dry_run(dry_run(seen.settings, {seen.name: seen.corpus}))
     seen.check()
     lines = seen.lines_needed()
     accepted = _accepted(directory, lines, yes)
@@ -85,10 +97,10 @@ def approve(
     _write(seen, accepted)
     place = seen.lay_out()
     console.line(f"approved: its documents are in {place}/corpus, and answers will be beside them")
-    if (kit := seen.party.kit) is not None:  # that it has approved shows when it answers
+    if (kit := seen.party.kit) is not None:  # its answers show that it has approved
         next_steps(f"{kit.directory}/startup/start.sh      # unless it runs already", f"tertulia status {directory}")
         return
-    calls.approve(seen.party.identity, seen.party.file.server, seen.approval())
+    client.approve(seen.party.identity, seen.party.file.server, seen.approval())
     next_steps(
         f"tertulia attend {directory}      # unless it runs already",
         "tertulia start      # by the operator",
@@ -97,7 +109,7 @@ def approve(
 
 
 def _accepted(directory: Path, lines: dict[str, Any], yes: bool) -> dict[str, Any]:
-    """The lines that the policy needs, if all are accepted: with fewer the run would fail in the middle."""
+    """Return the lines that the policy needs once all are accepted; with fewer, the run would fail later."""
     from tertulia.privacy.policy_lines import line_of
 
     if lines:
@@ -109,8 +121,8 @@ def _accepted(directory: Path, lines: dict[str, Any], yes: bool) -> dict[str, An
     return lines
 
 
-def _write(seen: Consideration, lines: dict[str, Any]) -> None:
-    """Write the accepted lines, and see that the policy now allows the whole plan."""
+def _write(seen: Review, lines: dict[str, Any]) -> None:
+    """Write the accepted lines, and check that the policy now allows the whole plan."""
     from tertulia.privacy.policy import write_example
     from tertulia.privacy.policy_lines import write_lines
 
@@ -124,33 +136,39 @@ def _write(seen: Consideration, lines: dict[str, Any]) -> None:
         raise ConfigError(f"{path} still refuses some of the plan: see {', '.join(left)}")
 
 
-def attend(directory: Party, metrics: Metrics = None, live: Live = None) -> None:
-    """Stay connected to the server, and answer what approved runs ask."""
-    from tertulia._locks import holding
-    from tertulia.federation.engines.grpc.attendance import Attendance
-    from tertulia.runs.attending import Attendant
+def attend(directory: PartyPath, metrics: Metrics = None, live: Live = None) -> None:
+    """Stay connected to the server and answer the requests of approved runs."""
+    from tertulia._locks import directory_lock
+    from tertulia.federation.engines.grpc.party_session import PartySession
+    from tertulia.network.endings import FINISHED
+    from tertulia.network.party.attendant import Attendant
+    from tertulia.network.party.party_directory import PartyDirectory
+    from tertulia.operations.health import Monitor, on_port
     from tertulia.runs.budgets import left_of
-    from tertulia.runs.membership import PartyDirectory
-    from tertulia.runs.seeing import Watch, on_port
 
     os.umask(0o077)
     party, stop = PartyDirectory(directory), threading.Event()
     file = party.file
-    watch = Watch("party", file.name, lambda: left_of(party.policy, party.home))
-    attendant = Attendant(party, watch)
+    monitor = Monitor("party", file.name, lambda: left_of(party.policy, party.home))
+    attendant = Attendant(party, monitor)
 
     def observe(kind: str, facts: Mapping[str, Any]) -> None:
         console.say(" ".join([kind, *(str(value) for value in facts.values())]))
         if kind in ("connected", "disconnected"):
             attendant.note(connected=kind == "connected")
 
+    def hear(data: bytes) -> None:
+        for run, ending in attendant.hear(data).items():
+            fetch = f": `tertulia fetch {directory}` gets its model" if ending.state == FINISHED else ""
+            console.say(f"run {run} is {ending.state}{fetch}")
+
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    held, page = holding(party.runs, again=f"tertulia attend {directory}"), showing(directory, live)
-    with held, on_port(watch, metrics) as port, page:
-        say_where(port)
+    held, page = directory_lock(party.runs, again=f"tertulia attend {directory}"), live_status(directory, live)
+    with held, on_port(monitor, metrics) as port, page:
+        say_metrics_address(port)
         console.say(f"'{file.name}' attends '{file.federation}' at {file.server}; Ctrl-C ends it, and nothing is lost")
         try:
-            Attendance(party.identity, file.server, attendant.answer, observe).run(stop)
+            PartySession(party.identity, file.server, attendant.answer, observe, hear=hear).run(stop)
         except KeyboardInterrupt:
             console.say(f"interrupted: `tertulia attend {directory}` goes on where it was")
             raise typer.Exit(130) from None
@@ -159,36 +177,41 @@ def attend(directory: Party, metrics: Metrics = None, live: Live = None) -> None
 
 
 def fetch(
-    directory: Party,
-    run: Annotated[str | None, typer.Argument(help="The run; without, the newest finished one.", metavar="RUN")] = None,
+    directory: PartyPath,
+    run: Annotated[str | None, typer.Argument(help="Run (the newest finished one).", metavar="RUN")] = None,
 ) -> None:
     """Fetch the shared model of a finished run that this party has approved."""
-    from tertulia.runs.fetching import fetch_run
-    from tertulia.runs.membership import PartyDirectory
+    from tertulia.network.party.party_directory import PartyDirectory
+    from tertulia.network.party.received_models import fetch_run
 
     os.umask(0o077)
     place = fetch_run(PartyDirectory(directory), run)
     console.line(f"the shared model of run {place.parent.name} is in {place}")
+    say_who_took_part(load_model(place))
     next_steps(f"tertulia topics {place.parent}", f"tertulia transform {place} FILE...")
 
 
-def leave(directory: Party) -> None:
-    """Leave the federation: its certificate opens nothing any more. Ledger, policy and documents stay here."""
-    from tertulia.federation.engines.grpc import calls
-    from tertulia.runs.membership import PartyDirectory
+def leave(directory: PartyPath) -> None:
+    """Leave the federation and answer no run any more. Ledger, policy and documents stay here."""
+    from tertulia.federation.engines.grpc import client
+    from tertulia.network.party.party_directory import PartyDirectory
 
     party = PartyDirectory(directory)
-    calls.leave(party.identity, party.file.server)
+    identity = party.identity
+    refused = party.refuse_runs()  # before the server knows, and whatever it does
+    console.line(f"'{party.file.name}' answers no run any more ({len(refused)} were approved)")
+    client.leave(identity, party.file.server)
     console.line(f"'{party.file.name}' has left '{party.file.federation}'; a run under way goes on without it")
     runs = party.run_directories()
     next_steps(*[f"tertulia forget {directory} {run.name}" for run in runs], f"tertulia privacy {directory}")
 
 
 def forget(
-    directory: Party, run: Annotated[str, typer.Argument(help="The run, as `tertulia status` names it.", metavar="RUN")]
+    directory: PartyPath,
+    run: Annotated[str, typer.Argument(help="Id of the run, as `tertulia status` prints it.", metavar="RUN")],
 ) -> None:
-    """Remove a run's documents and answers at this party; the ledger of what left stays."""
-    from tertulia.runs.membership import PartyDirectory
+    """Remove the documents and answers of a run at this party. The ledger stays."""
+    from tertulia.network.party.party_directory import PartyDirectory
 
     gone = PartyDirectory(directory).forget(run)
     what = f"{', '.join(gone)} removed" if gone else "nothing was left to remove"
@@ -196,24 +219,28 @@ def forget(
     next_steps(f"tertulia privacy {directory}")
 
 
-def _consider(directory: Path) -> Consideration:
-    """The proposal as this party sees it."""
-    from tertulia.federation.engines.grpc import calls
-    from tertulia.runs.approving import Consideration
-    from tertulia.runs.membership import PartyDirectory
+def _consider(directory: Path) -> Review:
+    """Fetch the proposal, and the model that it continues."""
+    from tertulia.federation.engines.grpc import client
+    from tertulia.network.party.approval import Review
+    from tertulia.network.party.party_directory import PartyDirectory
 
     party = PartyDirectory(directory)
     if party.kit is not None:
-        return Consideration.of(party, party.sent_proposal())
+        return Review.of(party, party.sent_proposal())
     server = party.file.server
-    seen = Consideration.of(party, calls.fetch_proposal(party.identity, server))
+    seen = Review.of(party, client.fetch_proposal(party.identity, server))
     if not seen.proposal.start:
         return seen
-    seen = seen.with_start(calls.fetch_model(party.identity, server, seen.proposal.start["run"]))
+    seen = seen.with_start(client.fetch_model(party.identity, server, seen.proposal.start["run"]))
     assert seen.start is not None
+    compared = (
+        "it is the one that this party fetched, so beginning with it lets nothing more out"
+        if seen.start_fetched
+        else "this party has no copy of it, and cannot tell whether it is what the members trained"
+    )
     console.line(
         f"goes on from run {seen.proposal.start['run']}: {seen.start.n_topics} topics over "
-        f"{len(seen.start.vocabulary):,} words, model {seen.proposal.start['hash'][:16]}; members have it already, so "
-        "beginning with it lets nothing more out"
+        f"{len(seen.start.vocabulary):,} words, model {seen.proposal.start['hash'][:16]}; {compared}"
     )
     return seen

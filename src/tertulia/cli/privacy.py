@@ -1,21 +1,68 @@
-"""`tertulia privacy`: a page for each party; with `--all` everything behind it."""
+"""Commands about privacy: write a policy, show what left and what it costs, and read a party's ledger."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Any
 
+import typer
+
+from tertulia.cli.json_values import rows_of, verdicts_of
+from tertulia.cli.options import AsJson, Delta, HomePath, RunPath
+from tertulia.cli.process import UNSURE
+from tertulia.errors import ConfigError, FormatError
 from tertulia.view import console
 
+ledger = typer.Typer(help="Show, verify or export a party's ledger.", no_args_is_help=True)
 
-def print_privacy(directory: Path, delta: float, every: bool, as_json: bool) -> None:
-    """Print what left the parties of a run, and what that costs."""
-    from tertulia.cli.machine import rows_of, verdicts_of
-    from tertulia.view.officer import hosts_in, page_of
+
+def policy(
+    path: Annotated[Path, typer.Argument(help="File to write.", metavar="FILE")] = Path("policy.toml"),
+    strict: Annotated[
+        bool, typer.Option("--strict/--open", help="Allow nothing in the clear; or allow everything.")
+    ] = True,
+) -> None:
+    """Write a commented policy file for a party to edit."""
+    from tertulia.privacy.policy import write_example
+
+    console.say(write_example(path, strict=strict))
+
+
+def disclosures(
+    directory: RunPath,
+    every: Annotated[bool, typer.Option("--all", help="Print one row for each release.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List what left each party: the round, the number of bytes, the mechanism."""
+    from tertulia.runs.directory import Run
+    from tertulia.runs.one_machine import hosts_of
+    from tertulia.view.tables import disclosures_of_hosts, grouped, readers
+
+    hosts = hosts_of(Run.open(directory))
+    rows = disclosures_of_hosts(hosts)
+    if as_json:
+        console.print_json({"disclosures": rows_of(rows)})
+    elif every:
+        console.records(f"What left each party of {directory}", rows)
+    else:
+        console.records(f"What left each party of {directory} (--all lists every release)", grouped(hosts))
+        for text in readers(rows):
+            console.show(text)
+
+
+def privacy(
+    directory: Annotated[Path, typer.Argument(help="Directory of a run or of a party.", metavar="RUN")],
+    delta: Delta = 1e-6,
+    every: Annotated[bool, typer.Option("--all", help="Also print the cost of each kind, and every release.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Summarise what left each party, and its privacy cost for a word, a document and a user."""
     from tertulia.view.tables import disclosures_of_hosts, privacy_of_hosts
     from tertulia.view.totals import totals_of_host
+    from tertulia.view.verdicts import hosts_in, summary_of
 
     hosts = hosts_in(directory)
-    found = [page_of(host, delta) for host in hosts]
+    found = [summary_of(host, delta) for host in hosts]
     totals = [row for host in hosts for row in totals_of_host(host, delta)]
     if as_json:
         known = {"delta": delta, "totals": rows_of(totals), "privacy": rows_of(privacy_of_hosts(hosts, delta))}
@@ -29,3 +76,112 @@ def print_privacy(directory: Path, delta: float, every: bool, as_json: bool) -> 
         console.print_totals(f"Cost of {directory} at delta {delta:g}", totals)
         console.records("Thing by thing (what is derived adds nothing to its source)", privacy_of_hosts(hosts, delta))
         console.records("Every release", disclosures_of_hosts(hosts))
+
+
+@ledger.command()
+def verify(
+    home: HomePath,
+    model: Annotated[
+        Path | None, typer.Option(help="Model that this party took part in; the ledger must hold its digest.")
+    ] = None,
+    party: Annotated[str | None, typer.Option(help="Name of the party in that model.")] = None,
+) -> None:
+    """Verify that ledger and key match, that no entry was changed, and that no entry a model refers to is missing.
+
+    Without --model, entries missing at the end cannot be detected: then the exit code is 4.
+    """
+    from tertulia.privacy.snapshots import read_ledger
+
+    directory = ledger_directory(home)
+    opened = read_ledger(directory)
+    opened.verify()
+    for digest in digests_in(model, party) if model is not None else ():
+        opened.verify(digest)
+    kept = "none lost that the model knows of" if model else "whether any were cut off: cannot tell without --model"
+    said = f"{directory}: {len(opened.entries())} entries, none changed; {kept}"
+    console.output.print(said, highlight=False, markup=False, soft_wrap=True)
+    if model is None:
+        raise typer.Exit(UNSURE)
+
+
+@ledger.command()
+def show(
+    home: HomePath,
+    as_json: AsJson = False,
+) -> None:
+    """List the charges with their time, recipient, plan and policy. The noise key is not needed."""
+    rows = entries_of(ledger_directory(home))
+    if as_json:
+        console.print_json({"ledger": rows_of(rows)})
+    else:
+        console.records(f"The ledger of {home}", rows)
+        for text in others_of(ledger_directory(home)):
+            console.show(text)
+
+
+@ledger.command()
+def export(
+    home: HomePath,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write, in JSON Lines.")],
+) -> None:
+    """Write every entry with its hash as JSON Lines."""
+    from tertulia.privacy.snapshots import read_ledger
+
+    opened = read_ledger(ledger_directory(home), with_key=False)
+    opened.export(output)
+    console.say(f"{len(opened.entries())} entries written to {output}")
+
+
+def ledger_directory(home: Path) -> Path:
+    """Find the directory of a ledger: a home, or the home of a party's directory in a run."""
+    from tertulia.federation.party.host import PartyConfig
+
+    directory = PartyConfig.load(home).home_in(home) if (home / "party.json").exists() else home
+    if not (directory / "ledger.sqlite").exists() and not (directory / "noise.key").exists():
+        raise ConfigError(f"{directory} has no ledger: give a party's `home`, or its directory in a run")
+    return directory
+
+
+def entries_of(directory: Path) -> list[dict[str, Any]]:
+    """List the releases in a ledger, one row each."""
+    from tertulia.privacy.chain import DOCUMENTS, KEY, MARK
+    from tertulia.privacy.ledger import Release
+    from tertulia.privacy.snapshots import read_ledger
+
+    if not (directory / "ledger.sqlite").exists():
+        raise FormatError(f"{directory} has a key, but its ledger is missing: restore it from a backup")
+    rows = []
+    for entry, seq, _ in read_ledger(directory, with_key=False).entries():
+        if not entry.id.startswith((DOCUMENTS, KEY, MARK)):
+            release = Release.from_json(entry.body)
+            rows.append(
+                {"entry": seq, "time": entry.time, "what": release.what, "mechanism": release.name,
+                 "charged": "yes" if release.charges else "no", "run": release.run, "round": release.round,
+                 "recipient": entry.recipient, "plan": entry.plan, "policy": entry.policy}
+            )  # fmt: skip
+    return rows
+
+
+def others_of(directory: Path) -> list[str]:
+    """Describe the entries that are no releases, one line for each kind."""
+    from tertulia.privacy.chain import DOCUMENTS, KEY, MARK
+    from tertulia.privacy.ledger import Ledger
+
+    kinds = {KEY: "the name of the noise key", MARK: "a mark: nothing is protected",
+             DOCUMENTS: "which documents were reported (hashes)"}  # fmt: skip
+    found: dict[str, list[int]] = {}
+    for entry, seq, _ in Ledger(directory / "ledger.sqlite").entries():
+        for start, meaning in kinds.items():
+            if entry.id.startswith(start):
+                found.setdefault(meaning, []).append(seq)
+    return [f"no releases: {', '.join(map(str, numbers))}: {meaning}" for meaning, numbers in found.items()]
+
+
+def digests_in(model: Path, party: str | None) -> list[str]:
+    """Return the digests of a party's ledger that a model stores."""
+    from tertulia.models import Topics
+
+    found = Topics.load(model / "model" if (model / "run.json").exists() else model).provenance.get("ledgers", {})
+    if party is None or party not in found:
+        raise ConfigError(f"{model} knows the ledgers of {sorted(found)}: say by --party which of them this is")
+    return [str(found[party])]

@@ -1,4 +1,4 @@
-"""`tertulia rehearse 3`: the whole way of a federation of houses on this machine, with real keys and real TLS."""
+"""`tertulia rehearse 3`: rehearse a federation of organisations on this machine, with real keys and TLS."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _NAMES = ("north", "south", "east", "west")
 _METHOD = 'name = "consensus"\ntopics = 20\nrounds = 4\nvocabulary = { min_documents = 5, max_share = 0.3 }\n'
 _PATIENCE = 600.0  # seconds for the run
 _TICK = 0.2
-_LAST_LINES = 5  # of a command that ended by itself
+_LAST_LINES = 5  # of stderr, kept for an error text
 
 
 def rehearse(
-    parties: Annotated[int, typer.Argument(min=1, max=50, help="How many parties.", metavar="N")] = 3,
-    directory: Annotated[Path, typer.Option(help="Where to put the server and all parties.")] = Path("rehearsal"),
-    documents: Annotated[int, typer.Option(min=20, help="Documents for each party.")] = 300,
+    parties: Annotated[int, typer.Argument(min=1, max=50, help="Number of parties.", metavar="N")] = 3,
+    directory: Annotated[Path, typer.Option(help="Directory for the server and all parties.")] = Path("rehearsal"),
+    documents: Annotated[int, typer.Option(min=20, help="Number of documents for each party.")] = 300,
 ) -> None:
-    """Rehearse a federation here: init, serve, join, approve, attend, start, fetch, each as it will be typed."""
+    """Rehearse a federation on this machine: run init, serve, join, approve, attend, start and fetch as typed."""
     if directory.exists():
         raise ConfigError(f"{directory} exists: remove it, or choose another place with --directory")
     names = [_NAMES[i] if i < len(_NAMES) else f"party{i + 1}" for i in range(parties)]
@@ -65,7 +65,7 @@ def rehearse(
 
 
 def _cut_documents(directory: Path, names: Sequence[str], most: int) -> None:
-    """Deal the demo's documents out, a file for each party."""
+    """Distribute the documents of the demo, one file for each party."""
     from tertulia.corpus.demo_corpus import PARTIES, docstrings
 
     console.say("collecting the docstrings of Python, NumPy and SciPy ...")
@@ -81,15 +81,16 @@ def _command(*arguments: object) -> list[str]:
 
 
 def _run(*arguments: object, quiet: bool = False) -> None:
-    """Type a command."""
+    """Print and run a command."""
     console.line(f"$ tertulia {' '.join(map(str, arguments))}")
-    done = subprocess.run(_command(*arguments), stdout=subprocess.PIPE if quiet else None, check=False)
+    stdout = subprocess.PIPE if quiet else None
+    done = subprocess.run(_command(*arguments), stdin=subprocess.DEVNULL, stdout=stdout, check=False)
     if done.returncode:
         raise ConfigError(f"`tertulia {arguments[0]}` has failed, see above")
 
 
 class _Child:
-    """A command that stays. What it says is shown here, and its last lines are known when it ends by itself."""
+    """A background command; its stderr is printed here, and its last lines are kept for an error text."""
 
     def __init__(self, arguments: Sequence[object]) -> None:
         self._name = f"tertulia {' '.join(map(str, arguments))}"
@@ -107,7 +108,7 @@ class _Child:
                 console.say(self._last[-1])
 
     def check(self) -> None:
-        """Raise an error if it has ended."""
+        """Raise an error if the command has ended."""
         if self.process.poll() is not None:
             self._reader.join(_TICK)
             said = "\n".join(["", *self._last]) if self._last else " nothing"
@@ -116,7 +117,7 @@ class _Child:
             )
 
     def end(self) -> None:
-        """Wait for the end that it was asked for, but not for ever."""
+        """Wait for the end; kill the command after 30 seconds."""
         try:
             self.process.wait(30)
         except subprocess.TimeoutExpired:
@@ -130,17 +131,17 @@ def _ending(code: int) -> str:
 
 
 class _Children:
-    """All commands that stay."""
+    """All background commands."""
 
     def __init__(self) -> None:
         self.running: list[_Child] = []
 
     def begin(self, *arguments: object) -> None:
-        """Type a command that stays."""
+        """Print a command and start it in the background."""
         self.running.append(_Child(arguments))
 
     def wait(self, ready: Callable[[], bool], what: str, patience: float) -> None:
-        """Wait until something is ready, which it will not be if one of them has ended."""
+        """Wait until something is ready; raise an error if a command has ended, or after `patience` seconds."""
         until = time.monotonic() + patience
         while not ready():
             for child in self.running:
@@ -152,7 +153,7 @@ class _Children:
 
 @contextmanager
 def _children() -> Iterator[_Children]:
-    """Commands that stay; all of them are ended at the end, whatever happens."""
+    """Terminate all background commands at the end of the block, even on error."""
     children = _Children()
     try:
         yield children
@@ -164,14 +165,14 @@ def _children() -> Iterator[_Children]:
 
 
 def _wait_for_run(server: Path, children: _Children) -> dict[str, Any]:
-    """How the run has ended."""
-    from tertulia.runs.federations import Federation
-    from tertulia.runs.serving import status_of
+    """Wait for the end of the run and return its status."""
+    from tertulia.network.server.federation_directory import FederationDirectory
+    from tertulia.network.server.service import status_of
 
     found: dict[str, Any] = {}
 
     def ended() -> bool:
-        found.update(status_of(Federation(server)))
+        found.update(status_of(FederationDirectory(server)))
         return found["run"] is not None and found["run"]["state"] in ("finished", "stopped")
 
     children.wait(ended, "the run", _PATIENCE)

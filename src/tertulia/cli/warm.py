@@ -1,4 +1,4 @@
-"""`tertulia warm`: compile all kernels ahead and keep them on disk, so that no later run waits."""
+"""`tertulia warm`: compile all kernels in advance and store them on disk."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
 from pkgutil import walk_packages
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
-import typer
-
+from tertulia.cli.options import AsJson
 from tertulia.errors import ConfigError
 from tertulia.view import console
 
@@ -21,15 +20,15 @@ _NOWHERE = (
     "every start compiles its kernels again. Set NUMBA_CACHE_DIR to a folder that can be written, for this command and "
     "for all later ones, or let who owns the installation run `tertulia warm`"
 )
-_EVERY = 5.0  # seconds between two lines of a log
+_EVERY = 5.0  # seconds between log lines
 
 
 def warm(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Compile all kernels ahead (a minute or two, once); later runs of whoever uses this installation find them."""
-    from tertulia._compiling import watching
+    """Compile all kernels in advance, in a minute or two; later runs of all users of this installation load them."""
     from tertulia.kernels.core import jit
+    from tertulia.kernels.core.compile_lock import notify_compiled
 
     folder = jit.folder_or_none()
     if folder is None:
@@ -38,7 +37,7 @@ def warm(
     count = _Count(jit)
     warnings.simplefilter("ignore")  # toy parties have toy topics
     steps = console.Steps("compiling", len(jit.KERNELS), every=_EVERY)
-    with steps, watching(lambda: steps(count.stored(), count.text())):
+    with steps, notify_compiled(lambda: steps(count.stored(), count.text())):
         run_kernels()
     stored, seconds = count.stored(), count.seconds()
     if as_json:
@@ -49,7 +48,7 @@ def warm(
 
 
 class _Count:
-    """How many kernels there are on disk, and how long the rest will take."""
+    """Counter of the kernels on disk, with an estimate of the time left."""
 
     def __init__(self, jit: Any) -> None:
         self._jit, self._started = jit, time.monotonic()
@@ -70,7 +69,7 @@ class _Count:
 
 
 def estimate(done: int, of: int, seconds: float) -> str:
-    """How far it is.
+    """Describe the progress.
 
     >>> estimate(12, 41, 31.4)
     'kernel 12 of 41, about 30 s left'
@@ -79,7 +78,7 @@ def estimate(done: int, of: int, seconds: float) -> str:
 
 
 def _import_kernels() -> None:
-    """Import every file that holds kernels, so that they can be counted."""
+    """Import every module with kernels, so that they can be counted."""
     for room in ("tertulia.kernels", "tertulia.metrics"):
         for module in walk_packages(import_module(room).__path__, f"{room}."):
             if find_spec("torch") or not module.name.startswith("tertulia.kernels.neural"):
@@ -87,7 +86,7 @@ def _import_kernels() -> None:
 
 
 def run_kernels() -> None:
-    """Run each kernel once: the samplers by themselves, all else through federations of two tiny parties."""
+    """Run each kernel once: samplers directly, all others through federations of two tiny parties."""
     import numpy as np
 
     from tertulia.api.federated import FTM
@@ -109,7 +108,7 @@ def run_kernels() -> None:
 
 
 def _run_samplers() -> None:
-    """Every sampler, start and fold-in of LDA, on a few tokens."""
+    """Run every sampler, start and fold-in of LDA on a few tokens."""
     import numpy as np
 
     from tertulia.kernels import lda
@@ -131,14 +130,14 @@ def _run_samplers() -> None:
 
 
 def _methods(public: dict[str, Any]) -> Iterator[Any]:
-    """Every method in the modes, channels and samplers that have kernels of their own."""
+    """Yield every method in the modes, channels and samplers that have their own kernels."""
     from tertulia.api.federated import FTM, PCTD, Consensus, FedLDA, GFedNTM
 
     small: dict[str, Any] = {"topics": 2, "rounds": 2, "sweeps": 2, "vocabulary": public}
     for kind, mode in product(("lda", "sentence"), ("paper", "sound")):
         yield FTM(**small, mode=mode, model=kind, epsilon=8.0)
-    for channel, sampler in product(("krr", "subset", "laplace"), ("gibbs", "dense", "warp")):
-        if channel == "krr" or sampler in ("gibbs", "dense"):  # the others are for reports of one word each
+    for channel, sampler in product(("krr", "subset", "laplace"), ("auto", "gibbs", "warp")):
+        if channel == "krr" or sampler != "warp":  # which needs reports of one word each
             yield FTM(**small, mode="sound", channel=channel, sampler=sampler, epsilon=8.0)
     yield FTM(**small, mode="paper", epsilon=8.0, sampler="gibbs")
     yield Consensus(**small)

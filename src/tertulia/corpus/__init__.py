@@ -1,4 +1,4 @@
-"""Text in: readers, tokens, sentences and units, vocabulary, splits, and the demo corpus."""
+"""Text input: readers and file formats, tokens, vocabulary, splits into parties, and the demo corpus."""
 
 from tertulia.corpus.corpus import Corpus
 from tertulia.corpus.readers import read

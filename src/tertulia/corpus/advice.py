@@ -1,6 +1,6 @@
-"""Warnings about documents, before anyone trains on them: another language than was said, and copies.
+"""Warnings about documents before training: another language than the options say, copies, documents without words.
 
-They cost little: the language is looked at in a sample, and copies are found by one pass over the words.
+They are cheap: the language is guessed from a sample, and copies are found in one pass over the words.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from tertulia._arrays import F64, I64
 if TYPE_CHECKING:
     from tertulia.corpus.corpus import Corpus
 
-_PIECES, _PIECE = 20, 10_000  # of tokens, from all over
-_FEW_TOKENS = 500  # in fewer, chance says more than the language
-_STOPPED = 0.2  # share of stop words of a language that nobody named; other languages than a text's own reach 0.09
-_SOME = 10  # different stop words: a few may mean something in the other language ("sun" is one in Hausa)
-_UNCUT = 0.3  # share of tokens in a script without spaces
-_LONG = 4  # letters; in Chinese, words that were cut have two on average
-_FEW_DOCUMENTS = 1_000  # among fewer, people see copies themselves
-_SHORT = 10  # tokens; shorter documents may well be equal by chance
+_PIECES, _PIECE = 20, 10_000  # pieces of the sample, and tokens of each
+_FEW_TOKENS = 500  # below this, shares of words are too random
+_STOPPED = 0.2  # share of stop words of another language; wrong languages reach 0.09
+_SOME = 10  # different stop words; single ones may be words of another language ("sun" is a stop word in Hausa)
+_UNCUT = 0.3  # share of tokens in a script without spaces that gives a warning
+_LONG = 4  # letters; segmented words of Chinese have two on average
+_FEW_DOCUMENTS = 1_000  # below this, people notice copies themselves
+_SHORT = 10  # tokens; shorter documents may be equal by chance
 _COPIES = 0.1  # share of documents
-_BLOCK = 1 << 22  # tokens looked at in one go
+_EMPTIED = 0.05  # share of documents
+_BLOCK = 1 << 22  # tokens processed at a time
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _OTHER = re.compile("[\u3040-\u30ff\u0e00-\u0eff\u1780-\u17ff\u1000-\u109f]")  # kana, Thai, Lao, Khmer, Burmese
 _NAMES = {
@@ -39,15 +40,19 @@ _NAMES = {
 
 
 class LanguageWarning(UserWarning):
-    """Texts are in another language than their options say."""
+    """A warning that texts are in another language than their options say."""
 
 
 class CopiesWarning(UserWarning):
-    """Many documents are copies of others."""
+    """A warning that many documents are copies of others."""
+
+
+class WordlessWarning(UserWarning):
+    """A warning that many documents hold no word that is modelled."""
 
 
 def warn_of_language(corpus: Corpus) -> None:
-    """Say so where many words are stop words of another language, or were never cut into words."""
+    """Warn if many tokens are stop words of another language, or text that was not cut into words."""
     if corpus.n_tokens < _FEW_TOKENS:
         return
     starts = np.linspace(0, max(0, corpus.n_tokens - _PIECE), _PIECES).astype(np.int64)
@@ -60,7 +65,7 @@ def warn_of_language(corpus: Corpus) -> None:
 
 
 def _uncut_or_none(corpus: Corpus, shares: F64) -> str | None:
-    """Of scripts without spaces, if nobody has cut them."""
+    """Word a warning about text in a script without spaces that was not cut into words."""
     likely = np.argsort(-shares, kind="stable")[:2_000]
     words = [(corpus.vocabulary.words[v], float(shares[v])) for v in likely]
     for script, remedy in (
@@ -78,7 +83,7 @@ def _uncut_or_none(corpus: Corpus, shares: F64) -> str | None:
 
 
 def _stop_words_or_none(corpus: Corpus, shares: F64) -> str | None:
-    if corpus.options.stop_words != "language":  # who says which words to leave out has looked at them
+    if corpus.options.stop_words != "language":  # a user who chose the stop words has looked at the texts
         return None
     index, own = corpus.vocabulary.index, corpus.options.language
     best, language = 0.0, own
@@ -94,7 +99,7 @@ def _stop_words_or_none(corpus: Corpus, shares: F64) -> str | None:
 
 @cache
 def _stop_lists() -> Mapping[str, frozenset[str]]:
-    """The stop words of every language, in lower case; English ones are ours."""
+    """Load the stop words of every language, in lower case; the English list is our own."""
     import stopwordsiso
 
     from tertulia.corpus.stopwords import stop_list
@@ -103,7 +108,7 @@ def _stop_lists() -> Mapping[str, frozenset[str]]:
 
 
 def warn_of_copies(corpus: Corpus) -> None:
-    """Say so where many documents have the same words as another one."""
+    """Warn if many documents have the same words as another one."""
     long = np.flatnonzero(corpus.lengths >= _SHORT)
     if len(long) < _FEW_DOCUMENTS:
         return
@@ -118,7 +123,7 @@ def warn_of_copies(corpus: Corpus) -> None:
 
 
 def _sums(corpus: Corpus) -> I64:
-    """A number for each document, the same for the same words: each word has one at random, and they add up."""
+    """Hash each document's words to a number that ignores their order: the sum of one random number per word."""
     random = np.random.default_rng(0).integers(-(2**62), 2**62, len(corpus.vocabulary))
     sums, first = np.zeros(corpus.n_documents, np.int64), 0
     while first < corpus.n_documents:
@@ -126,7 +131,39 @@ def _sums(corpus: Corpus) -> I64:
         last = min(max(last, first + 1), corpus.n_documents)
         start, end = corpus.documents[first], corpus.documents[last]
         before = np.zeros(end - start + 1, np.int64)
-        np.cumsum(random[corpus.words[start:end]], out=before[1:])  # wraps around, which does no harm
+        np.cumsum(random[corpus.words[start:end]], out=before[1:])  # overflow wraps around, which is harmless
         sums[first:last] = np.diff(before[corpus.documents[first : last + 1] - start])
         first = last
     return sums
+
+
+def emptied_or_none(corpus: Corpus, kept: Corpus) -> str | None:
+    """Word a warning for a party if the agreed vocabulary empties more than a twentieth of its documents."""
+    text = _emptied_or_none(corpus, kept)
+    limits = "the limits min_documents, max_share and max_words of the vocabulary, or its list, leave out all of theirs"
+    return None if text is None else f"{text}: {limits}"
+
+
+def _emptied_or_none(corpus: Corpus, kept: Corpus) -> str | None:
+    n, D = int(((kept.lengths == 0) & (corpus.lengths > 0)).sum()), corpus.n_documents
+    return f"{n:,} of {D:,} documents hold no word that is modelled (`vocabulary`)" if n > _EMPTIED * D else None
+
+
+def warn_of_wordless(corpus: Corpus, kept: Corpus, min_documents: int, max_share: float) -> None:
+    """Warn which limit leaves many documents without a word; `kept` has the same documents after the limits."""
+    text = _emptied_or_none(corpus, kept)
+    if text is None:
+        return
+    found = corpus.document_frequency()[corpus.select((kept.lengths == 0) & (corpus.lengths > 0)).words]
+    common, rare = found > max(1.0, max_share * corpus.n_documents), found < min_documents
+    if common.mean() > 0.5:
+        why = (
+            f"most of their words are in more than max_share = {max_share:g} of all documents: raise it, or drop copies"
+        )
+    elif rare.mean() > 0.5:
+        why = f"most of their words are in fewer than min_documents = {min_documents}: lower it"
+    elif (common | rare).mean() > 0.5:
+        why = f"min_documents = {min_documents} and max_share = {max_share:g} leave out their words: give other limits"
+    else:
+        why = "their words are not on the word list, or beyond `max_words`: allow more"
+    warnings.warn(f"{text}: {why}", WordlessWarning, stacklevel=2)

@@ -1,36 +1,139 @@
-"""Building a corpus document by document, in memory or straight onto disk."""
+"""The builder of a corpus: it takes one document at a time, and keeps the tokens in memory or on disk.
+
+Tokens and offsets are columns that only grow, in memory or in a .npy file.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from tertulia._arrays import F32, Array
 from tertulia.corpus import storage
 from tertulia.corpus.advice import warn_of_language
-from tertulia.corpus.columns import Column, FileColumn, TableColumns
 from tertulia.corpus.corpus import Corpus, embedding_column
 from tertulia.corpus.offsets import narrow
 from tertulia.corpus.report import ReadReport
+from tertulia.corpus.storage import load_array
 from tertulia.corpus.tokens import TextOptions, sentences, with_ngrams
-from tertulia.corpus.vocabulary import Vocabulary
+from tertulia.corpus.vocabulary import UNKNOWN, Vocabulary
 from tertulia.errors import InputError
 
-_BLOCK = 1 << 20  # tokens held back before they are written
+if TYPE_CHECKING:
+    import polars as pl
+
 WORDLESS = "no word left after tokenisation"
+_BLOCK = 1 << 20  # numbers that are buffered, or converted, at a time
+
+
+class Column:
+    """A growing array of numbers, in memory."""
+
+    def __init__(self, typecode: str) -> None:
+        self.buffer = array(typecode)
+
+    def flush(self) -> None:
+        """Move the buffer to the file, if there is one."""
+
+    def finish(self, offsets: bool = False) -> Array:
+        """Return the whole column; offsets take 4 bytes each while they fit."""
+        whole: Array = np.frombuffer(self.buffer, self.buffer.typecode)
+        return narrow(whole) if offsets else whole
+
+    def close(self) -> None:
+        """Close the file, if there is one."""
+
+
+class FileColumn(Column):
+    """A growing array of numbers, in a .npy file that gets its name when it is finished."""
+
+    def __init__(self, typecode: str, path: Path) -> None:
+        super().__init__(typecode)
+        self.path = path
+        self.part = path.with_name(f"{path.name}.{typecode}.part")
+        self._length = 0
+        self._file: BinaryIO = self.part.open("wb")
+        self._write_header()
+
+    def _write_header(self) -> None:
+        # NumPy pads headers so that the first axis may grow in place: the final header takes the same bytes.
+        header = {"descr": np.dtype(self.buffer.typecode).str, "fortran_order": False, "shape": (self._length,)}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+    def flush(self) -> None:
+        """Write the buffer to the file and empty it."""
+        self.buffer.tofile(self._file)
+        self._length += len(self.buffer)
+        del self.buffer[:]
+
+    def finish(self, offsets: bool = False) -> Array:
+        """Return the whole column, mapped into memory."""
+        self.flush()
+        self._file.seek(0)
+        self._write_header()
+        self._file.close()
+        if offsets and load_array(self.part)[-1] < 2**31:
+            return self._narrow()
+        self.part.replace(self.path)
+        return load_array(self.path)
+
+    def _narrow(self) -> Array:
+        wide, small = load_array(self.part), FileColumn("i", self.path)
+        for start in range(0, len(wide), _BLOCK):
+            small.buffer.frombytes(wide[start : start + _BLOCK].astype(np.int32).tobytes())
+            small.flush()
+        self.part.unlink()
+        return small.finish()
+
+    def close(self) -> None:
+        """Close the file, and remove it if it is not finished."""
+        self._file.close()
+        self.part.unlink(missing_ok=True)
+
+
+class TableColumns:
+    """The table of documents: ids, and labels, dates and users where there are any."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[str, str | None, str | None, str | None]] = []
+        self._frames: list[pl.DataFrame] = []
+
+    def add(self, name: str, label: str | None, date: str | None, user: str | None) -> None:
+        """Append a row."""
+        self._rows.append((name, label, date, user))
+        if len(self._rows) >= _BLOCK // 16:
+            self._flush()
+
+    def _flush(self) -> None:
+        import polars as pl
+
+        schema = {"id": pl.String, "label": pl.String, "date": pl.String, "user": pl.String}
+        self._frames.append(pl.DataFrame(self._rows, schema=schema, orient="row"))  # a tenth of the memory
+        self._rows.clear()
+
+    def finish(self) -> pl.DataFrame:
+        """Return the whole table, without empty columns."""
+        import polars as pl
+
+        self._flush()
+        table = pl.concat(self._frames)
+        filled = [name for name in ("label", "date", "user") if table[name].null_count() < table.height]
+        return table.select("id", *filled)
 
 
 def text_id(text: str) -> str:
-    """Name a text by a hash, the same wherever and whenever it is read: the default id."""
+    """Hash a text to its default id, which is the same on every machine."""
     return hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
 
 
 class Builder:
-    """Takes documents one at a time; with a directory, memory holds only the word list and the table of documents.
+    """A corpus under construction; with a directory, memory holds only the word list and the table of documents.
 
     >>> builder = Builder()
     >>> builder.add("a", "Rain fell. Rivers rose.")
@@ -44,10 +147,12 @@ class Builder:
         options: TextOptions | None = None,
         directory: str | PathLike[str] | None = None,
         keep_text: bool = False,
+        keep_places: bool = False,
     ) -> None:
         self.options = options or TextOptions()
+        self._keep_places = keep_places  # of words that a given list removes, see `sentences`
         self._texts: list[str] | None = [] if keep_text else None
-        self.embeddings: F32 | None = None  # [D, E] of the documents, where they were computed elsewhere
+        self.embeddings: F32 | None = None  # [D, E] of the documents, if they were computed elsewhere
         self._draft = None if directory is None else storage.Draft(Path(directory))
         self._index = _Index()
         self._table = TableColumns()
@@ -55,7 +160,7 @@ class Builder:
         for name in ("documents", "sentences", "paragraphs"):
             self._columns[name].buffer.append(0)
         self._n_tokens = 0
-        self._cut = True  # were all texts cut into words here?
+        self._cut = True  # whether the package itself cut all texts into words
 
     def _column(self, name: str, typecode: str) -> Column:
         return Column(typecode) if self._draft is None else FileColumn(typecode, self._draft.folder / f"{name}.npy")
@@ -68,13 +173,14 @@ class Builder:
         date: str | None = None,
         user: str | None = None,
     ) -> int:
-        """Append a document, a text or a list of its tokens, and return its number of tokens."""
+        """Append a document, as a text or as tokens, and return its number of tokens without `<unk>`."""
         words, documents, sentence_ends, paragraph_ends = (column.buffer for column in self._columns.values())
-        number, end = self._index.__getitem__, self._n_tokens
+        number, end, hidden = self._index.__getitem__, self._n_tokens, 0
         for paragraph in self._paragraphs(text):
             for sentence in paragraph:
                 words.extend(map(number, sentence))
                 end += len(sentence)
+                hidden += sentence.count(UNKNOWN) if self._keep_places else 0
                 sentence_ends.append(end)
             paragraph_ends.append(end)
         documents.append(end)
@@ -85,18 +191,18 @@ class Builder:
             for column in self._columns.values():
                 column.flush()
         added, self._n_tokens = end - self._n_tokens, end
-        return added
+        return added - hidden
 
     def _paragraphs(self, text: str | Sequence[str]) -> list[list[list[str]]]:
-        """Paragraphs of sentences of tokens; a list of tokens is one sentence."""
+        """Cut a text into paragraphs of sentences of tokens; a list of tokens is one sentence."""
         if isinstance(text, str):
             self._cut = self._cut and not self.options.tokenizer
-            return sentences(text, self.options)
+            return sentences(text, self.options, keep_places=self._keep_places)
         self._cut = False
         return [[with_ngrams(list(text), self.options.ngrams)]] if text else []
 
     def finish(self, report: ReadReport | None = None) -> Corpus:
-        """Return the corpus of all documents added; on disk it is complete only now."""
+        """Return the corpus of all documents; on disk it is complete only now."""
         arrays = {
             name: column.finish(offsets=name in ("sentences", "paragraphs")) for name, column in self._columns.items()
         }
@@ -126,7 +232,7 @@ class Builder:
 
 
 class _Index(dict[str, int]):
-    """Numbers words as they come."""
+    """A dict that numbers words in the order of their first use."""
 
     def __missing__(self, word: str) -> int:
         self[word] = number = len(self)
@@ -141,10 +247,11 @@ def from_texts(
     options: TextOptions | None = None,
     keep_text: bool = False,
     users: Sequence[str | None] | None = None,
+    keep_places: bool = False,
 ) -> Corpus:
-    """See `Corpus.from_texts`. A document whose id is None is known by a hash of its text.
+    """Make a corpus from texts, see `Corpus.from_texts`; a document without an id gets the hash of its text.
 
-    Texts may also be lists of tokens, which are taken as they are, each as one sentence.
+    A text may also be a list of tokens, which stays as it is and counts as one sentence.
     """
     if isinstance(texts, str):
         raise InputError("texts must be a list of texts, not a single one: write [text]")
@@ -152,7 +259,7 @@ def from_texts(
     for name, given in (("ids", ids), ("labels", labels), ("dates", dates), ("users", users)):
         if given is not None and len(given) != len(texts):
             raise InputError(f"{len(given)} {name} were given for {len(texts)} texts")
-    builder, report = Builder(options, keep_text=keep_text), ReadReport()
+    builder, report = Builder(options, keep_text=keep_text, keep_places=keep_places), ReadReport()
     for place, text in enumerate(texts):
         _check(text, place)
         known_as, label, date, user = (_at(column, place) for column in (ids, labels, dates, users))
@@ -179,7 +286,7 @@ def _at(column: Sequence[str | None] | None, place: int) -> str | None:
 
 
 def concatenate(corpora: Sequence[Corpus]) -> Corpus:
-    """See `Corpus.concatenate`."""
+    """Join corpora, see `Corpus.concatenate`."""
     import polars as pl
 
     if not corpora:

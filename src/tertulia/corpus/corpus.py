@@ -21,15 +21,15 @@ from tertulia.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-_BLOCK = 1 << 22  # tokens looked at in one go, so that memory-mapped corpora stay on disk
+_BLOCK = 1 << 22  # tokens processed at a time, so that memory-mapped corpora stay on disk
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
     """Documents as word numbers, with their sentences and paragraphs.
 
-    Sentences and paragraphs are never empty and never cross a document; an empty document has none. About five bytes
-    per token. Make one with `Corpus.from_texts` or `read`.
+    Sentences and paragraphs are never empty and never cross a document; an empty document has none. A corpus takes
+    about five bytes per token. Make one with `Corpus.from_texts` or `read`.
 
     >>> corpus = Corpus.from_texts(["Rain fell. Rivers rose.", "Bridges held."])
     >>> corpus.n_documents, corpus.n_tokens, corpus.sentences.tolist()
@@ -55,12 +55,12 @@ class Corpus:
 
     @property
     def n_documents(self) -> int:
-        """How many documents there are, empty ones included."""
+        """The number of documents, empty ones included."""
         return len(self.documents) - 1
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens all documents have together."""
+        """The number of tokens of all documents."""
         return len(self.words)
 
     @property
@@ -92,15 +92,15 @@ class Corpus:
         )
 
     def _part(self, offsets: Array, chosen: I64) -> I32 | I64:
-        first = np.searchsorted(offsets, self.documents)  # documents begin and end with a sentence
+        first = np.searchsorted(offsets, self.documents)  # a document begins and ends at a sentence boundary
         mine = ranges(first[chosen], np.diff(first)[chosen])
         return narrow(offsets_of(np.diff(offsets)[mine]))
 
     def encode(self, vocabulary: Vocabulary, *, unknown: bool = False) -> Corpus:
-        """Write the same documents in another vocabulary; tokens that it lacks are dropped, documents never.
+        """Encode the same documents in another vocabulary; unknown tokens are dropped, documents never.
 
-        With `unknown` such tokens keep their places as one word more, the last (`Vocabulary.with_unknown`). Then
-        neither lengths nor places say which words are on the list.
+        With `unknown`, unknown tokens keep their places as one additional word, the last (`Vocabulary.with_unknown`).
+        Then neither lengths nor places reveal which words are on the list.
         """
         if unknown:
             return self._keep_unknown(vocabulary)
@@ -126,7 +126,7 @@ class Corpus:
         return replace(self, words=words, vocabulary=vocabulary.with_unknown)
 
     def with_embeddings(self, vectors: Array) -> Corpus:
-        """Give each document a sentence embedding that was computed elsewhere, [D, E]."""
+        """Give each document a sentence embedding, [D, E], that was computed elsewhere."""
         return replace(self, table=self.table.with_columns(embedding_column(vectors, self.n_documents)))
 
     def document_frequency(self) -> I64:
@@ -145,7 +145,7 @@ class Corpus:
         return found
 
     def split(self, heldout: float, seed: int = 0) -> tuple[Corpus, Corpus]:
-        """Separate training from held-out documents by a hash of their id: each stays on its side as data grow."""
+        """Split into training and held-out documents by a hash of the id: each stays on its side as data grow."""
         if heldout == 0:
             return self, self.select(np.zeros(self.n_documents, np.bool_))
         out = np.fromiter((is_heldout(name, heldout, seed) for name in self.table["id"]), np.bool_, self.n_documents)
@@ -154,7 +154,7 @@ class Corpus:
     def units(self, kind: UnitKind, n: int = 3) -> I64:
         """Find start and end of each semantic unit, [U, 2]; together the units cover every token exactly once.
 
-        An n-gram is n consecutive words of a sentence; what remains of the sentence is a shorter one.
+        An n-gram is n consecutive words of a sentence; the rest of the sentence is a shorter one.
         """
         if kind == "ngram":
             return chunks(self.sentences, n)
@@ -164,7 +164,7 @@ class Corpus:
         return np.stack((offsets[:-1], offsets[1:]), axis=1)
 
     def save(self, directory: str | Path) -> None:
-        """Write the corpus to a directory, from where `load` maps it into memory: wholly, or what was there stays."""
+        """Write the corpus to a directory for `load`; if that fails, an earlier corpus there stays intact."""
         arrays = {name: getattr(self, name) for name in storage.ARRAYS}
         storage.write(Path(directory), arrays, self.vocabulary, self.table, self.options, self.report)
 
@@ -182,12 +182,12 @@ class Corpus:
         options: TextOptions | None = None,
         keep_text: bool = False,
     ) -> Corpus:
-        """Make a corpus from texts in memory: document i is text i, even where it is empty.
+        """Make a corpus from texts in memory: document i is text i, even if it is empty.
 
-        Without ids a document is known by a hash of its text. With `keep_text` the texts stay in the table, for models
+        Without ids, a document's id is a hash of its text. With `keep_text` the texts stay in the table, for models
         that read sentences (`CombinedTM`, `ZeroShotTM`).
         """
-        from tertulia.corpus.builder import from_texts  # the builder makes corpora: it imports this module
+        from tertulia.corpus.builder import from_texts  # the builder imports this module
 
         return from_texts(texts, ids, labels, options=options, keep_text=keep_text)
 
@@ -210,7 +210,7 @@ def embedding_column(vectors: Array, documents: int) -> pl.Series:
 
 
 def _sums(values: Array, offsets: Array) -> I64:
-    """Add up each stretch; none may be empty."""
+    """Sum the values of each stretch; none may be empty."""
     if len(offsets) < 2:
         return np.zeros(0, np.int64)
     return np.add.reduceat(values, offsets[:-1], dtype=np.int64)

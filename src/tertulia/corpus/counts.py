@@ -1,4 +1,4 @@
-"""Matrices of word counts, as scikit-learn's vectorisers make them, in and out of a corpus."""
+"""Matrices of word counts, such as scikit-learn's vectorisers make, converted to a corpus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_TOKENS = 2**31 - 1
 
 
 def is_matrix(documents: Any) -> bool:
-    """Whether documents are numbers in rows and columns: an array, a sparse matrix, or a frame of numbers alone.
+    """Return whether documents are a matrix of numbers: an array, a sparse matrix, or a frame of numbers only.
 
     >>> is_matrix(np.ones((2, 3))), is_matrix([[1, 2], [0, 4]]), is_matrix(["a text"]), is_matrix([["a", "token"]])
     (True, True, False, False)
@@ -25,7 +25,7 @@ def is_matrix(documents: Any) -> bool:
     if _is_sparse(documents):
         return True
     if hasattr(documents, "column_names") or isinstance(documents, Mapping):
-        return False  # a table of `datasets` or pyarrow, or one made by hand
+        return False  # a table of `datasets` or pyarrow, or a dict of columns
     if hasattr(documents, "columns"):
         return "text" not in list(documents.columns) and _is_numeric_frame(documents)
     if hasattr(documents, "__array__"):
@@ -45,7 +45,7 @@ def _is_numeric_frame(frame: Any) -> bool:
 
 
 def names_of(matrix: Any) -> tuple[str, ...] | None:
-    """The columns' names, if a matrix has some."""
+    """Return the names of the columns; None if they have none."""
     if not hasattr(matrix, "columns"):
         return None
     names = list(matrix.columns)
@@ -53,13 +53,13 @@ def names_of(matrix: Any) -> tuple[str, ...] | None:
 
 
 def columns_of(matrix: Any) -> int | None:
-    """How many columns a matrix has; None where it has no rows and columns."""
+    """Return the number of columns; None if it is not a matrix."""
     shape = matrix.shape if hasattr(matrix, "shape") else np.asarray(matrix).shape
     return int(shape[1]) if len(shape) == 2 else None
 
 
 def from_counts(matrix: Any, words: Sequence[str] | None = None) -> Corpus:
-    """Make a corpus of a matrix [documents, words] of counts; numbers that are not whole are rounded.
+    """Make a corpus of a matrix [documents, words] of counts; fractions are rounded.
 
     >>> from_counts([[2, 0], [1, 1]], ["rain", "sun"])
     Corpus(2 documents, 4 tokens, 2 words)
@@ -80,7 +80,7 @@ def from_counts(matrix: Any, words: Sequence[str] | None = None) -> Corpus:
 
 
 def _entries(matrix: Any) -> tuple[I64, I64, I64, tuple[int, int]]:
-    """Rows, columns and counts of what is not zero, and the shape."""
+    """Return rows, columns and counts of the entries that are not zero, and the shape."""
     if _is_sparse(matrix):
         found = matrix.tocoo()
         rows, columns, values, shape = found.row, found.col, _numbers(found.data), found.shape

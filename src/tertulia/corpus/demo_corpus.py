@@ -1,7 +1,7 @@
-"""The demo corpus: the docstrings of installed packages, real text that every Python brings along.
+"""The demo corpus: the docstrings of installed packages, real text that every installation has.
 
-Sources are parsed, never imported. They make three parties, the standard library, NumPy and SciPy, or several alike
-ones, among which the same docstrings are dealt out like cards.
+Sources are parsed, never imported. They make three parties (the standard library, NumPy and SciPy), or any number of
+similar parties among which the same docstrings are split at random.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DEFINITION = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def demo_parties(options: TextOptions | None = None, min_words: int = 20) -> dict[str, Corpus]:
-    """Harvest the three parties of the demo; a document is known by its name (`numpy.lib.scimath.sqrt`).
+    """Make the three parties of the demo; a document's id is its name (`numpy.lib.scimath.sqrt`).
 
     The label is the module two levels deep: `scipy.stats`, `email`.
     """
@@ -49,10 +49,7 @@ def demo_parties(options: TextOptions | None = None, min_words: int = 20) -> dic
 
 
 def demo_teams(teams: int = 8, seed: int = 0) -> dict[str, Corpus]:
-    """Deal the same documents out to alike parties, `team 1` and so on, at random.
-
-    Such are branches of one field: what one knows, serves the others.
-    """
+    """Split the same documents at random among similar parties, `team 1` and so on, like branches of one field."""
     whole = Corpus.concatenate(list(demo_parties().values()))
     names = [f"team {number}" for number in range(1, teams + 1)]
     assign = at_random(dict.fromkeys(names, 1.0), seed)
@@ -88,13 +85,13 @@ def _root(package: str) -> Path:
 
 def _sources(root: Path) -> Iterator[Path]:
     for folder, inside, files in os.walk(root):
-        inside[:] = sorted(set(inside) - _SKIPPED)  # what is taken out here is never entered
+        inside[:] = sorted(set(inside) - _SKIPPED)  # os.walk does not enter removed folders
         yield from (Path(folder, name) for name in sorted(files) if name.endswith(".py") and name[:5] != "test_")
 
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Pause the garbage collector: syntax trees hold no cycles, and looking for some takes a third of the time."""
+    """Pause the garbage collector: syntax trees have no cycles, and the search for them takes a third of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -131,7 +128,7 @@ def _walk(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _added_docstrings(call: ast.Call) -> Iterator[tuple[str, str]]:
-    """Find what is documented from outside: `add_newdoc("numpy", "ndarray", ("sort", "..."))` for objects made in C."""
+    """Find docstrings that are set by a call, `add_newdoc("numpy", "ndarray", ("sort", "..."))`, for objects in C."""
     if "add_newdoc" in ast.unparse(call.func):
         strings = [node.value for node in ast.walk(call) if isinstance(node, ast.Constant) and type(node.value) is str]
         names = [text for text in strings if text.isidentifier()]
@@ -140,7 +137,7 @@ def _added_docstrings(call: ast.Call) -> Iterator[tuple[str, str]]:
                 yield ".".join(names), inspect.cleandoc(text)
 
 
-# What numpydoc and reStructuredText add to the prose.
+# Markup of numpydoc and reStructuredText.
 _DOCTEST = re.compile(r"^[ \t]*>>>.*\n?(?:[ \t]*\S.*\n?)*", re.MULTILINE)
 _SECTION = re.compile(r"^[ \t]*(\S.*)\n[ \t]*[-=~^]{3,}[ \t]*$", re.MULTILINE)
 _TYPE_LINE = re.compile(r"^[ \t]*[*\w{][\w*, .()}]* : .*$", re.MULTILINE)  # x : array_like, optional
@@ -163,7 +160,7 @@ def clean(docstring: str) -> str:
 
 
 def _without_blocks(text: str) -> Iterator[str]:
-    """Leave out directives (`.. note::`) and literal blocks (after `::`) with everything indented below them."""
+    """Drop directives (`.. note::`) and literal blocks (after `::`), with everything indented below them."""
     above: int | None = None
     for line in text.splitlines():
         depth = len(line) - len(line.lstrip())

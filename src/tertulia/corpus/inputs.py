@@ -1,4 +1,4 @@
-"""Whatever a user has in memory, as a corpus: texts, lists of tokens, dicts, a table of any library, or a corpus."""
+"""Documents in memory, converted to a corpus: texts, lists of tokens, dicts, a table of any library, or a corpus."""
 
 from __future__ import annotations
 
@@ -21,28 +21,31 @@ def as_corpus(
     documents: Documents,
     options: TextOptions | None = None,
     keep_text: bool = False,
+    keep_places: bool = False,
 ) -> Corpus:
-    """Make a corpus of whatever a user, or a party, has; document i is text i or row i, a missing text an empty one.
+    """Convert a user's or a party's documents to a corpus; document i is text i or row i, a missing text is empty.
 
-    That is texts, lists of tokens or dicts, one after another; a table (of pandas, polars, `datasets` or pyarrow, or a
-    dict of columns); or a corpus. Tables and dicts have their texts in `text`, unless `with_column` says another.
+    Documents are a sequence of texts, lists of tokens or dicts; a table (of pandas, polars, `datasets` or pyarrow, or a
+    dict of columns); or a corpus. Tables and dicts have their texts in `text`, unless `with_column` names another
+    column. With `keep_places`, words that a given list removes become `<unk>`, as at a party of a federation.
     """
     whose = f" of party '{party}'" if party else ""
     if isinstance(documents, Corpus):
         return documents
     if isinstance(documents, str | bytes):
         raise InputError(f"the texts{whose} are one string: write [text] for a single text, or `tt.read(path)`")
-    options, documents = options or TextOptions(), settle(documents)
+    how: dict[str, Any] = {"options": options or TextOptions(), "keep_text": keep_text, "keep_places": keep_places}
+    documents = materialise(documents)
     if (names := columns_or_none(documents)) is not None:
-        return _from_table({name: documents[name] for name in names}, whose, options, keep_text)
+        return _from_table({name: documents[name] for name in names}, whose, how)
     rows = list(documents)
     if isinstance(_first(rows), Mapping):
-        return _from_table(_columns(rows), whose, options, keep_text)
-    return from_texts(_texts(rows, whose), options=options, keep_text=keep_text)
+        return _from_table(_columns(rows), whose, how)
+    return from_texts(_texts(rows, whose), **how)
 
 
-def settle(documents: Documents) -> Documents:
-    """What can be read only once, or not yet, as what can be read again: generators, and polars' lazy frames."""
+def materialise(documents: Documents) -> Documents:
+    """Evaluate generators and lazy frames of polars, so that documents can be read more than once."""
     if isinstance(documents, Iterator):
         return list(documents)
     if hasattr(documents, "collect_schema") and hasattr(documents, "collect"):
@@ -51,12 +54,12 @@ def settle(documents: Documents) -> Documents:
 
 
 def columns_or_none(documents: Documents) -> list[Any] | None:
-    """The names of the columns, if documents are a table; `documents[name]` then is a column.
+    """Return the names of the columns if documents are a table; `documents[name]` then is a column.
 
     >>> columns_or_none({"text": ["Rain fell."], "id": [7]}), columns_or_none(["Rain fell."])
     (['text', 'id'], None)
     """
-    names = getattr(documents, "column_names", None)  # of `datasets` and pyarrow, whose `columns` are no names
+    names = getattr(documents, "column_names", None)  # of `datasets` and pyarrow, whose `columns` are not names
     if isinstance(names, Mapping):
         raise InputError(f"these are several tables, {', '.join(names)}: give one, such as documents['train']")
     if names is None:
@@ -64,26 +67,26 @@ def columns_or_none(documents: Documents) -> list[Any] | None:
     return None if names is None else list(names)
 
 
-class Renamed:
-    """A table whose texts are in another column than `text`."""
+class RenamedTable:
+    """A table whose texts are in a column with another name than `text`."""
 
     def __init__(self, table: Any, column: str) -> None:
         self._table, self._column = table, column
         self.columns = ["text", *(name for name in columns_or_none(table) or () if name not in ("text", column))]
         if hasattr(table, "iloc"):
-            self.iloc, self.index = table.iloc, table.index  # pandas' rows keep their names
+            self.iloc, self.index = table.iloc, table.index  # rows of pandas keep their index
 
     def __getitem__(self, name: str) -> Any:
         return self._table[self._column if name == "text" else name]
 
 
 def with_column(documents: Documents, column: str | None) -> Documents:
-    """The same documents, whose texts are in this column.
+    """Take the texts of a table, or of dicts, from this column.
 
     >>> as_corpus(None, with_column([{"body": "Rain fell."}, {"body": "Rivers rose."}], "body"))
     Corpus(2 documents, 4 tokens, 4 words)
     """
-    documents = settle(documents)
+    documents = materialise(documents)
     if column is None:
         return documents
     names = columns_or_none(documents)
@@ -95,34 +98,36 @@ def with_column(documents: Documents, column: str | None) -> Documents:
         names = list(documents)
     if column not in names:
         raise InputError(f"the table has no column '{column}', only {names}: name one of them")
-    return Renamed(documents, column)
+    return RenamedTable(documents, column)
 
 
 def _first(rows: list[Any]) -> Any:
-    """The first row that is not missing."""
+    """Return the first row that is not missing."""
     return next((row for row in rows if not is_missing(row)), "")
 
 
 def _columns(rows: list[Any]) -> dict[str, list[Any]]:
-    """The columns of rows that are dicts; what a row lacks is missing."""
+    """Turn rows that are dicts into columns; absent keys become None."""
     names = dict.fromkeys(str(name) for row in rows if isinstance(row, Mapping) for name in row)
     return {name: [row.get(name) if isinstance(row, Mapping) else None for row in rows] for name in names}
 
 
-def _from_table(table: Mapping[str, Iterable[Any]], whose: str, options: TextOptions, keep_text: bool) -> Corpus:
-    """Documents of a table, by its columns."""
+def _from_table(table: Mapping[str, Iterable[Any]], whose: str, how: Mapping[str, Any]) -> Corpus:
+    """Make a corpus of the columns of a table."""
     if "text" not in table:
         likely = [known for known in table if str(known).lower() in _LIKELY]
         remedy = f"write column='{likely[0]}'" if likely else "write column='...', or rename one"
         raise InputError(f"the table{whose} has no column 'text', only {list(table)}: {remedy}")
     cells = [cell if _tokens_or_none(cell) is not None else string_or_none(cell) for cell in _cells(table["text"])]
     texts = _texts(cells, whose)
-    found = {f"{known}s": _strings(table[known]) for known in ("id", "label", "date", "user") if known in table}
-    return from_texts(texts, **found, options=options, keep_text=keep_text)
+    found: dict[str, Any] = {
+        f"{known}s": _strings(table[known]) for known in ("id", "label", "date", "user") if known in table
+    }
+    return from_texts(texts, **found, **how)
 
 
 def _texts(rows: list[Any], whose: str) -> list[Any]:
-    """Texts, or lists of tokens; what is missing is empty."""
+    """Return texts, or lists of tokens, with missing ones empty."""
     tokens = [_tokens_or_none(row) for row in rows]
     if all(own is None for own in tokens):
         return ["" if is_missing(row) else row for row in rows]
@@ -133,7 +138,7 @@ def _texts(rows: list[Any], whose: str) -> list[Any]:
 
 
 def _tokens_or_none(row: Any) -> list[Any] | None:
-    """The tokens of a document that comes as a list of them, or as an array or series, as frames keep lists."""
+    """Return the tokens of a document that is a list, or an array or series, as in columns of lists."""
     if isinstance(row, list | tuple):
         return list(row)
     if isinstance(row, str) or np.ndim(row) != 1:
@@ -142,7 +147,7 @@ def _tokens_or_none(row: Any) -> list[Any] | None:
 
 
 def _cells(column: Any) -> list[Any]:
-    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)  # pyarrow's own cells are no values
+    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)  # cells of pyarrow are not plain values
 
 
 def _strings(column: Iterable[Any]) -> list[str | None]:
@@ -150,7 +155,7 @@ def _strings(column: Iterable[Any]) -> list[str | None]:
 
 
 def string_or_none(value: Any) -> str | None:
-    """Write a cell of a table as text; None where nothing is there.
+    """Convert a cell of a table to text; None if it is empty.
 
     >>> string_or_none(7), string_or_none(float("nan"))
     ('7', None)
@@ -161,10 +166,10 @@ def string_or_none(value: Any) -> str | None:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a cell is empty: None, NaN, or what pandas puts there (NaT, NA)."""
+    """Return whether a cell is empty: None, NaN, or pandas' NaT and NA."""
     if value is None:
         return True
     if isinstance(value, str | list | tuple | dict):
         return False
-    unlike = value != value  # true of NaN and NaT alone; NA answers every question with itself
+    unlike = value != value  # true only for NaN and NaT; NA compares to NA
     return unlike is value or (np.ndim(unlike) == 0 and bool(unlike))

@@ -1,4 +1,4 @@
-"""Array functions on offsets: gathering, dropping and cutting stretches of a flat token array.
+"""Functions on offsets: gather, drop and cut stretches of a flat token array.
 
 Offsets are n + 1 rising positions: stretch i is `tokens[offsets[i]:offsets[i + 1]]`.
 """
@@ -23,14 +23,14 @@ def ranges(starts: I64, lengths: I64) -> I64:
 
 
 def offsets_of(lengths: Array) -> I64:
-    """Turn lengths into offsets."""
+    """Convert lengths to offsets."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
 def narrow(offsets: Array) -> I32 | I64:
-    """Write offsets in 4 bytes while they fit (fewer than 2**31 tokens), else in 8."""
+    """Store offsets in 4 bytes if they fit (fewer than 2**31 tokens), else in 8."""
     return offsets.astype(np.int32) if offsets[-1] < 2**31 else offsets.astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Months, quarters and years: which of them a date lies in. All parties must mean the same ones, so they are agreed."""
+"""Months, quarters and years of dates. All parties must use the same periods, so they are a setting."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Periods:
 
     @classmethod
     def between(cls, by: By, since: str, until: str) -> Periods:
-        """The periods of two dates, and all between them."""
+        """Make the periods from one date to another."""
         first, last = (_number(by, key, date) for key, date in (("since", since), ("until", until)))
         return cls(by, first, last - first + 1)
 
     @classmethod
     def covering(cls, by: By, dates: pl.Series) -> Periods | None:
-        """The periods from the first to the last date that can be read, if any can."""
+        """Make the periods from the first to the last readable date; None if no date is readable."""
         if by not in _PER_YEAR:
             raise ConfigError(f"by = '{by}': write {', '.join(_PER_YEAR)}")
         readable = dates.cast(pl.String).str.extract(_READABLE[by]).drop_nulls().sort()
@@ -50,7 +50,7 @@ class Periods:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the periods are called."""
+        """The names of the periods."""
         numbers = range(self.first, self.first + self.count)
         if self.by == "year":
             return tuple(f"{n:04d}" for n in numbers)
@@ -59,7 +59,7 @@ class Periods:
         return tuple(f"{n // 12:04d}-{n % 12 + 1:02d}" for n in numbers)
 
     def places(self, dates: pl.Series) -> I64:
-        """The period of each date, counted from 0; -1 for one that cannot be read, or lies in none of them."""
+        """Find the period of each date, from 0; -1 for a date that is unreadable or outside all periods."""
         parts = dates.str.extract_groups(r"^(?<year>\d{4})(?:-(?<month>\d{2}))?").struct.unnest()
         month = pl.lit("01") if self.by == "year" else pl.col("month")
         number = _of(self.by, pl.col("year").cast(pl.Int64), month.cast(pl.Int64)) - self.first
@@ -77,6 +77,6 @@ def _number(by: By, key: str, date: str) -> int:
 
 
 def _of(by: By, year: Any, month: Any) -> Any:
-    """The number of a period, of whole numbers or of columns of them."""
+    """Compute the number of a period, from integers or from columns of them."""
     per_year = _PER_YEAR[by]
     return year * per_year + (month - 1) * per_year // 12

@@ -1,10 +1,19 @@
-"""The front door for text: files in, a `Corpus` out, and a word about every row that was left behind."""
+"""Readers of files: they make a `Corpus`, and a report that counts every row that was dropped.
+
+Sentence embeddings that were computed elsewhere are in a file of their own, with one row for each row of the documents:
+
+| file | what is read |
+|---|---|
+| `.npy` | the array |
+| `.npz`, `.safetensors` | the array `embeddings`, or the only one |
+"""
 
 from __future__ import annotations
 
 import codecs
 import glob
 import os
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -12,9 +21,13 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+import numpy as np
+import safetensors
+from safetensors.numpy import load_file
+
+from tertulia._arrays import F32, Array
 from tertulia.corpus.builder import WORDLESS, Builder, text_id
 from tertulia.corpus.corpus import Corpus
-from tertulia.corpus.embedding_file import read_embeddings, rows_of
 from tertulia.corpus.formats import open_table
 from tertulia.corpus.formats.base import EMPTY, Record, Request, Table, is_compressed, undecodable
 from tertulia.corpus.inputs import string_or_none
@@ -25,17 +38,17 @@ from tertulia.errors import InputError
 
 PathLike = str | os.PathLike[str]
 OTHER_PARTY = "belongs to another party"
-_NAMED = {"tab": "\t", "\\t": "\t"}  # as they are written on a command line
+_NAMED = {"tab": "\t", "\\t": "\t"}  # spellings on a command line
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where rows come from and which columns matter.
+    """The files to read, and the columns to use.
 
     `path` is a file (.jsonl, .csv, .tsv, .parquet, .txt; also .gz, .bz2, .xz), a folder of .txt files, a pattern
-    (`notes/*.jsonl`) or a list of such. Several text columns are joined, each a paragraph of its own. Texts from a
-    folder have the columns `text`, `path` and `folder`. A text that is a list of words (JSON lines and Parquet have
-    such) is taken as it is. Without an id column a row is known by a hash of its text, a text file by its path.
+    (`notes/*.jsonl`) or a list of these. Several text columns are joined, each as a paragraph. Texts from a folder have
+    the columns `text`, `path` and `folder`. A text that is a list of words (in JSON lines and Parquet) stays as it is.
+    Without an id column, the id of a row is a hash of its text, and that of a text file is its path.
     """
 
     path: PathLike | Sequence[PathLike]
@@ -45,9 +58,9 @@ class Source:
     label: str | None = None
     user: str | None = None
     where: Mapping[str, str] = field(default_factory=dict)  # only rows with these values
-    encoding: str | None = None  # None: UTF-8, unless the file looks otherwise; what is guessed is in the report
-    separator: str | None = None  # of CSV fields; None: whatever gives the columns that are asked for
-    every_row: bool = False  # a row without a usable text is an empty document, so that results can be joined to rows
+    encoding: str | None = None  # None: UTF-8, unless the file looks different; guesses are in the report
+    separator: str | None = None  # of CSV fields; None: the one that gives the requested columns
+    every_row: bool = False  # make an empty document of a row without a usable text, so that results match rows
 
     def __post_init__(self) -> None:
         try:
@@ -66,7 +79,7 @@ class Source:
         return (self.text,) if isinstance(self.text, str) else tuple(self.text)
 
     def rows(self, report: ReadReport, extra_columns: Sequence[str] = ()) -> Iterator[tuple[str, Row]]:
-        """Stream the usable rows with their places; the others go into the report."""
+        """Stream the usable rows with their places; count the others in the report."""
         wanted = self._wanted(extra_columns)
         for file, root in _files(self.path):
             table = open_table(file, Request(root, self.encoding, self.separator, frozenset(wanted)))
@@ -89,7 +102,7 @@ class Source:
                     yield record.place, row
 
     def _wanted(self, extra_columns: Sequence[str]) -> dict[str, str]:
-        """Column -> the argument that asks for it."""
+        """Map each column to the argument that requests it."""
         named = {"id": self.id, "date": self.date, "label": self.label, "user": self.user}
         return {
             **dict.fromkeys(extra_columns, "parties"),
@@ -99,7 +112,7 @@ class Source:
         }
 
     def _row(self, record: Record, source: str, encoding: str, extra_columns: Sequence[str]) -> tuple[Row | None, str]:
-        """Make a row, or say why there is none."""
+        """Make a row, or give the reason why there is none."""
         values = record.values
         if not self._is_wanted(record):
             return None, f"not {', '.join(f'{column} = {value}' for column, value in self.where.items())}"
@@ -122,12 +135,12 @@ class Source:
         return all(string_or_none(record.values.get(column)) == value for column, value in self.where.items())
 
     def _name(self, record: Record) -> str | None:
-        """What the row is known by, if anything says so."""
+        """Return the id of a row; None if neither a column nor the file gives one."""
         return record.name if self.id is None else string_or_none(record.values.get(self.id))
 
 
 class SourceFields(TypedDict, total=False):
-    """The fields of `Source` but its path, as keyword arguments of `read`."""
+    """Keyword arguments of `read`: the fields of `Source` except the path, and `keep_places` of `Builder`."""
 
     text: str | Sequence[str]
     id: str | None
@@ -138,6 +151,7 @@ class SourceFields(TypedDict, total=False):
     encoding: str | None
     separator: str | None
     every_row: bool
+    keep_places: bool
 
 
 def read(
@@ -151,32 +165,34 @@ def read(
     embeddings: PathLike | None = None,
     **columns: Unpack[SourceFields],
 ) -> Corpus:
-    """Read documents. `path` says where they are, and these words which columns matter (see `Source` for more).
+    """Read documents from files; `path` and the columns are described at `Source`.
 
     | argument | meaning |
     |---|---|
     | `text` | the column of the text, or several, which are joined (default "text") |
-    | `id`, `date`, `label`, `user` | the columns of ids, dates, labels and users, where there are such |
+    | `id`, `date`, `label`, `user` | the columns of ids, dates, labels and users, if there are any |
     | `where` | only rows with these values, by column |
     | `encoding`, `separator` | of text files, and of CSV fields (default: guessed, and noted in the report) |
+    | `keep_places` | words that a given stop list removes become `<unk>`, as at a party of a federation |
     | `every_row` | a row whose text is missing, empty or broken becomes an empty document instead of being dropped |
 
-    With a `directory` the corpus is built there and mapped into memory: of a large file only the list of distinct
-    words and the table of ids stay in memory. With `parties` and `party` only that party's rows are kept. With
-    `keep_text` the texts stay in the table, for models that read sentences; or `embeddings` is a file (.npy, .npz,
-    .safetensors) of vectors, one for each row that is read.
+    With a `directory`, the corpus is built there and mapped into memory: only the list of distinct words and the table
+    of ids are held in memory. With `parties` and `party`, only that party's rows are kept. For models that read
+    sentences, `keep_text` keeps the texts in the table, or `embeddings` names a file (.npy, .npz, .safetensors) of
+    vectors, one for each row that is read.
 
         corpus = read("notes.csv", text=["title", "body"], id="note_id", label="ward")
         print(corpus.report.summary())
     """
-    source = Source(path, **columns)
+    keep_places = columns.pop("keep_places", False)
+    source = Source(path, **columns)  # type: ignore[misc]  # `keep_places` is gone
     if (parties is None) != (party is None):
         raise InputError("give parties= (the rule) and party= (whose rows to keep) together")
     if parties is not None and parties.parties and party not in parties.parties:
         raise InputError(f"party '{party}' is none of {', '.join(parties.parties)}")
     report, elsewhere, places = ReadReport(), 0, []
     vectors = None if embeddings is None else read_embeddings(embeddings)
-    with closing(Builder(options, directory, keep_text)) as builder:
+    with closing(Builder(options, directory, keep_text, keep_places)) as builder:
         for place, row in _assignable(source, report, parties):
             if parties is None or parties(row) == party:
                 places.append(report.rows + elsewhere)
@@ -229,7 +245,7 @@ def _check_rows(source: Source, report: ReadReport) -> None:
 
 
 def _files(path: PathLike | Sequence[PathLike]) -> Iterator[tuple[Path, Path]]:
-    """Each file with the folder to which ids of text files are relative."""
+    """List the files, each with the folder to which ids of text files are relative."""
     if not isinstance(path, str | os.PathLike):
         for each in path:
             yield from _files(each)
@@ -252,7 +268,7 @@ def _files(path: PathLike | Sequence[PathLike]) -> Iterator[tuple[Path, Path]]:
 
 
 def _is_file(file: Path, below: Path) -> bool:
-    """Whether it is a file; links found in a folder are not followed, as they may lead to what is not meant."""
+    """Return whether it is a file; raise `InputError` for a link in a folder, which may lead to private files."""
     for part in (file, *file.parents):
         if part == below:
             break
@@ -270,7 +286,7 @@ def _describe(path: PathLike | Sequence[PathLike]) -> str:
 
 
 def _are_tokens(value: Any) -> bool:
-    """Whether a cell holds the words of a document, which JSON lines and Parquet can."""
+    """Return whether a cell is a list of words, as JSON lines and Parquet can hold."""
     return isinstance(value, list) and all(isinstance(token, str) and token for token in value)
 
 
@@ -278,7 +294,43 @@ def _encodable(value: str | None) -> bool:
     if value is None or value.isascii():
         return True
     try:
-        value.encode("utf-8")  # fails on the lone surrogates that stand for undecodable bytes
+        value.encode("utf-8")  # raises on the lone surrogates that stand for undecodable bytes
     except UnicodeEncodeError:
         return False
     return True
+
+
+def read_embeddings(path: str | os.PathLike[str]) -> F32:
+    """Read sentence embeddings [rows, E] from a file."""
+    file = Path(path)
+    try:
+        found = _arrays(file)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, safetensors.SafetensorError) as error:
+        raise InputError(f"the embeddings {file} cannot be read ({error}): check the path and the format") from error
+    array = found.get("embeddings") if len(found) > 1 else next(iter(found.values()), None)
+    if array is None:
+        raise InputError(f"{file} holds the arrays {sorted(found)}: name the one with the vectors `embeddings`")
+    if array.ndim != 2 or array.shape[1] == 0 or not np.issubdtype(array.dtype, np.floating):
+        raise InputError(f"{file} holds {array.dtype} {array.shape}: embeddings are floats [documents, dimensions]")
+    return np.ascontiguousarray(array, np.float32)
+
+
+def _arrays(file: Path) -> dict[str, Array]:
+    if file.suffix == ".npy":
+        return {"embeddings": np.load(file, allow_pickle=False)}
+    if file.suffix == ".npz":
+        with np.load(file, allow_pickle=False) as arrays:
+            return dict(arrays)
+    if file.suffix == ".safetensors":
+        return dict(load_file(file))
+    raise InputError(f"embeddings {file}: the file must be .npy, .npz or .safetensors")
+
+
+def rows_of(vectors: F32, places: list[int], rows: int, path: str | os.PathLike[str], documents: str) -> F32:
+    """Select the vectors of the rows that became documents, by their places among all rows that were read."""
+    if len(vectors) != rows:
+        raise InputError(
+            f"{os.fspath(path)} has {len(vectors)} rows, but {documents} has {rows} "
+            "(empty ones included): give one for each, in the same order"
+        )
+    return vectors[np.array(places, np.int64)]

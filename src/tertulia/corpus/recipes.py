@@ -1,6 +1,6 @@
-"""A party's documents as plain data: where they are, how they are read, which rows are its own.
+"""Recipes: plain data that say where a party's documents are, how to read them, and which rows belong to the party.
 
-A recipe is JSON, so that it can wait in a party's directory until the party itself reads its documents.
+A recipe is JSON. It is stored in the party's directory until the party itself reads its documents.
 """
 
 from __future__ import annotations
@@ -16,24 +16,27 @@ from tertulia.corpus.report import ReadReport
 from tertulia.corpus.splits import Assignment, at_random, by_column, by_file, dirichlet, in_shards
 from tertulia.corpus.tokens import TextOptions
 
-Recipe = Mapping[
-    str, Any
-]  # the fields of `Source`, "options", "keep_text", and for a shared source "split" and "party"
+# The fields of `Source`, "options", "keep_text", and for a shared source "split" and "party".
+Recipe = Mapping[str, Any]
 
 
 def read_recipe(recipe: Recipe, directory: Path | None = None) -> Corpus:
-    """Read what a recipe describes."""
+    """Read the documents that a recipe describes.
+
+    The options come from the federation, not from the party. So words on a stop list of the options keep their places
+    as `<unk>`, which is on no word list: no choice of a list can reveal how often other words occur.
+    """
     arguments = dict(recipe)
     options = TextOptions.from_dict(arguments.pop("options"))
     split = arguments.pop("split", None)
     parties = assignment(split) if split else None
-    corpus = read(**arguments, options=options, directory=directory, parties=parties)
+    corpus = read(**arguments, options=options, directory=directory, parties=parties, keep_places=True)
     warn_of_copies(corpus)
     return corpus
 
 
 def assignment(split: Mapping[str, Any]) -> Assignment:
-    """The rule that a split describes."""
+    """Make the assignment rule that a split describes."""
     kind, seed = split["kind"], split.get("seed", 0)
     if kind == "column":
         return by_column(split["column"])
@@ -47,7 +50,7 @@ def assignment(split: Mapping[str, Any]) -> Assignment:
 
 
 def parties_in(recipe: Recipe) -> list[str]:
-    """The parties into which a shared source falls; read from the data where the split does not name them."""
+    """List the parties of a shared source; read them from the data if the split does not name them."""
     split = assignment(recipe["split"])
     if split.parties:
         return list(split.parties)

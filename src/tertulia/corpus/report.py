@@ -1,4 +1,4 @@
-"""What became of the rows that were read: none of them vanishes silently."""
+"""The report of a reading: how many rows were kept, dropped or noted, and why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tertulia._kinds import check_fields
 
 @dataclass
 class ReadReport:
-    """A count of rows read, kept and dropped, with the place of the first row dropped for each reason.
+    """Counts of rows read, kept and dropped, with the place of the first row for each reason.
 
     Places are file names with line numbers; documents are never quoted.
 
@@ -26,9 +26,9 @@ class ReadReport:
     rows: int = 0
     kept: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
-    noted: dict[str, int] = field(default_factory=dict)  # kept all the same: duplicate ids, documents without words
+    noted: dict[str, int] = field(default_factory=dict)  # kept, but suspicious: duplicate ids, documents without words
     examples: dict[str, str] = field(default_factory=dict)  # reason -> place of the first such row
-    guessed: dict[str, int] = field(default_factory=dict)  # what files did not say themselves, and of how many
+    guessed: dict[str, int] = field(default_factory=dict)  # guess -> number of files, for example of an encoding
 
     def keep(self) -> None:
         """Count a row that became a document."""
@@ -36,16 +36,16 @@ class ReadReport:
         self.kept += 1
 
     def drop(self, reason: str, place: str | None = None, count: int = 1) -> None:
-        """Count rows that did not become documents, and remember where the first such row stands."""
+        """Count rows that did not become documents, and keep the place of the first one."""
         self.rows += count
         self._count(self.dropped, reason, place, count)
 
     def note(self, reason: str, place: str | None = None, count: int = 1) -> None:
-        """Count documents that were kept but deserve a look."""
+        """Count documents that were kept but should be checked."""
         self._count(self.noted, reason, place, count)
 
     def guess(self, what: str, file: str) -> None:
-        """Count files of which something was guessed."""
+        """Count a file of which something was guessed."""
         self._count(self.guessed, what, file, 1)
 
     def _count(self, counts: dict[str, int], reason: str, place: str | None, count: int) -> None:
@@ -55,7 +55,7 @@ class ReadReport:
                 self.examples.setdefault(reason, place)
 
     def summary(self) -> str:
-        """Say it in words, one line per reason."""
+        """Describe the report, one line per reason."""
         lines = [f"{self.rows} rows read, {self.kept} kept, {sum(self.dropped.values())} dropped"]
         for verb, counts in (("dropped", self.dropped), ("kept", self.noted)):
             for reason, count in counts.items():
@@ -67,7 +67,7 @@ class ReadReport:
         return "\n".join(lines)
 
     def __add__(self, other: ReadReport) -> ReadReport:
-        """Join the reports of two readings."""
+        """Add the reports of two readings."""
         return ReadReport(
             rows=self.rows + other.rows,
             kept=self.kept + other.kept,
@@ -78,12 +78,12 @@ class ReadReport:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON. Where nothing was guessed, earlier versions can read it."""
+        """Return plain data for JSON; without guesses, earlier versions can read it."""
         return {name: value for name, value in asdict(self).items() if name != "guessed" or value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ReadReport:
-        """Rebuild what `to_dict` gave."""
+        """Rebuild a report from `to_dict`."""
         check_fields(cls, dict(data))
         return cls(**data)
 

@@ -1,7 +1,7 @@
-"""How rows become parties, and documents training or held-out ones.
+"""Splits of rows into parties, and of documents into training and held-out ones.
 
-Every rule is a pure function of a row and a seed, by way of a hash: each party's process can stream the same files and
-keep its own rows without asking anybody, and a row stays where it is when others are added.
+Every rule is a pure function of a row and a seed, by a hash. So each party's process can stream the same files and
+keep its own rows, and a row stays at its party when others are added.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from tertulia.errors import InputError
 
 
 class Row(NamedTuple):
-    """One row of the input on its way to becoming a document."""
+    """One row of the input, before it becomes a document."""
 
     id: str
     text: str
     label: str | None = None
     date: str | None = None
-    source: str = ""  # the file's name without suffixes; for a folder of texts the first folder inside it
-    values: Mapping[str, str | None] = {}  # the columns that a rule or a `where` asks for
+    source: str = ""  # the file name without suffixes; for a folder of texts, the first folder inside it
+    values: Mapping[str, str | None] = {}  # the columns that a rule or a `where` needs
     user: str | None = None
-    tokens: Sequence[str] | None = None  # of a document that was cut into words before it came
+    tokens: Sequence[str] | None = None  # of a document that is already cut into words
 
 
 @dataclass(frozen=True)
 class Assignment:
     """A rule that names each row's party: call it with a `Row`.
 
-    `parties` are the names known beforehand; empty when only the data say.
+    `parties` are the names of the parties, or empty if only the data have them.
     """
 
     rule: Callable[[Row], str]
@@ -48,13 +48,13 @@ class Assignment:
 
 
 def unit_interval(*parts: object) -> float:
-    """Hash the parts to a number in [0, 1) that looks random and is always the same for the same parts."""
+    """Hash the parts to a number in [0, 1) that looks random, and is the same for the same parts."""
     joined = "\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(joined, digest_size=8).digest(), "big") / 2**64
 
 
 def is_heldout(name: str, share: float, seed: int = 0) -> bool:
-    """Tell whether the document with this id is held out, when `share` of all documents are to be."""
+    """Return whether the document with this id is held out, for a given share of held-out documents."""
     if not 0 <= share <= 1:
         raise InputError(f"heldout = {share} must be a share between 0 and 1")
     return unit_interval("heldout", seed, name) < share
@@ -83,7 +83,7 @@ def at_random(sizes: Mapping[str, float], seed: int = 0) -> Assignment:
 
 
 def in_shards(shards: int, seed: int = 0) -> Assignment:
-    """Make so many parties of about equal size, 'shard-01' and so on; a user's documents stay together.
+    """Make `shards` parties of about equal size, 'shard-01' and so on; a user's documents stay together.
 
     >>> in_shards(16).parties[:2]
     ('shard-01', 'shard-02')
@@ -99,9 +99,9 @@ def in_shards(shards: int, seed: int = 0) -> Assignment:
 
 
 def dirichlet(parties: Sequence[str], concentration: float, seed: int = 0) -> Assignment:
-    """Make parties that differ in what they hold: each label is spread over them by a Dirichlet draw of its own.
+    """Make parties with different labels: each label is spread over the parties by its own Dirichlet draw.
 
-    The smaller the concentration, the more a label belongs to a few parties; a large one gives equal shares.
+    With a small concentration a label belongs to few parties; a large one gives equal shares.
     """
     if not parties or concentration <= 0:
         raise InputError(f"a Dirichlet split needs parties and a concentration above 0, not {concentration}")
@@ -118,12 +118,12 @@ def dirichlet(parties: Sequence[str], concentration: float, seed: int = 0) -> As
 
 
 def dirichlet_shares(n: int, concentration: float, key: str) -> list[float]:
-    """Draw once from a symmetric Dirichlet, as a pure function of the key, by stick breaking with hashed quantiles."""
+    """Draw from a symmetric Dirichlet, as a pure function of the key, by stick breaking with hashed quantiles."""
     from scipy.special import betaincinv
 
     shares, rest = [], 1.0
     for i in range(n - 1):
-        # Given the shares before it, share i of what is left is Beta(a, a * (parties after it)).
+        # Given the shares before it, share i of the rest is Beta(a, a * (number of parties after it)).
         part = float(betaincinv(concentration, concentration * (n - 1 - i), unit_interval("stick", key, i)))
         shares.append(rest * part)
         rest *= 1.0 - part
@@ -138,7 +138,7 @@ def _shares(sizes: Mapping[str, float]) -> list[float]:
 
 
 def _bounds(shares: Sequence[float]) -> list[float]:
-    return list(accumulate(shares))[:-1]  # the last party takes the rest, whatever the rounding
+    return list(accumulate(shares))[:-1]  # the last party takes the rest, so rounding does not matter
 
 
 def _pick(bounds: list[float], at: float) -> int:

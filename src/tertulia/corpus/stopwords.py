@@ -1,4 +1,4 @@
-"""Words that carry no topic, in many languages: the lists of stopwords-iso, but for English our own.
+"""Stop words of many languages: the lists of stopwords-iso, and for English our own.
 
 The library's English list has 1,298 words, among them computer, system, world and money: whole topics would vanish.
 Ours holds function words only: pronouns, auxiliaries, prepositions, conjunctions, and adverbs of degree and time.
@@ -31,7 +31,7 @@ with within without won't would wouldn't yes yet you you'd you'll you're you've 
 
 
 def stop_list(language: str) -> tuple[str, ...]:
-    """The stop words of a language, by its ISO 639-1 code."""
+    """Return the stop words of a language, by its ISO 639-1 code."""
     if language == "en":
         return tuple(ENGLISH.split())
     import stopwordsiso

@@ -1,6 +1,7 @@
-"""A corpus on disk: one .npy file per array, the table as Parquet, the rest as JSON, in a folder of their own.
+"""A corpus on disk: one .npy file per array, the table as Parquet, the rest as JSON, in one folder.
 
-`corpus.json` names the folder and is written last, by one rename: a directory without it was never finished.
+`corpus.json` names the folder and is written last, by one rename: a directory without it was never finished. A corpus
+is checked when it is read, because kernels trust its offsets.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ import numpy as np
 from tertulia._arrays import I32, I64, Array
 from tertulia._disk import PRIVATE_DIRECTORY, PRIVATE_FILE, atomic_write, sync_files
 from tertulia._kinds import check_fields
-from tertulia._locks import locked, taking_turns
-from tertulia.corpus.integrity import check_parts
+from tertulia._locks import brief_lock, try_lock
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.tokens import TextOptions
 from tertulia.corpus.vocabulary import Vocabulary
@@ -32,15 +32,23 @@ from tertulia.errors import FormatError, InputError
 if TYPE_CHECKING:
     import polars as pl
 
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
 ARRAYS = ("words", "documents", "sentences", "paragraphs")
 FORMAT = 1
 MARK = "corpus.json"
-_FOLDER = "corpus-arrays-"  # how the names of folders begin
+_FOLDER = "corpus-arrays-"  # prefix of the folder names
+_BLOCK = 1 << 22  # numbers checked at a time, so that mapped arrays stay on disk
+_KINDS = {"words": ("i4",), "documents": ("i8",), "sentences": ("i4", "i8"), "paragraphs": ("i4", "i8")}
 _T = TypeVar("_T")
 
 
 class Fields(TypedDict):
-    """What a corpus is made of."""
+    """The parts of a corpus."""
 
     words: I32
     documents: I64
@@ -53,25 +61,25 @@ class Fields(TypedDict):
 
 
 class Draft:
-    """A corpus in the making: a folder of its own, until `publish` makes it the directory's corpus by one rename.
+    """An unfinished corpus in a folder of its own, until `publish` makes it the directory's corpus by one rename.
 
-    Whoever reads or writes the directory meanwhile, or a crash, meets the corpus that was there before, or none. The
-    folder is locked, so that the next draft can tell what a crash left behind and remove it.
+    Until then, and after a crash, readers and writers of the directory see the previous corpus, or none. The folder is
+    locked, so that the next draft can recognise leftovers of a crash and remove them.
     """
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True, mode=PRIVATE_DIRECTORY)
         self.directory = directory
         self.folder = directory / f"{_FOLDER}{uuid.uuid4().hex[:12]}"
-        with taking_turns(directory):
+        with brief_lock(directory):
             _remove_leftovers(directory)
             self.folder.mkdir(mode=PRIVATE_DIRECTORY)
             descriptor = os.open(self.folder, os.O_RDONLY)
             self._unlock = weakref.finalize(self, os.close, descriptor)
-            locked(descriptor)
+            try_lock(descriptor)
 
     def publish(self, vocabulary: Vocabulary, table: pl.DataFrame, options: TextOptions, report: ReadReport) -> None:
-        """Write everything but the arrays, and put the corpus in its place."""
+        """Write everything but the arrays, and make this the corpus of the directory."""
         about = {"format": FORMAT, "folder": self.folder.name, "options": options.to_dict(), "report": report.to_dict()}
         table.write_parquet(self.folder / "table.parquet")
         words = json.dumps(vocabulary.words, ensure_ascii=False)
@@ -79,20 +87,20 @@ class Draft:
         for file in self.folder.iterdir():
             file.chmod(PRIVATE_FILE)
         sync_files(self.folder)
-        with taking_turns(self.directory):
+        with brief_lock(self.directory):
             atomic_write(self.directory / MARK, json.dumps(about, ensure_ascii=False, indent=1).encode())
             self._unlock()
             _remove_leftovers(self.directory)
 
     def close(self) -> None:
-        """Give up a corpus that is not published."""
+        """Remove a corpus that is not published."""
         if self._unlock.alive:
             shutil.rmtree(self.folder)
             self._unlock()
 
 
 def write(directory: Path, arrays: Mapping[str, Array], *rest: Any) -> None:
-    """Write a whole corpus, in place of the one that may be there."""
+    """Write a whole corpus; it replaces an existing one."""
     with closing(Draft(directory)) as draft:
         for name, array in arrays.items():
             np.save(draft.folder / f"{name}.npy", array)
@@ -100,24 +108,24 @@ def write(directory: Path, arrays: Mapping[str, Array], *rest: Any) -> None:
 
 
 def _remove_leftovers(directory: Path) -> None:
-    """Remove folders that are neither the corpus nor a draft at work; who has their arrays mapped keeps them."""
+    """Remove folders that are neither the corpus nor an active draft; arrays that are mapped stay readable."""
     try:
         current = _about(directory).get("folder")
     except InputError:  # there is none yet
         current = None
-    except FormatError:  # the mark is damaged: who knows which folder it named
+    except FormatError:  # the mark is damaged: the current folder is unknown
         return
     for folder in directory.glob(f"{_FOLDER}*"):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
-            if folder.name != current and locked(descriptor):
+            if folder.name != current and try_lock(descriptor):
                 shutil.rmtree(folder)
         finally:
             os.close(descriptor)
 
 
 def read(directory: Path, mmap: bool) -> Fields:
-    """Read what `write` or a draft wrote."""
+    """Read the corpus of a directory."""
     about = _about(directory)
     try:
         return _fields(directory / about["folder"], about, mmap)
@@ -125,7 +133,7 @@ def read(directory: Path, mmap: bool) -> Fields:
         now = _about(directory)
         if now == about:
             raise
-        return _fields(directory / now["folder"], now, mmap)  # another corpus took its place while we read
+        return _fields(directory / now["folder"], now, mmap)  # another process replaced the corpus during the read
 
 
 def _fields(folder: Path, about: Mapping[str, Any], mmap: bool) -> Fields:
@@ -147,7 +155,7 @@ def _fields(folder: Path, about: Mapping[str, Any], mmap: bool) -> Fields:
             options=TextOptions.from_dict(about["options"]),
             report=ReadReport.from_dict(about["report"]),
         )
-        check_parts(found)
+        _check_parts(found)
     except (InputError, FormatError, TypeError) as error:
         raise FormatError(f"{folder} is damaged ({error}): read or save the corpus again") from error
     return found
@@ -162,8 +170,8 @@ class _About:
 def load_array(path: Path, mmap: bool = True) -> Array:
     """Load or map one array.
 
-    Mapped copy-on-write rather than read-only: the file is just as safe, and numba then sees the type of an ordinary
-    array instead of compiling every kernel a second time for read-only ones.
+    The map is copy-on-write rather than read-only. The file is just as safe, and numba sees the type of an ordinary
+    array; for read-only arrays it would compile every kernel a second time.
     """
     array: Array = np.load(path, mmap_mode="c", allow_pickle=False)  # checks the header against the file's length
     return np.asarray(array) if mmap else np.array(array)
@@ -176,7 +184,7 @@ def _about(directory: Path) -> dict[str, Any]:
     about: dict[str, Any] = _load(mark, _json)
     if not isinstance(about, dict):
         raise FormatError(f"{mark} is damaged: read or save the corpus again")
-    folder = about.setdefault("folder", ".")  # corpora of long ago have no folder of their own
+    folder = about.setdefault("folder", ".")  # early corpora have no folder of their own
     if not isinstance(folder, str) or not (folder == "." or re.fullmatch(rf"{_FOLDER}[0-9a-f]{{1,32}}", folder)):
         raise FormatError(f"{mark} names no folder of its own: read or save the corpus again")
     if about.get("format") != FORMAT:
@@ -189,7 +197,7 @@ def _about(directory: Path) -> dict[str, Any]:
 
 def _json(path: Path) -> Any:
     found = json.loads(path.read_text(encoding="utf-8"))
-    json.dumps(found, ensure_ascii=False).encode()  # half a character is no text
+    json.dumps(found, ensure_ascii=False).encode()  # raises on lone surrogates
     return found
 
 
@@ -203,3 +211,48 @@ def _load(path: Path, load: Callable[[Path], _T]) -> _T:
         PolarsError, PanicException,
     ) as error:  # fmt: skip
         raise FormatError(f"{path} is missing or damaged: read or save the corpus again") from error
+
+
+def _check_parts(parts: Any) -> None:
+    """Raise `FormatError` unless words are numbers of the vocabulary, and offsets rise from 0 to the last token."""
+    for name, kinds in _KINDS.items():
+        array: Array = parts[name]
+        if array.ndim != 1 or array.dtype.str not in {f"<{kind}" for kind in kinds}:
+            raise FormatError(f"{name} are {array.dtype} {array.shape}, not a row of integers")
+    _check_range("words", parts["words"], len(parts["vocabulary"]))
+    for name in ("documents", "sentences", "paragraphs"):
+        _check_offsets(name, parts[name], len(parts["words"]), strictly=name != "documents")
+    for name in ("sentences", "paragraphs"):
+        within = np.searchsorted(parts[name], parts["documents"])
+        if not np.array_equal(np.asarray(parts[name])[within], parts["documents"]):
+            raise FormatError(f"{name} cross documents")
+    _check_table(parts["table"], len(parts["documents"]) - 1)
+
+
+def _check_range(name: str, array: Array, size: int) -> None:
+    for start in range(0, len(array), _BLOCK):
+        block = array[start : start + _BLOCK]
+        if block.min() < 0 or block.max() >= size:
+            raise FormatError(f"{name} are not within 0 and {size}")
+
+
+def _check_offsets(name: str, offsets: Array, tokens: int, *, strictly: bool) -> None:
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != tokens:
+        raise FormatError(f"offsets of {name} do not run from 0 to {tokens}")
+    for start in range(0, len(offsets), _BLOCK):
+        block = offsets[start : start + _BLOCK + 1]
+        rising = block[1:] > block[:-1] if strictly else block[1:] >= block[:-1]
+        if not rising.all():
+            raise FormatError(f"offsets of {name} do not rise")
+
+
+def _check_table(table: pl.DataFrame, documents: int) -> None:
+    import polars as pl
+
+    if table.height != documents:
+        raise FormatError(f"the table has {table.height} rows for {documents} documents")
+    texts = [name for name in ("id", "label", "date", "user", "text") if name in table.columns]
+    if "id" not in texts or any(table[name].dtype != pl.String for name in texts) or table["id"].null_count():
+        raise FormatError("the table has no ids, or columns that are no texts")
+    if "embedding" in table.columns and not isinstance(table["embedding"].dtype, pl.Array):
+        raise FormatError("the table's embeddings are no vectors")

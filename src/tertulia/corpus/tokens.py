@@ -1,12 +1,20 @@
-"""Text to tokens: Unicode words, stop words in many languages, Chinese through jieba.
+"""Text to paragraphs, sentences and tokens: Unicode words, stop words in many languages, Chinese through jieba.
 
 A word is a run of letters, marks and digits that begins with a letter (`naïve`, `mp3`, `नमस्ते`). Hyphens and
-underscores separate words. An apostrophe between letters joins (`don't`, `п'ять`), but the English possessive falls off
-(`Boston's`) and in languages that elide (`l'arbre`, `dell'arte`) it separates. Texts in scripts without spaces between
-words come out right for Chinese; for others (Thai, Japanese) bring a tokeniser, or cut them into words first.
+underscores separate words. An apostrophe between letters joins (`don't`, `п'ять`). But the English possessive is cut
+off (`Boston's`), and in languages with elision (`l'arbre`, `dell'arte`) the apostrophe separates. Of scripts without
+spaces between words only Chinese is supported; for others (Thai, Japanese) give a tokeniser, or lists of words.
 
-A tokeniser of one's own is a function from a sentence to its tokens, which are taken as they are. It is never stored
-nor sent, only its name is: no party runs another's code. Where the function is not, documents come as lists of tokens.
+A user's own tokeniser is a function from a sentence to its tokens, which are not changed. Only its name is stored and
+sent, never the function: no party runs another's code. Without the function, documents must be lists of tokens.
+
+Paragraphs and sentences end by a few rules that hold for most scripts:
+
+- A blank line ends a paragraph (and with it the sentence); a single line break ends nothing.
+- The full stops of scripts that need no space after them (`。` `！` `？` `।` `؟` and others) always end a sentence.
+- `.` `!` `?` `…` end one if white space follows (after closing quotes) and then anything but a lower-case letter:
+  decimals, file names and `Yahoo! is` stay whole.
+- `.` does not end one after a single letter (initials, `e.g.`, `z. B.`) or a usual abbreviation.
 """
 
 from __future__ import annotations
@@ -22,12 +30,14 @@ from unicodedata import normalize
 
 from tertulia._kinds import check_fields
 from tertulia.corpus.stopwords import stop_list
+from tertulia.corpus.vocabulary import UNKNOWN
 from tertulia.errors import FormatError, InputError
 
 ELIDING = frozenset({"ca", "fr", "it"})  # an apostrophe ends a word of its own: l', qu', dell'
 DOTLESS = frozenset({"az", "tr"})  # I is the capital of ı, İ that of i
 MOST_NGRAMS = 5
-JOINT = "_"  # of the words of an n-gram: no text is cut into a word that has it
+SHORTEST = 2  # letters; the package's own rule removes shorter words
+JOINT = "_"  # joins the words of an n-gram; no single word contains it
 
 Tokenizer = Callable[[str], Sequence[str]]
 
@@ -38,17 +48,19 @@ def _option(default: Any, description: str) -> Any:
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How text becomes tokens. Every party must use the same, so they travel with the model."""
+    """Options of tokenisation. All parties must use the same, so they are stored with the model."""
 
     language: str = _option("en", "an ISO 639-1 code: stop words of 58 languages; `zh` needs `tertulia[zh]`")
     lowercase: bool = _option(True, "whether words lose their capitals")
     min_length: int = _option(2, "shorter words are left out")
     numbers: bool = _option(False, "whether numbers are words, too")
-    stop_words: str | tuple[str, ...] = _option("language", "`language`: those of the language; `none`; or a list")
+    stop_words: str | tuple[str, ...] = _option(
+        "language", "`language`: those of the language; `none`; or a list, see docs/words.md"
+    )
     ngrams: int = _option(
         1,
-        "up to so many neighbouring words of a sentence are tokens, too: 2 gives `heart_attack` beside `heart` and "
-        "`attack`. Not with noise for words: a word would be in several tokens",
+        "up to this number of neighbouring words of a sentence are tokens, too: 2 gives `heart_attack` beside `heart` "
+        "and `attack`. Not with noise for words: a word would be in several tokens",
     )
     tokenizer: str | Tokenizer = field(
         default="",
@@ -57,7 +69,7 @@ class TextOptions:
             "as lists of tokens, or in Python with the function itself; the options above but `ngrams` do nothing"
         },
     )
-    function: Tokenizer | None = field(default=None, compare=False, repr=False)  # the tokeniser, where it is at hand
+    function: Tokenizer | None = field(default=None, compare=False, repr=False)  # the tokeniser, if it is available
 
     def __post_init__(self) -> None:
         if callable(self.tokenizer):
@@ -74,20 +86,20 @@ class TextOptions:
         if not 1 <= self.ngrams <= MOST_NGRAMS:
             raise InputError(f"ngrams = {self.ngrams} must be between 1, words alone, and {MOST_NGRAMS}")
         if self.stop_words == "language":
-            stop_list(self.language)  # an unknown language is an error here, not at the first document
+            stop_list(self.language)  # raises for an unknown language, before the first document
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; what earlier versions do not know is there only where it is used."""
+        """Return plain data for JSON; options that earlier versions lack are included only if they are set."""
         data = {name: getattr(self, name) for name in _names(type(self))}
         return {name: value for name, value in data.items() if _LATER.get(name) != value}
 
     def with_tokenizer(self, function: Tokenizer) -> TextOptions:
-        """The same options, with the function that cuts texts, whose name they have."""
+        """Return the same options with the tokeniser function, of which they have only the name."""
         return replace(self, function=function)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TextOptions:
-        """Rebuild what `to_dict` gave, from JSON too."""
+        """Rebuild options from `to_dict`, also after a round trip through JSON."""
         if unknown := set(data) - set(_names(cls)):
             raise InputError(f"text options {', '.join(sorted(unknown))} are unknown to this version: update tertulia")
         given: dict[str, Any] = {
@@ -100,23 +112,23 @@ class TextOptions:
         return cls(**given)
 
 
-_LATER = {"ngrams": 1, "tokenizer": ""}  # options that came later, by what is usual
+_LATER = {"ngrams": 1, "tokenizer": ""}  # options that were added later, with their defaults
 
 
 def _names(kind: type[TextOptions]) -> list[str]:
-    """The options that can be stored."""
+    """List the options that can be stored."""
     return [option.name for option in fields(kind) if option.metadata]
 
 
 def _name_of(function: Any) -> str:
-    """Where a function comes from; one of the language's own types, such as `str.split`, has no module to name."""
+    """Return the full name of a function; a method of a built-in type, such as `str.split`, has no module."""
     named = function if hasattr(function, "__qualname__") else type(function)
     module = getattr(named, "__module__", None) or "builtins"
     return f"{module}.{named.__qualname__}"
 
 
 def stop_words(options: TextOptions) -> frozenset[str]:
-    """List the words that are left out, in lower case."""
+    """Return the stop words, in lower case."""
     if options.stop_words == "none":
         return frozenset()
     words = options.stop_words if isinstance(options.stop_words, tuple) else stop_list(options.language)
@@ -124,8 +136,10 @@ def stop_words(options: TextOptions) -> frozenset[str]:
 
 
 @lru_cache(maxsize=32)
-def splitter(options: TextOptions) -> Callable[[str], list[str]]:
-    """Make the function that cuts a piece of text into tokens."""
+def splitter(options: TextOptions, *, keep_places: bool = False) -> Callable[[str], list[str]]:
+    """Make the function that cuts a piece of text into tokens; `keep_places` as in `sentences`."""
+    if keep_places and options.ngrams == 1:
+        return _in_place(options)
     find = _chinese(options) if options.language == "zh" else _finder(options)
     unwanted, shortest = stop_words(options), options.min_length
     language, lowercase = options.language, options.lowercase
@@ -134,11 +148,26 @@ def splitter(options: TextOptions) -> Callable[[str], list[str]]:
         found = find(_fold(text, language, lowercase))
         return [word for word in found if word not in unwanted and len(word) >= shortest]
 
-    def split_cased(text: str) -> list[str]:  # "The" is as unwanted as "the"
+    def split_cased(text: str) -> list[str]:  # "The" is a stop word like "the"
         found = find(_fold(text, language, lowercase))
         return [word for word in found if word.lower() not in unwanted and len(word) >= shortest]
 
     return split if options.lowercase else split_cased
+
+
+def _in_place(options: TextOptions) -> Callable[[str], list[str]]:
+    """Remove words by the package's own rules; words that other options exclude become `UNKNOWN`."""
+    given, shortest = isinstance(options.stop_words, tuple), options.min_length
+    if not given and shortest <= SHORTEST:
+        return splitter(options)
+    unwanted, cased = stop_words(options) if given else frozenset(), not options.lowercase
+    listed = "none" if given else options.stop_words
+    split = splitter(replace(options, stop_words=listed, min_length=min(shortest, SHORTEST)))
+
+    def hide(word: str) -> str:
+        return UNKNOWN if len(word) < shortest or (word.lower() if cased else word) in unwanted else word
+
+    return lambda text: [hide(word) for word in split(text)]
 
 
 def tokenize(text: str, options: TextOptions | None = None) -> list[str]:
@@ -150,22 +179,29 @@ def tokenize(text: str, options: TextOptions | None = None) -> list[str]:
     return splitter(options or TextOptions())(text)
 
 
-def sentences(text: str, options: TextOptions | None = None) -> list[list[list[str]]]:
-    r"""Cut a text into paragraphs of sentences of tokens; sentences and paragraphs without a token are left out.
+def sentences(text: str, options: TextOptions | None = None, *, keep_places: bool = False) -> list[list[list[str]]]:
+    r"""Cut a text into paragraphs of sentences of tokens; sentences and paragraphs without a token are dropped.
 
     >>> sentences("Rain fell. Rivers rose.\n\nBridges held.")
     [[['rain', 'fell'], ['rivers', 'rose']], [['bridges', 'held']]]
-    """
-    from tertulia.corpus.segment import segment
 
+    With `keep_places`, only the package's own rules remove words: the stop list of the language, and words of one
+    letter. Words on a given list, and words shorter than `min_length`, keep their places as `<unk>`. So a document's
+    length does not depend on a list that another party chose. (With n-grams, which noise does not protect, places are
+    not kept.)
+
+    >>> sentences("Rain fell.", TextOptions(stop_words=("fell",)), keep_places=True)
+    [[['rain', '<unk>']]]
+    """
     options = options or TextOptions()
-    split, n = _own_splitter(options) if options.tokenizer else splitter(options), options.ngrams
+    split = _own_splitter(options) if options.tokenizer else splitter(options, keep_places=keep_places)
+    n = options.ngrams
     paragraphs = [[with_ngrams(words, n) for piece in pieces if (words := split(piece))] for pieces in segment(text)]
     return [paragraph for paragraph in paragraphs if paragraph]
 
 
 def with_ngrams(words: list[str], n: int) -> list[str]:
-    """Words, and behind each the n-grams of up to n words that it ends.
+    """Insert after each word the n-grams of up to n words that end with it.
 
     >>> with_ngrams(["acute", "heart", "attack"], 2)
     ['acute', 'heart', 'acute_heart', 'attack', 'heart_attack']
@@ -177,7 +213,7 @@ def with_ngrams(words: list[str], n: int) -> list[str]:
 
 
 def _own_splitter(options: TextOptions) -> Callable[[str], list[str]]:
-    """A user's own function; what it gives is checked, and nothing else is done to it."""
+    """Wrap a user's own tokeniser; its tokens are checked, not changed."""
     function, name = options.function, options.tokenizer
     if function is None:
         raise InputError(
@@ -196,7 +232,7 @@ def _own_splitter(options: TextOptions) -> Callable[[str], list[str]]:
 
 def _fold(text: str, language: str, lowercase: bool) -> str:
     if not text.isascii():
-        # One form for é typed in two ways and for the three apostrophes; soft hyphens are invisible.
+        # One form for the two encodings of é and for the three apostrophes; soft hyphens are invisible.
         text = normalize("NFC", text).replace("’", "'").replace("ʼ", "'").replace("\u00ad", "")
     if lowercase and language in DOTLESS:
         text = text.replace("İ", "i").replace("I", "ı")
@@ -204,7 +240,7 @@ def _fold(text: str, language: str, lowercase: bool) -> str:
 
 
 def _finder(options: TextOptions) -> Callable[[str], list[str]]:
-    """Find words with `regex`; where a piece is plain ASCII, with the same pattern in `re`, twice as fast."""
+    """Find words with `regex`; in plain ASCII with the same pattern in `re`, which is twice as fast."""
     import regex
 
     anywhere: Callable[[str], list[str]] = regex.compile(word_pattern(options)).findall
@@ -217,20 +253,20 @@ def _finder(options: TextOptions) -> Callable[[str], list[str]]:
 
 
 def word_pattern(options: TextOptions) -> str:
-    """What a word is, its first group, in text that `_fold` has folded; browsers read the same pattern."""
+    """Return the pattern of a word, in its first group, for text after `_fold`; the explorer page uses it too."""
     return _pattern(options, r"\p{L}", r"\p{N}", r"\p{M}\u200c\u200d")
 
 
 def _pattern(options: TextOptions, letter: str, digit: str, joined: str) -> str:
     part, letter, digit = f"[{letter}{digit}{joined}]", f"[{letter}]", f"[{digit}]"
     possessive = f"[sS](?!{part})"
-    # The look behind stands after the first letter, so that the search may leap from letter to letter.
+    # The look-behind comes after the first letter, so that the search can jump from letter to letter.
     word = f"{letter}(?<!{part}{letter}){part}*"
     if options.language not in ELIDING:
         word += f"(?:'(?!{possessive}){letter}{part}*)*"
     if options.numbers:
         word += f"|{digit}(?<!{part}{digit}){digit}*(?:[.,]{digit}+)*{part}*"
-    return f"({word})(?:'{possessive})?"  # findall returns the group alone: the possessive falls off
+    return f"({word})(?:'{possessive})?"  # findall returns only the group, without the possessive
 
 
 def _chinese(options: TextOptions) -> Callable[[str], list[str]]:
@@ -255,3 +291,47 @@ def _jieba() -> Any:
     tokenizer = jieba.Tokenizer()
     jieba.setLogLevel("WARNING")
     return tokenizer
+
+
+_PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
+_CLOSING = r"[\"'’”»›)\]}」』）】》〉]*"
+_MAYBE_END = re.compile(rf"([.!?…。！？｡।॥؟۔։።፧]+){_CLOSING}(\s*)")  # a character set in front makes the search fast
+_LAST_WORD = re.compile(r"[^\W_]+$")
+
+# Abbreviations before a capital or a number in the middle of a sentence. Words that often *end* a sentence (etc., no.,
+# art.) are not listed: a missed boundary and a false one are equally wrong.
+_LISTED = """
+    mr mrs ms mx dr prof sr jr st messrs gen col maj capt lt sgt rev hon gov sen rep pres
+    vs cf viz al approx fig figs eq eqs ref refs sec ch pp vol vols ed eds dept inc ltd corp
+    jan feb apr jun jul aug sep sept oct nov dec
+    bzw ca evtl ggf usw nr str bd hrsg vgl inkl mme mlle mgr sra srta dra ud uds núm sig dott ing av bv
+"""
+_ABBREVIATIONS = frozenset(_LISTED.split())
+
+
+def segment(text: str) -> list[list[str]]:
+    r"""Cut a text into paragraphs, and these into sentences, terminators included.
+
+    >>> segment("Dr. Ruiz paid 3.50 euros. Why?\n\nNobody knows.")
+    [['Dr. Ruiz paid 3.50 euros.', 'Why?'], ['Nobody knows.']]
+    """
+    unix = text.replace("\r\n", "\n").replace("\r", "\n")
+    return [_sentences(paragraph) for paragraph in _PARAGRAPH_END.split(unix) if paragraph.strip()]
+
+
+def _sentences(paragraph: str) -> list[str]:
+    ends = [match.end() for match in _MAYBE_END.finditer(paragraph) if _ends_sentence(paragraph, match)]
+    bounds = zip([0, *ends], [*ends, len(paragraph)], strict=True)
+    return [piece for start, end in bounds if (piece := paragraph[start:end].strip())]
+
+
+def _ends_sentence(paragraph: str, match: re.Match[str]) -> bool:
+    mark, space = match.groups()
+    if mark[-1] not in ".!?…":
+        return True
+    if not space or paragraph[match.end() : match.end() + 1].islower():
+        return False
+    if mark != ".":
+        return True
+    word = _LAST_WORD.search(paragraph, max(0, match.start() - 12), match.start())
+    return word is None or not (word[0].lower() in _ABBREVIATIONS or (len(word[0]) == 1 and word[0].isalpha()))

@@ -1,7 +1,7 @@
-"""The ordered word list that everyone agrees on, and how parties come to agree (stage 0 of every method).
+"""The ordered word list that all parties share, and the functions by which they agree on it.
 
 Parties `propose` words with document counts; the server `merge`s the proposals into one `Vocabulary`. With a `public`
-list nothing about the data is sent at all. The functions are pure; `methods` wrap them into party steps.
+list, nothing about the data is sent. The functions are pure; `methods` wrap them into party steps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MergeMode = Literal["union", "min_parties"]
 ENGLISH, _SHIPPED = "english", "english.txt.gz"
-UNKNOWN = "<unk>"  # stands for all words off a list; no text is cut into such a word
+UNKNOWN = "<unk>"  # stands for all words that are not on a list; no token of a text equals it
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Vocabulary:
     @classmethod
     @lru_cache(maxsize=4)
     def of(cls, words: tuple[str, ...]) -> Vocabulary:
-        """The vocabulary of a list that is met again in every round: its index and its name are found once."""
+        """Return the cached vocabulary of a list that comes again in every round, with its index and fingerprint."""
         return cls(words)
 
     def __len__(self) -> int:
@@ -61,12 +61,12 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short name that two vocabularies share only if their words and order are the same."""
+        """A hash of the words and their order."""
         return _fingerprint(self.words)
 
     @cached_property
     def with_unknown(self) -> Vocabulary:
-        """The same words, and one more at the end that stands for all others.
+        """The same words, and one at the end that stands for all others.
 
         >>> Vocabulary(("apple", "pear")).with_unknown.words
         ('apple', 'pear', '<unk>')
@@ -80,7 +80,7 @@ class Vocabulary:
         return np.fromiter(map(self.index.get, words, repeat(-1)), dtype=np.int32, count=len(words))
 
     def places_in(self, other: Vocabulary) -> I32:
-        """The number of each of these words in another vocabulary, -1 where it is unknown: the shorter one is read."""
+        """Find the number of each of these words in another vocabulary, -1 if unknown; read the shorter list."""
         if len(self) <= len(other):
             return other.lookup(self.words)
         found = np.full(len(self), -1, np.int32)
@@ -90,14 +90,14 @@ class Vocabulary:
         return found
 
 
-@lru_cache(maxsize=8)  # every question of a run has the same words
+@lru_cache(maxsize=8)  # all questions of a run have the same words
 def _fingerprint(words: tuple[str, ...]) -> str:
     blob, offsets = pack_words(words)
     return hashlib.blake2b(offsets.tobytes() + blob.tobytes(), digest_size=16).hexdigest()
 
 
 class Proposal(NamedTuple):
-    """What one party says about its words."""
+    """The words of one party, with their document counts."""
 
     words: Sequence[str]
     counts: Sequence[int] | I64  # documents that contain the word
@@ -110,13 +110,23 @@ Proposals = Mapping[str, Proposal | tuple[Sequence[str], Sequence[int] | I64, in
 def propose(corpus: Corpus, min_documents: int = 1, max_share: float = 1.0) -> Proposal:
     """List a party's own words with document counts, pruned by document frequency.
 
-    Words in fewer than `min_documents` documents, or in more than `max_share` of them, are left out. They are sorted:
-    in order of appearance they would show how the first document reads.
+    Words in fewer than `min_documents` documents, or in more than `max_share` of them, are left out, and so is
+    `<unk>`. The words are sorted, because their order of appearance would reveal how the first document begins.
     """
     counts = corpus.document_frequency()  # [V]
     keep = _frequent(counts, corpus.n_documents, min_documents, max_share)
+    if UNKNOWN in corpus.vocabulary.index:
+        keep[corpus.vocabulary.index[UNKNOWN]] = False
     order = sorted(np.flatnonzero(keep).tolist(), key=corpus.vocabulary.words.__getitem__)
     return Proposal([corpus.vocabulary.words[v] for v in order], counts[order], corpus.n_documents)
+
+
+def choose_words(corpus: Corpus, min_documents: int, max_share: float, max_words: int | None) -> Vocabulary:
+    """Choose the words to model, in the corpus's own order: if nothing is pruned, its arrays stay as they are."""
+    words, counts, _ = propose(corpus, min_documents, max_share)
+    frequent = np.argsort(-np.asarray(counts), kind="stable")[:max_words]
+    kept = {words[v] for v in frequent}
+    return Vocabulary(tuple(word for word in corpus.vocabulary.words if word in kept))
 
 
 def merge(
@@ -129,9 +139,9 @@ def merge(
 ) -> Vocabulary:
     """Merge the parties' proposals into one vocabulary.
 
-    The order is by total document count, most frequent first, then by the word itself (code points): it depends
-    neither on the names nor on the order of the parties. `union` keeps any party's words; `min_parties` keeps those
-    that at least `min_parties` parties propose. The pruning rules apply to the totals; `max_words` keeps the head.
+    The order is by total document count, most frequent first, then by the word itself (code points). It depends
+    neither on the names nor on the order of the parties. `union` keeps the words of any party; `min_parties` keeps
+    words that at least that number of parties propose. The limits apply to the totals; `max_words` keeps the first.
 
     >>> merge({"north": (["bank", "river"], [3, 1], 4), "south": (["bank"], [2], 2)}).words
     ('bank', 'river')
@@ -160,7 +170,7 @@ def merge(
 
 
 def _frequent(counts: I64, n_documents: int, min_documents: int, max_share: float) -> Bool:
-    # A word of a single document is never too common: else a party of one document would have no words at all.
+    # A word of a single document is never too common; otherwise a party of one document would have no words.
     return (counts >= min_documents) & (counts <= max(1.0, max_share * n_documents))
 
 
@@ -177,7 +187,7 @@ def _why_empty(
 
 
 def disjoint_parties(proposals: Proposals) -> list[str]:
-    """Name the parties that share no word with anybody else: another language, or another way of cutting words.
+    """List the parties that share no word with any other: another language, or another tokenisation.
 
     >>> disjoint_parties({"a": (["sun"], [1], 1), "b": (["sun"], [1], 1), "c": (["soleil"], [1], 1)})
     ['c']
@@ -189,10 +199,10 @@ def disjoint_parties(proposals: Proposals) -> list[str]:
 
 
 def public(words: str | Path | Iterable[str]) -> Vocabulary:
-    """Take a vocabulary given in public: a sequence of words, or a UTF-8 file with one word per line (`#`: a comment).
+    """Make a vocabulary of public words: a sequence, or a UTF-8 file with one word per line (`#`: a comment).
 
-    Repeated words count once, blank lines not at all. `english` names a list that comes with the package: 30,000 words,
-    the most frequent first.
+    Repeated words count once, blank lines are ignored. `english` names a list that comes with the package: 30,000
+    words, the most frequent first.
     """
     if words == ENGLISH:
         listed: Iterable[str] = _lines(
@@ -224,13 +234,13 @@ def word_list(
 ) -> Vocabulary:
     """Make a public word list from a corpus that is public itself, the most frequent words first.
 
-    Never make one from private documents: that a word is on the list says that they have it.
+    Never make one from private documents: a word on the list reveals that they contain it.
     """
     return merge({"": propose(corpus)}, "union", 1, min_documents, max_share, max_words)
 
 
 def pack_words(words: Sequence[str]) -> tuple[U8, I64]:
-    r"""Turn words into numeric arrays, for replies that may hold nothing else: UTF-8 bytes and n + 1 offsets into them.
+    r"""Encode words as numeric arrays, for replies of arrays only: UTF-8 bytes and n + 1 offsets into them.
 
     >>> blob, offsets = pack_words(["day", "öl"])
     >>> bytes(blob), offsets.tolist()
@@ -243,7 +253,7 @@ def pack_words(words: Sequence[str]) -> tuple[U8, I64]:
 
 
 def unpack_words(blob: U8, offsets: I64) -> list[str]:
-    """Return the words that `pack_words` packed."""
+    """Decode the words of `pack_words`."""
     data, bounds = blob.tobytes(), offsets.tolist()
     if not bounds or bounds[0] != 0 or bounds[-1] != len(data) or (offsets[1:] < offsets[:-1]).any():
         raise FormatError("packed words are damaged: the offsets do not fit the bytes")

@@ -1,1 +1,1 @@
-"""How parties and a server talk: the handle, the engines, and what survives a crash."""
+"""The federation: the handle that methods use, messages, engines, and the logs that survive a crash."""

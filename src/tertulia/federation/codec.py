@@ -1,7 +1,7 @@
 """One format for wire, checkpoint and model file: safetensors with a JSON tree in its header.
 
-Only data travels. A message is known by its class's name, which the receiver must have imported itself; there is
-no pickle and no code. Encoding is deterministic, so the hash of a message identifies a question.
+Only data travel. A message names its class, which the receiver must have imported itself; there is no pickle and no
+code. Encoding is deterministic, so the hash of a message identifies a question.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from tertulia._arrays import Array
-from tertulia._kinds import check_fields
+from tertulia._kinds import check_fields, check_parts
 from tertulia.errors import FormatError
 from tertulia.federation.types import message_name, message_type
 
 _HEADER = "tertulia"  # one key only: safetensors does not promise the order of several
-_MOST_TREE = 1 << 26  # bytes of JSON, words included; parsed, it takes thirty times as many
+_MOST_TREE = 1 << 26  # bytes of JSON, words included; the number of its parts is checked, too
 _INTEGERS = range(-(2**63), 2**64)
 _NO_TEXT = "holds text that is none: half a character (a lone surrogate)"
-_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")  # may stand for a lone surrogate, which is no text
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")  # may be a lone surrogate, which is not valid text
 
 
 def encode(value: Any) -> bytes:
@@ -52,6 +52,7 @@ def decode(data: bytes) -> Any:
         size = int.from_bytes(data[:8], "little")
         if size > _MOST_TREE:
             raise FormatError(f"a header of {size} bytes is beyond {_MOST_TREE}")
+        check_parts(data[8 : 8 + size])
         tensors = load(data)
         text = json.loads(data[8 : 8 + size])["__metadata__"][_HEADER]
         tree = json.loads(text)
@@ -63,7 +64,7 @@ def decode(data: bytes) -> Any:
 
 
 def _flatten(value: Any, arrays: list[Array]) -> Any:
-    """The JSON tree of a value; arrays are moved out and leave their number behind."""
+    """Convert a value to a JSON tree; arrays are moved to the list, and their numbers stand in the tree."""
     if value is None or isinstance(value, (bool, float, str)):
         return value
     if isinstance(value, int):
@@ -77,7 +78,7 @@ def _flatten(value: Any, arrays: list[Array]) -> Any:
         return {"array": len(arrays) - 1}
     if isinstance(value, (tuple, list)):
         if all(isinstance(v, str) for v in value):
-            return {"words": list(value)}  # vocabularies: no need to look at each word again
+            return {"words": list(value)}  # vocabularies: saves one call per word
         return {"tuple": [_flatten(v, arrays) for v in value]}
     if isinstance(value, dict):
         return {"dict": {str(k): _flatten(v, arrays) for k, v in value.items()}}
@@ -117,7 +118,7 @@ def _rebuild(node: Any, tensors: dict[str, Array]) -> Any:
 
 
 def _message(kind: type, fields: dict[str, Any]) -> Any:
-    """A message that arrived, if its fields are what they are declared to be."""
+    """Build a message from received fields, after checking them against their declarations."""
     if issubclass(kind, BaseModel):
         return _validate(kind, fields)
     check_fields(kind, fields)
@@ -125,7 +126,7 @@ def _message(kind: type, fields: dict[str, Any]) -> Any:
 
 
 def _validate(kind: type[BaseModel], fields: dict[str, Any]) -> BaseModel:
-    """Settings that arrived, if their values may be."""
+    """Build settings from received fields, after validating them."""
     name = f"{kind.__module__}:{kind.__qualname__}"
     if fields.keys() != kind.model_fields.keys():
         differ = sorted(fields.keys() ^ kind.model_fields.keys())

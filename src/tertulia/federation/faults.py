@@ -1,7 +1,7 @@
-"""Fault points: places where a crash test may kill this process, named so that a kill can be aimed.
+"""Fault points: named places at which a crash test may kill this process.
 
-Nothing that a user can set makes a point do anything. Tests arm it from inside the process, with a function that is
-called with each name that is passed.
+No setting of a user activates them. A test arms them from inside the process, with a function that is called with the
+name of each point.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _armed: list[Callable[[str], None]] = []
 
 
 def arm(passed: Callable[[str], None]) -> None:
-    """Call a function at every point; for tests."""
+    """Call this function at every point; for tests."""
     _armed[:] = [passed]
 
 

@@ -1,28 +1,46 @@
-"""What the fields of messages may hold. A party's door checks every message by these, before data are touched.
+"""Marks: annotations that declare the meaning and the bounds of fields in questions and replies.
 
-Axes of the same name are equally long throughout a message, and `V` is the number of its words.
+A field carries its mark in its annotation (`round: Round`, where `Round = Annotated[int, Capped("max_rounds")]`). The
+party's door, the server, the codec and the generated pages read marks; no code recognises a field by its name. Every
+integer in a question needs a mark that bounds it. Without one, `@step` raises an error at import.
+
+Axes of the same name have the same length throughout a question and its reply. `V` is the number of words.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import types
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from functools import lru_cache
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel
 
 from tertulia._arrays import Array
 
-MOST_COUNT = 2**30  # kernels count in 32 bits, and add a party's own tokens
-LEAST_PRIOR, MOST_PRIOR = 1e-20, 1e9  # what kernels take: beyond, 32 bits hold 0 or infinity
+OWN = "_p"  # ends the name of an axis whose length is the party's own choice: a reply need not have the question's
+MOST_COUNT = 2**30  # kernels count in 32 bits, and need room for a party's own tokens
+LEAST_PRIOR, MOST_PRIOR = 1e-20, 1e9  # limits of the kernels: beyond them float32 gives 0 or infinity
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """An array's axes by name, the kinds of numbers (NumPy's letters), the least and the most of them."""
+    """An array: the names of its axes, the kinds of its dtype (NumPy's letters), and the bounds of its entries.
+
+    A digit in place of a name is a fixed length; "*" allows any length. The first axis of an `optional` array may have
+    length 0. A masked sum treats entries as integers modulo 2^ring, in units of 2^-scale.
+    """
 
     axes: tuple[str, ...]
     kinds: str = "f"
     least: float = -math.inf
     most: float = math.inf
+    optional: bool = False
+    ring: int = 64
+    scale: int = 0
 
 
 @dataclass(frozen=True)
@@ -33,14 +51,159 @@ class Between:
     most: float
 
 
+@dataclass(frozen=True)
+class Least:
+    """A number's lower bound. Smaller numbers would make noise that needs unbounded memory."""
+
+    least: float
+
+
+@dataclass(frozen=True)
+class Capped:
+    """An integer that the party's policy caps; `cap` is the policy's key. It may also be the length of an `axis`."""
+
+    cap: str
+    axis: str = ""
+
+
+@dataclass(frozen=True)
+class Uncapped:
+    """An integer that needs no cap, with the reason."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A setting that must equal one of the named settings of the agreed plan."""
+
+    settings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WordList:
+    """The agreed words, whose number is the length of axis `V`. A long list is sent once, then its fingerprint."""
+
+
+@dataclass(frozen=True)
+class PublicCount:
+    """A number of documents or users in a reply, which the party declares public."""
+
+
+@dataclass(frozen=True)
+class Weight(PublicCount):
+    """The number by which a reply to `mean` is weighted."""
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+Words = Annotated[tuple[str, ...], WordList()]
+Round = Annotated[int, Capped("max_rounds")]
+RoundList = Annotated[tuple[int, ...], Capped("max_rounds")]
+Seed = Annotated[int, Uncapped("a key")]
+SweepCount = Annotated[int, Capped("max_sweeps")]
 Counts = Annotated[Array, Numbers(("K", "V"), "iuf", 0, MOST_COUNT)]
 NoisyCounts = Annotated[Array, Numbers(("K", "V"), "iuf", -MOST_COUNT, MOST_COUNT)]
 TopicWord = Annotated[Array, Numbers(("K", "V"), "f", 0, MOST_COUNT)]
-OwnTopics = Annotated[Array, Numbers(("K_p", "V"), "f", 0, MOST_COUNT)]  # as many topics as a party has itself
+OwnTopics = Annotated[Array, Numbers(("K_p", "V"), "f", 0, MOST_COUNT)]  # K_p: the party's own number of topics
 Prior = Annotated[Array, Numbers(("K",), "f", LEAST_PRIOR, MOST_PRIOR)]
 Flat = Annotated[Array, Numbers(("n",), "f")]
-Pairs = Annotated[Array, Numbers(("2", "*"), "f")]  # a digit is a length, and "*" any
+Pairs = Annotated[Array, Numbers(("2", "*"), "f")]
 Bytes = Annotated[Array, Numbers(("bytes",), "u")]
 Offsets = Annotated[Array, Numbers(("*",), "i", 0)]
 Places = Annotated[Array, Numbers(("*",), "iu", 0, MOST_COUNT)]
 Fraction = Annotated[float, Between(0, 1)]
+
+# --- replies ----------------------------------------------------------------------------------------------------------
+CountChange = Annotated[Array, Numbers(("K", "V"), "iu", ring=32)]  # new counts minus those of this party in the sum
+SweptChange = Annotated[Array, Numbers(("K", "V"), "iu", optional=True)]
+HistogramChange = Annotated[Array, Numbers(("K", "columns"), "iu", ring=32)]
+LengthChange = Annotated[Array, Numbers(("columns",), "iu", ring=32)]
+RealCounts = Annotated[Array, Numbers(("K", "V"), "iuf", scale=20)]
+OwnSizes = Annotated[Array, Numbers(("K_p",), "iuf", 0)]
+Scalar = Annotated[Array, Numbers((), "iuf")]
+Total = Annotated[Array, Numbers((), "iuf", 0)]
+DocumentCount = Annotated[Array, PublicCount()]
+TwoCounts = Annotated[Array, PublicCount(), Numbers(("2",), "iu")]  # of documents
+Moments = Annotated[Array, Numbers(("3",), "iu", 0)]  # a number, its square, and 1
+ReplyWeight = Annotated[Array, Weight()]
+
+
+def is_message(value: Any) -> bool:
+    """Tell whether a value is a message: a dataclass, not the class itself."""
+    return hasattr(type(value), "__dataclass_fields__")
+
+
+def declared(kind: Any) -> Mapping[str, Any]:
+    """Return the annotation, with its marks, of each field of a message or of settings.
+
+    For settings only marks are returned, because pydantic checked the types when it decoded them.
+    """
+    return _declared(kind)
+
+
+@lru_cache(maxsize=512)
+def _declared(kind: Any) -> Mapping[str, Any]:
+    if issubclass(kind, BaseModel):
+        return {name: _marked(field.metadata) for name, field in kind.model_fields.items()}
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.name: hints.get(field.name, Any) for field in dataclasses.fields(kind)}
+
+
+def _marked(metadata: list[Any]) -> Any:
+    marks = tuple(one for one in metadata if isinstance(one, Between | Least | Capped | Uncapped | OneOf))
+    return Annotated[(Any, *marks)] if marks else Any
+
+
+@lru_cache(maxsize=1024)
+def bare(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Split an annotation into its type and its marks."""
+    return (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
+
+
+def field_with(kind: Any, mark: type) -> str | None:
+    """Return the name of the field of a message or of settings that has this mark, None if no field has it."""
+    return _field_with(kind, mark)
+
+
+@lru_cache(maxsize=512)
+def _field_with(kind: type, mark: type) -> str | None:
+    return next((name for name, hint in declared(kind).items() if has(hint, mark)), None)
+
+
+def has(hint: Any, mark: type | tuple[type, ...]) -> bool:
+    """Tell whether an annotation, or a type argument within it, has a mark of this class."""
+    kind, marks = bare(hint)
+    return any(isinstance(one, mark) for one in marks) or any(has(option, mark) for option in _options(kind))
+
+
+def _options(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, types.UnionType, tuple, list, dict) else ()
+
+
+def capped(settings: BaseModel) -> Iterator[tuple[str, int, str]]:
+    """Yield the settings that a policy caps: name, value and the policy's key."""
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if isinstance(value, BaseModel):
+            yield from capped(value)
+        for mark in field.metadata:
+            if isinstance(mark, Capped) and isinstance(value, int):
+                yield name, value, mark.cap
+
+
+def unbounded(kind: Any) -> Iterator[str]:
+    """Yield the names of integer fields, of a message and of all messages within it, that no mark bounds."""
+    if not isinstance(kind, type) or not (dataclasses.is_dataclass(kind) or issubclass(kind, BaseModel)):
+        return
+    settings = kind.model_fields if issubclass(kind, BaseModel) else None
+    for name, hint in declared(kind).items():
+        whole: Any = bare(hint)[0] if settings is None else settings[name].annotation
+        if _holds_int(whole) and not has(hint, (Capped, Between, Uncapped)):
+            yield f"{kind.__name__}.{name}"
+        for part in (whole, *_options(whole)):
+            yield from unbounded(bare(part)[0])
+
+
+def _holds_int(kind: Any) -> bool:
+    kind = bare(kind)[0]
+    return kind is int or any(_holds_int(option) for option in _options(kind))

@@ -1,11 +1,11 @@
-"""What crosses between server and party: a question or an inquiry, its answer, and nothing else.
+"""The wire format: the server sends a question or an inquiry, and the party sends an answer. Nothing else is sent.
 
-A question's body (step, verb, message) is what it asks; its hash identifies it. The envelope around it says where
-in the run it stands, so that a party can tell a repeat from a change. An inquiry is about the party itself. It has no
-place in the run, so it cannot move a method's state or the answer log.
+The body of a question holds step, verb and message; the hash of the body identifies the question. The envelope around
+it gives the question's place in the run, so that a party can tell a repeat from a change. An inquiry is about the party
+itself. It has no place in the run, so it cannot change a method's state or the answer log.
 
-A long word list travels once: a body names it by its fingerprint, and the envelope brings it to who may lack it. Long
-bodies and answers travel packed (`packing`); the hash of a question is that of its body as it was before.
+A long word list is sent once. A body names the list by its fingerprint, and the frame includes the words for a party
+that may lack them. Long bodies and answers are packed (`packing`); a question's hash is that of its unpacked body.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ from tertulia._kinds import check_fields
 from tertulia.corpus import Vocabulary
 from tertulia.errors import FormatError
 from tertulia.federation.codec import decode, encode
-from tertulia.federation.types import Step, message, step_name
+from tertulia.federation.fields import WordList, field_with, is_message
+from tertulia.federation.types import Place, Step, message, step_name
+from tertulia.federation.word_lists import SentLists, write_lists
 
 Verb = Literal["sum", "mean", "each"]
-Place = tuple[int, int]  # (round, ordinal within the round)
 BEFORE_ALL: Place = (-1, 0)
 WordLists = Mapping[str, tuple[str, ...]]  # by their fingerprints
-NAMED = "\0list"  # in place of a list's words, before its fingerprint; no word begins like this
-_LONG = 32  # words; a shorter list is not worth a name
-_MOST_ROUNDS, _MOST_QUESTIONS = 10**8, 10**6  # of a run, of a round: so far can files be numbered
-LEDGER_DIGEST, DISCLOSURES = "ledger digest", "disclosures"  # what inquiries are about
+NAMED = "\0list"  # replaces a list's words and precedes its fingerprint; no word begins with NUL
+_LONG = 32  # words; a shorter list is always sent in full
+_MOST_ROUNDS, _MOST_QUESTIONS = 10**8, 10**6  # per run, per round; file names have room for no more
+_MOST_ENVELOPE = 1 << 16  # bytes; names, places and a hash take a few hundred
+LEDGER_DIGEST, DISCLOSURES = "ledger digest", "disclosures"  # the subjects of inquiries
 
 
 @message
@@ -45,9 +47,10 @@ class Ask:
 
 @message
 class Answer:
-    """A party's answer: a reply, or why there is none: `refused`, `failed`, `absent`, `behind`, or `lacking` something.
+    """A party's answer. Its kind is `ok`, with a reply, or `refused`, `failed`, `absent`, `behind` or `lacking`.
 
-    What a party may lack is what was sent to it before: a word list, or the question from which this one differs.
+    `behind`: the party has lost answers that the server counts on. `lacking`: it has lost data that were sent before, a
+    word list or the base of a packed question; the server then sends the question in full.
     """
 
     kind: str
@@ -62,26 +65,32 @@ class Question:
     run: str
     place: Place
     previous: Place  # the last question that this party is known to have answered
-    safe: int  # answers to rounds before this one will never be asked for again
-    durable: bool  # must the answer survive a crash before it is sent?
+    safe: int  # the server will never ask again for answers of rounds before this one
+    durable: bool  # must the party write the answer to disk before it sends it?
     body: bytes
-    plan: str = ""  # the hash of the plan that all have agreed to; a simulation may leave it out
-    lists: WordLists = field(default_factory=dict)  # those that the party may not have yet
+    plan: str = ""  # the hash of the agreed plan; empty is allowed in a simulation
+    lists: WordLists = field(default_factory=dict)  # lists that the party may lack
     packs: bool = False  # may the answer be packed?
+    counted: Place = BEFORE_ALL  # the place of this party's last reply to this step that is in a sum
 
     @cached_property
     def hash(self) -> str:
-        """What is asked, whatever the place. Bodies may be long, so it is computed once."""
+        """The hash of the body, which does not depend on the place. Bodies may be long, so it is computed once."""
         return hashlib.sha256(self.body).hexdigest()
 
+    @property
+    def key(self) -> str:
+        """The key of the answer, which depends on the body and on the reply of this party that was counted last."""
+        return self.hash if self.counted == BEFORE_ALL else f"{self.hash}@{self.counted[0]}.{self.counted[1]}"
+
     def to_bytes(self) -> bytes:
-        """The frame that travels."""
-        lists = dict(self.lists)
-        envelope = [self.run, self.place, self.previous, self.safe, self.durable, self.plan, lists, self.packs]
-        return _frame(envelope, self.body)
+        """Encode the frame that is sent."""
+        lists, places = write_lists(self.lists), [self.place, self.previous, self.counted]
+        envelope = [self.run, *places, self.safe, self.durable, self.plan, len(lists), self.packs]
+        return _frame(envelope, lists + self.body)
 
     def ask(self) -> Ask:
-        """The decoded body."""
+        """Decode the body."""
         body = decode(self.body)
         if not isinstance(body, Ask):
             raise FormatError(f"a question must hold an Ask, not a {type(body).__name__}")
@@ -90,14 +99,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Inquiry:
-    """What a party's host answers itself, whatever the methods."""
+    """A request that a party's host answers itself, without any method."""
 
     run: str
     about: str  # LEDGER_DIGEST or DISCLOSURES
-    entry: int | None = None  # of the ledger, whose digest is asked for; None: the last
+    entry: int | None = None  # the ledger entry whose digest is asked for; None: the last
 
     def to_bytes(self) -> bytes:
-        """The frame that travels."""
+        """Encode the frame that is sent."""
         return _frame({"run": self.run, "about": self.about, "entry": self.entry}, b"")
 
 
@@ -107,54 +116,73 @@ def _frame(envelope: Any, body: bytes) -> bytes:
 
 
 def read_frame(frame: bytes) -> Question | Inquiry:
-    """The question or inquiry that a frame carries."""
+    """Read a question or an inquiry from a frame; only the short envelope is parsed."""
     try:
         size = 4 + int.from_bytes(frame[:4], "little")
+        if size > _MOST_ENVELOPE:
+            raise FormatError("an envelope is too long")
         envelope = json.loads(frame[4:size])
         if isinstance(envelope, dict):
             asked: Question | Inquiry = Inquiry(**envelope)
             check_fields(Inquiry, vars(asked))
         else:
-            run, (round_, ordinal), (before, last), safe, durable, plan, given, packs = envelope
-            lists = {fingerprint: tuple(words) for fingerprint, words in given.items()}
-            asked = Question(run, (round_, ordinal), (before, last), safe, durable, frame[size:], plan, lists, packs)
-            check_fields(Question, vars(asked))
+            run, *places, safe, durable, plan, lists_size, packs = envelope
+            place, previous, counted = ((round_, ordinal) for round_, ordinal in places)
+            lists, body = _sections(frame, size, lists_size)
+            asked = Question(run, place, previous, safe, durable, body, plan, lists, packs, counted)
+            check_fields(Question, vars(asked) | {"lists": {}})  # the lists are read after run and plan are checked
             _check_places(asked)
-        asked.run.encode()  # half a character is no text
+        asked.run.encode()  # a lone surrogate cannot be encoded
         return asked
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise FormatError(f"this frame of {len(frame)} bytes is neither a question nor an inquiry") from error
 
 
+def _sections(frame: bytes, start: int, size: int) -> tuple[SentLists, bytes]:
+    """Return the word lists and the body, which follow the envelope."""
+    if type(size) is not int or not 0 <= size <= len(frame) - start:
+        raise FormatError("the word lists are cut short")
+    return SentLists(memoryview(frame)[start : start + size]), frame[start + size :]
+
+
 def _check_places(asked: Question) -> None:
-    """Raise `FormatError` if places lie outside of any run, or cannot be numbered."""
-    rounds, ordinals = zip(asked.place, asked.previous, strict=True)
-    fits = max(*rounds, asked.safe) < _MOST_ROUNDS and max(ordinals) < _MOST_QUESTIONS
-    if not (fits and asked.place >= (0, 0) and min(ordinals) >= 0 and asked.previous >= BEFORE_ALL and asked.safe > -2):
+    """Raise `FormatError` if a place is impossible in any run, or too large for file names."""
+    rounds, ordinals = zip(asked.place, asked.previous, asked.counted, strict=True)
+    fits = max(*rounds, asked.safe) < _MOST_ROUNDS and max(ordinals) < _MOST_QUESTIONS and min(ordinals) >= 0
+    earlier = asked.previous >= BEFORE_ALL and BEFORE_ALL <= asked.counted < asked.place
+    if not (fits and asked.place >= (0, 0) and earlier and asked.safe > -2):
         raise FormatError("a question's place is outside of any run")
 
 
 def body(verb: Verb, step: Step, message: Any) -> tuple[bytes, WordLists]:
-    """Encode what is asked, once for all parties that are asked the same, and the word list that it names."""
+    """Encode the body of a question, and return it with the word list that it names, if any."""
     lists: WordLists = {}
-    if _has_words(message) and len(message.words) >= _LONG:
-        lists = {fingerprint(message.words): message.words}
-        message = dataclasses.replace(message, words=(NAMED, *lists))
+    name = _word_list_field(message)
+    words = () if name is None else getattr(message, name)
+    if name is not None and len(words) >= _LONG:
+        lists = {fingerprint(words): words}
+        message = dataclasses.replace(message, **{name: (NAMED, *lists)})
     return encode(Ask(verb, step_name(step), message)), lists
 
 
 def named_or_none(message: Any) -> str | None:
-    """The fingerprint by which a message names its word list, if it does."""
-    words: tuple[str, ...] = message.words if _has_words(message) else ()
+    """Return the fingerprint by which a message names its word list, None if it holds the words."""
+    name = _word_list_field(message)
+    words: tuple[str, ...] = () if name is None else getattr(message, name)
     return words[1] if len(words) == 2 and words[0] == NAMED else None
 
 
-def _has_words(message: Any) -> bool:
-    fields = dataclasses.fields(message) if dataclasses.is_dataclass(message) else ()
-    return any(field.name == "words" for field in fields) and isinstance(message.words, tuple)
+def with_words(message: Any, words: tuple[str, ...]) -> Any:
+    """Return a copy of a message in which words replace their fingerprint."""
+    return dataclasses.replace(message, **{str(_word_list_field(message)): words})
+
+
+def _word_list_field(message: Any) -> str | None:
+    name = field_with(type(message), WordList) if is_message(message) else None
+    return name if name is not None and isinstance(getattr(message, name), tuple) else None
 
 
 @lru_cache(maxsize=8)
 def fingerprint(words: tuple[str, ...]) -> str:
-    """A word list's name."""
+    """Return the fingerprint that names a word list."""
     return Vocabulary(words).fingerprint

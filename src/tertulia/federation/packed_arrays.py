@@ -1,8 +1,9 @@
-"""One array of a packed message: how it is written in the fewest bytes, and read again, bit for bit.
+"""The arrays of a packed message: each is written in few bytes, and read again bit for bit.
 
-An array is taken as whole numbers of its own width, whatever its bits mean, so that nothing can be rounded. It is
-written in sections: a map of what is not zero if most is, then the lowest bytes of all numbers, the next lowest and so
-on, as many as the largest number has. Bytes of the same weight are alike, and each section is squeezed by itself.
+An array is treated as unsigned integers of its own width, also if it holds floats, so that nothing is rounded. It is
+written in sections: a bitmap of its non-zero numbers, if most are zero, and then planes: the lowest bytes of all
+numbers, the second lowest and so on, up to the highest byte of the largest number. Bytes of the same plane are similar,
+so each section is compressed by itself.
 """
 
 from __future__ import annotations
@@ -14,32 +15,30 @@ import zstandard
 
 from tertulia._arrays import Array
 
-SHORT = 1 << 10  # bytes; what is shorter is not worth any trouble
-# How an array is written; the lower half of the byte has the bytes that each number needs.
+SHORT = 1 << 10  # bytes; shorter arrays are not worth packing
+# The flags of the way in which an array is written; the lower half of the byte is the number of planes.
 DIFFERENCES = 0x10  # from the same array of the base
-_SIGNS = 0x20  # 0, -1, 1, -2 ... as 0, 1, 2, 3 ..., so that small negative numbers are small
-_ZEROS = 0x40  # a map of what is not zero comes first
+_SIGNS = 0x20  # zigzag: 0, -1, 1, -2 ... as 0, 1, 2, 3 ..., so that small negative numbers become small
+_ZEROS = 0x40  # a bitmap of the non-zero numbers comes first
 _WHOLE = 0x80  # in one piece, for numbers that repeat: zstd finds them only if their bytes stay together
-_USUAL = (
-    _WHOLE | _ZEROS
-)  # each row's least number, a map of what is another, and of these a list and their places in it
+_USUAL = _WHOLE | _ZEROS  # each row's minimum, a bitmap of the other numbers, their distinct values, and their indices
 _LENGTH = struct.Struct("<Q")
-_LONGEST_ROW = 1 << 18  # numbers; whole rows are tried
-_SAMPLE = 1 << 14  # numbers by which ways are compared
+_LONGEST_ROW = 1 << 18  # numbers; the sample consists of whole rows
+_SAMPLE = 1 << 14  # numbers of the sample by which ways are compared
 _PAYS = 0.9  # zstd takes time: it must save a tenth
-_FLOATS_PAY = 0.6  # weights have few bytes that repeat: to save less than this takes longer than a fast line does
-_LEVEL = 1  # higher ones save nothing on counts
+_FLOATS_PAY = 0.6  # compressing weights takes time: for a smaller saving, a fast line is faster
+_LEVEL = 1  # higher levels save nothing on counts
 
 
 def write(x: Array, row: int, before: Array | None, kind: str) -> tuple[int, list[bytes]]:
-    """How an array is written best, judged by its middle, and its sections.
+    """Write an array in the best way for a sample from its middle; return the way and the sections.
 
     `row` is the length of its last axis, and `kind` the first letter of its type.
     """
     ways = [_SIGNS if kind == "I" else 0]
     if kind == "F":
         ways.append(_WHOLE)
-        if 1 < row < min(len(x), _LONGEST_ROW):  # topics: where a word has no count, all have the same probability
+        if 1 < row < min(len(x), _LONGEST_ROW):  # topics: words without counts have equal probabilities
             ways.append(_USUAL)
     if before is not None:
         ways.append(DIFFERENCES | _SIGNS)
@@ -65,7 +64,7 @@ def _write_as(way: int, x: Array, row: int, before: Array | None) -> tuple[int, 
     if way & _WHOLE:
         return way | x.itemsize, section(x.tobytes())
     if way & DIFFERENCES and before is not None:
-        x = x - before  # modulo the numbers' width, so that nothing is lost
+        x = x - before  # modulo the width, which is lossless
     if way & _SIGNS:
         signed = x.view(f"<i{x.itemsize}")
         if way & DIFFERENCES or signed.min(initial=0) < 0:
@@ -99,32 +98,32 @@ def _write_usual(x: Array, row: int) -> list[bytes]:
 
 
 def section(raw: bytes) -> list[bytes]:
-    """A length and as many bytes: zstd's if they are fewer than the section has, else its own."""
+    """Write a section: its length and its bytes, compressed by zstd if that makes it shorter."""
     middle = len(raw) // 2
     sample = raw[middle : middle + _SAMPLE]
-    squeezer = zstandard.ZstdCompressor(level=_LEVEL)
-    pays = len(raw) > _LENGTH.size and len(squeezer.compress(sample)) < _PAYS * len(sample)
-    squeezed = squeezer.compress(raw) if pays else raw
-    best = squeezed if len(squeezed) < len(raw) else raw
+    compressor = zstandard.ZstdCompressor(level=_LEVEL)
+    pays = len(raw) > _LENGTH.size and len(compressor.compress(sample)) < _PAYS * len(sample)
+    compressed = compressor.compress(raw) if pays else raw
+    best = compressed if len(compressed) < len(raw) else raw
     return [_LENGTH.pack(len(best)), best]
 
 
 class Reader:
-    """Packed bytes, read from the front; `ValueError` or `ZstdError` where they are none."""
+    """A reader of packed bytes; malformed ones raise `ValueError` or `ZstdError`."""
 
     def __init__(self, data: bytes, start: int) -> None:
         self._data = memoryview(data)
         self._at = start
 
     def take(self, size: int) -> memoryview:
-        """The next bytes."""
+        """Return the next bytes."""
         self._at += size
         if self._at > len(self._data):
             raise ValueError("it is cut short")
         return self._data[self._at - size : self._at]
 
     def section(self, size: int) -> bytes | memoryview:
-        """The next section, which must have so many bytes: no memory is taken for any other number."""
+        """Return the next section, decompressed; check that it has this size before allocating memory."""
         stored = self.take(_LENGTH.unpack(self.take(_LENGTH.size))[0])
         if len(stored) == size:
             return stored
@@ -134,7 +133,7 @@ class Reader:
 
 
 def read(reader: Reader, out: Array, row: int, before: Array | None) -> None:
-    """Fill an array with what `write` wrote."""
+    """Fill an array with the numbers that `write` wrote."""
     way = reader.take(1)[0]
     if way == _USUAL and row > 1:
         _read_usual(reader, out, row)
@@ -149,7 +148,7 @@ def read(reader: Reader, out: Array, row: int, before: Array | None) -> None:
         bits = np.frombuffer(reader.section(-(-count // 8)), np.uint8)
         places = np.flatnonzero(np.unpackbits(bits, count=count))
         count = len(places)
-    alone = places is None and not way & (_SIGNS | DIFFERENCES)  # the numbers themselves: no second array is needed
+    alone = places is None and not way & (_SIGNS | DIFFERENCES)  # plain numbers: no second array is needed
     x = out if alone else np.empty(count, out.dtype)
     x[:] = 0
     planes = x.view(np.uint8).reshape(-1, x.itemsize)

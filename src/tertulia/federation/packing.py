@@ -1,77 +1,81 @@
-"""Messages made smaller for the road, and back, bit for bit.
+"""Lossless compression of messages between server and parties.
 
-What is hashed, charged and kept as state is always the message itself; only the bytes that travel are packed, and the
-answers in a party's log, in the same way on every engine. Numbers stay what they are (`packed_arrays`): each array is
-cut to the bytes that its largest number needs, or to a map of its zeros and the rest, or to differences from the same
-array of an earlier message that both sides have, whichever is smallest. Then zstd, where it pays.
+Hashes, charges and states always refer to the message itself. Only the bytes that travel are packed, and the answers in
+a party's log, in the same way on every engine. Packing changes no number (`packed_arrays`). Each array is written in
+the smallest of several ways: the bytes that its largest number needs; a bitmap of its zeros and the other numbers; or
+the differences from the same array of an earlier message that both sides have, the *base*. Then zstd, where it pays.
 
-Differences are taken from the last question of the same step that a party has answered: it is named by its hash, and
-who lacks it says so and gets the message in full. Answers are not sent as differences. Measured on Consensus, where
-questions shrink by a quarter for it, answers would by less than a tenth, and the server would have to keep everybody's.
+The base of a question is the last question of the same step that the party has answered. The packed message names it by
+its hash; a party that lacks it says so, and gets the message in full. Answers have no base: on Consensus, where
+questions shrink by a quarter this way, answers would shrink by less than a tenth, and the server would have to keep the
+answers of all parties.
 
-What a later masked sum can carry is decided here, too. Masked numbers are uniform: they have no zeros, no small
-differences, and nothing that zstd could find. What remains is a ring just wide enough for the total: counts of n
-parties that add up to at most c need log2(c) bits, so 16 or 32 instead of 64. Nothing here is in the way of it: sums
-keep fixed shapes, an entry for every topic and word, so that masks can be added to a reply before it is encoded, and
-what is random goes as it is. A dense uint32 is as large as a dense float32 then, and a uint16 half of it.
+A masked sum stays possible. Masked numbers are uniform, so they have no zeros and no small differences, and zstd cannot
+compress them. What can be saved is the width of the ring: counts of all parties that add up to at most c need log2(c)
+bits, so 16 or 32 instead of 64. Sums keep fixed shapes, with an entry for every topic and word, so that masks can be
+added to a reply before it is encoded.
 
-Whatever the bytes, `unpack` gives a message or raises `FormatError`, before it takes more memory than it may. A packed
-message has at least a share of the bytes that it holds, so that whoever wants to take memory has to send for it.
+`unpack` returns a message or raises `FormatError` for any bytes, and checks sizes before it allocates memory. A packed
+message must have a minimum share of the bytes that it unpacks to, so that a sender cannot cheaply exhaust memory.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 import zstandard
 
 from tertulia._arrays import Array
+from tertulia._kinds import check_parts
 from tertulia.errors import FormatError
+from tertulia.federation.messages import Answer, Ask, Question
 from tertulia.federation.packed_arrays import DIFFERENCES, SHORT, Reader, read, section, write
+from tertulia.federation.types import PartyId
 
 MOST_BYTES = 1 << 30  # of a message, packed or not
 _MARK = b"\xfftertul1"  # no message begins like this: its header would have more bytes than there are
 _HEAD = struct.Struct("<8s32sQQ")  # mark, hash of the base or zeros, bytes of the message, bytes before its arrays
 _NO_BASE = bytes(32)
 _MOST_TREE = 1 << 26  # bytes before the arrays
-_TOO_LONG = 1 << 28  # bytes; packing takes twice as many again
-_GROWTH = 256  # times as large as it came may a message become
-_MOST_KEPT = 1 << 23  # bytes of bases: a simulation has them for each of its parties
+_TOO_LONG = 1 << 28  # bytes; packing would need twice as many in addition
+_GROWTH = 256  # the largest ratio of a message to its packed bytes
+_MOST_KEPT = 1 << 23  # bytes of bases: a simulation keeps them for each of its parties
 _SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "F64": 8,
           "I64": 8, "U64": 8}  # fmt: skip
 
 
 class LackingBase(Exception):
-    """A message came as differences from one that this side does not have: it must be sent in full."""
+    """The base of a packed message is missing on this side: the message must be sent in full."""
 
 
 class Base(NamedTuple):
-    """A message that the other side has, too."""
+    """A message that both sides have."""
 
     name: str  # SHA-256, in hex
     data: bytes
 
     @classmethod
     def of(cls, data: bytes) -> Base:
-        """A message under its name."""
+        """Name a message by its hash."""
         return cls(hashlib.sha256(data).hexdigest(), data)
 
 
 class Bases:
-    """The last messages that the other side has, too: one for each step, unless they are short or take much memory."""
+    """The last message of each step that both sides have, unless it is short or takes too much memory."""
 
     def __init__(self, most_bytes: int = _MOST_KEPT) -> None:
         self._most = most_bytes
         self._kept: dict[str, Base] = {}
 
     def keep(self, step: str, base: Base) -> None:
-        """Remember the last message of a step instead of the one before; the oldest go first."""
+        """Store the last message of a step in place of the one before; drop the oldest beyond the limit."""
         self._kept.pop(step, None)
         if SHORT <= len(base.data) <= self._most:
             self._kept[step] = base
@@ -79,16 +83,16 @@ class Bases:
             self._kept.pop(next(iter(self._kept)))
 
     def of_step_or_none(self, step: str) -> Base | None:
-        """The last message of a step."""
+        """Return the last message of a step."""
         return self._kept.get(step)
 
     def find_or_none(self, name: str) -> bytes | None:
-        """The message of this name."""
+        """Return the message of this name."""
         return next((base.data for base in self._kept.values() if base.name == name), None)
 
 
 def pack(data: bytes, base: Base | None = None) -> bytes:
-    """The bytes that travel for a message: packed ones if they are fewer, else its own."""
+    """Pack a message; return it unchanged if that saves nothing."""
     if not SHORT <= len(data) <= _TOO_LONG or (fields := _fields_or_none(data)) is None:
         return data
     head = fields[0].start if fields else len(data)
@@ -106,12 +110,12 @@ def pack(data: bytes, base: Base | None = None) -> bytes:
 
 
 def size_of(data: bytes) -> int:
-    """How many bytes a message has, or would have by what a packed one says; nothing is unpacked."""
+    """Return the size of a message, or the size that a packed one claims to unpack to."""
     return int(_HEAD.unpack_from(data)[2]) if data.startswith(_MARK) and len(data) >= _HEAD.size else len(data)
 
 
 def unpack(data: bytes, find: Callable[[str], bytes | None] = lambda name: None) -> bytes:
-    """The message that `pack` was given; `find` knows bases by their names. Raise `LackingBase` if it does not."""
+    """Undo `pack`; `find` returns a base by its name. Raise `LackingBase` if the base is missing."""
     if not data.startswith(_MARK):
         return data
     total = size_of(data)
@@ -148,29 +152,29 @@ def _unpack(data: bytes, total: int, before: dict[_Key, Array]) -> bytes:
 
 
 class _Field(NamedTuple):
-    """Where an array is in a message, and the type of its numbers."""
+    """The position of an array in a message, and the type of its numbers."""
 
     start: int
     end: int
     kind: str
-    row: int  # numbers along the last axis; 0: there are no rows
+    row: int  # length of the last axis; 0 for fewer than two axes
 
     @property
     def length(self) -> int:
-        """Its bytes."""
+        """The number of bytes."""
         return self.end - self.start
 
     def of(self, data: bytes | bytearray) -> Array:
-        """Its bits as whole numbers without signs, of its own width."""
+        """View the array as unsigned integers of its own width."""
         size = _SIZES[self.kind]
         return np.frombuffer(data, dtype=f"<u{size}", count=self.length // size, offset=self.start)
 
 
-_Key = tuple[int, str, int]  # number, type and bytes: what must be the same for differences to be taken
+_Key = tuple[int, str, int]  # number, type and bytes of an array: equal ones can be subtracted
 
 
 def _fields_or_none(data: bytes) -> list[_Field] | None:
-    """The arrays of a message in their order, if it has the form that `codec.encode` gives it."""
+    """Return the arrays of a message in order, if `codec.encode` wrote it."""
     try:
         fields = _fields(data)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -183,6 +187,7 @@ def _fields(data: bytes) -> list[_Field]:
     if size > min(_MOST_TREE, len(data) - 8):
         raise ValueError("no header")
     found, start = [], 8 + size
+    check_parts(data[8:start])
     tensors = [one for name, one in json.loads(data[8:start]).items() if name != "__metadata__"]
     for tensor in sorted(tensors, key=lambda one: one["data_offsets"]):
         first, last = (int(offset) + 8 + size for offset in tensor["data_offsets"])
@@ -197,3 +202,66 @@ def _fields(data: bytes) -> list[_Field]:
 def _arrays(message: bytes) -> dict[_Key, Array]:
     fields = _fields_or_none(message) or []
     return {(i, field.kind, field.length): field.of(message) for i, field in enumerate(fields)}
+
+
+# --- the two sides ------------------------------------------------------------------------------------------------
+
+
+class ServerPacking:
+    """The server's side: the questions that each party is known to have.
+
+    A base is a question that the party has answered to this process. A party that has lost it answers `lacking`, so
+    nothing of this needs to survive a restart of the server.
+    """
+
+    def __init__(self) -> None:
+        self._had: dict[PartyId, Bases] = {}
+
+    def pack(self, step: str, bodies: Mapping[PartyId, bytes]) -> dict[PartyId, bytes]:
+        """Pack the bodies of a step's questions; equal ones are packed once."""
+        packed: dict[tuple[int, str], bytes] = {}
+        found = {}
+        for party, body in bodies.items():
+            base = self._had[party].of_step_or_none(step) if party in self._had else None
+            key = (id(body), base.name if base else "")
+            if key not in packed:
+                packed[key] = pack(body, base)
+            found[party] = packed[key]
+        return found
+
+    def note(self, step: str, bodies: Mapping[PartyId, bytes], answers: Mapping[PartyId, Answer]) -> None:
+        """Store the questions of the parties that have answered, as bases."""
+        bases: dict[int, Base] = {}
+        for party, answer in answers.items():
+            if answer.kind == "ok":
+                body = bodies[party]
+                if id(body) not in bases:
+                    bases[id(body)] = Base.of(body)
+                self._had.setdefault(party, Bases()).keep(step, bases[id(body)])
+
+    def forget(self, party: PartyId) -> None:
+        """Forget the bases of a party that has lost them."""
+        self._had.pop(party, None)
+
+
+class PartyPacking:
+    """A party's side: the last question of each step, in memory, as a base of the next.
+
+    A party that was restarted has none; it answers `lacking`, and gets the question in full.
+    """
+
+    def __init__(self) -> None:
+        self._asked = Bases()
+
+    def unpack(self, question: Question) -> Question:
+        """Unpack a question; raise `LackingBase` if its base is missing."""
+        body = unpack(question.body, self._asked.find_or_none)
+        return question if body is question.body else dataclasses.replace(question, body=body)
+
+    def keep(self, question: Question, ask: Ask) -> None:
+        """Store a question that is being answered, as a base."""
+        self._asked.keep(ask.step, Base(question.hash, question.body))
+
+    def pack(self, answer: bytes, question: Question) -> bytes:
+        """Pack an answer, if the question allows it."""
+        return pack(answer) if question.packs else answer

@@ -1,6 +1,6 @@
-"""What a run is: its method, settings, members, and who is asked what. Parties agree once, and know it by its hash.
+"""The plan of a run: its method, settings and members, and what is asked. Parties agree to it once, by its hash.
 
-Another plan is another run. Who is absent, or comes late, changes no plan: the roster names all members.
+Another plan is another run. Absent and late parties do not change the plan: the roster names all members.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 
 from tertulia.errors import FormatError
 
-KEEPS = "keeps"  # stands for the verb of steps by which nothing leaves; they are asked by `each`
+Limit = tuple[str, str, str, int | None]  # a step's name, a verb, what leaves, and how often at the most
+KEEPS = "keeps"  # in place of the verb of steps by which nothing leaves; they are asked by `each`
 
 
 @dataclass(frozen=True)
@@ -21,28 +22,37 @@ class Plan:
     """A run, as its parties agree to it."""
 
     method: str
-    settings: dict[str, Any]  # of the method, its word list left out
-    words: str | None  # the fingerprint of a word list that is given; None: parties agree on one, or it comes later
+    settings: dict[str, Any]  # of the method, without its word list
+    words: str | None  # the fingerprint of a given word list; None: parties agree on one during the run
     roster: tuple[str, ...]
-    steps: tuple[tuple[str, str], ...]  # what is asked: a step's name and a verb; empty: any step of the method
-    keys: dict[str, str] = field(default_factory=dict)  # members' keys by their fingerprints; none in a simulation
-    start: str = ""  # the hash of the model that the run goes on from; empty: it begins anew
+    steps: tuple[tuple[str, str], ...]  # names of steps and verbs that may be asked; empty: any step of the method
+    keys: dict[str, str] = field(default_factory=dict)  # fingerprints of members' keys; none in a simulation
+    start: str = ""  # the hash of the model that the run continues; empty: it starts without one
+    terms: dict[str, Any] = field(default_factory=dict)  # of the run: text, seed, shares of documents, quorum
+    operator: dict[str, str] = field(default_factory=dict)  # stated by the server's operator: organisation, purpose
+    limits: tuple[Limit, ...] = ()  # what may leave, and in how many questions; None: depends on the documents
 
     @cached_property
     def hash(self) -> str:
-        """The plan's name, which every question carries. With keys it also says who the members are."""
+        """The hash that every question carries. With keys it also identifies the members."""
         facts = asdict(self)
-        if not self.keys:  # a plan without keys is called what it was called before there were any
+        if not self.keys:  # keep the hashes of plans from versions without keys
             del facts["keys"]
-        if not self.start:
-            del facts["start"]
+        for name in ("start", "terms", "operator", "limits"):
+            if not facts[name]:
+                del facts[name]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Plan:
-        """Read what `asdict` gave, after JSON."""
+        """Read a plan that `asdict` and JSON wrote."""
         try:
             pairs = tuple((str(step), str(verb)) for step, verb in fields["steps"])
-            return cls(**{**fields, "roster": tuple(fields["roster"]), "steps": pairs})
+            limits = tuple(_limit(*limit) for limit in fields.get("limits", ()))
+            return cls(**{**fields, "roster": tuple(fields["roster"]), "steps": pairs, "limits": limits})
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError("the plan in party.json is damaged: restore the file from a backup") from error
+
+
+def _limit(step: str, verb: str, what: str, most: int | None) -> Limit:
+    return str(step), str(verb), str(what), None if most is None else int(most)

@@ -1,32 +1,40 @@
-"""The contract between methods and engines: messages, steps, the `Federation` handle and the `Party` in a step.
+"""The contract between methods and engines: messages, steps, and the interfaces `Federation` and `Party`.
 
-Methods import nothing else of this package; engines know no method.
+A method sees the server through `Federation` and a party through `Party`. Methods import no other module of
+`federation` but `fields`; engines know no method.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform, overload
 
 from pydantic import BaseModel
 
 from tertulia._arrays import Array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import FormatError
+from tertulia.federation.fields import unbounded
 from tertulia.privacy.mechanisms import Mechanism, Randomiser
 
 PartyId = str
+Place = tuple[int, int]  # (round, ordinal within the round)
 _T = TypeVar("_T")
 _MESSAGES: dict[str, type] = {}
-_STEP = "__tertulia_step__"  # marks a function that may be asked for
+_STEP = "__tertulia_step__"  # attribute: the function is a step
+_METRIC = "__tertulia_metric__"  # attribute: the step only scores a model
+_DOING = "__tertulia_doing__"  # attribute: the text that people read while the step runs
 
 
 @dataclass_transform(frozen_default=True)
 def message(cls: type[_T]) -> type[_T]:
-    """Make a class a message that the codec can carry, known by its qualified name: a frozen dataclass.
+    """Make a class a frozen dataclass, and register it by its qualified name so that the codec can encode it.
 
-    A pydantic model, such as a method's settings, stays what it is; its values are checked again where it arrives.
+    A pydantic model, such as a method's settings, is registered unchanged. The receiver validates its values again.
     """
     settings = issubclass(cls, BaseModel)
     _MESSAGES[_name(cls)] = cls if settings else dataclasses.dataclass(frozen=True, eq=False)(cls)
@@ -34,7 +42,7 @@ def message(cls: type[_T]) -> type[_T]:
 
 
 def message_name(value: Any) -> str:
-    """The name under which a message travels."""
+    """Return the name that identifies a message's class on the wire."""
     name = _name(type(value))
     if name not in _MESSAGES:
         raise FormatError(f"{name} is not a message: decorate the class with @message")
@@ -42,20 +50,63 @@ def message_name(value: Any) -> str:
 
 
 def message_type(name: str) -> type:
-    """The class of a message that arrived, if this side knows it."""
+    """Return the class of a received message; raise `FormatError` if this side has not registered it."""
     if name not in _MESSAGES:
         raise FormatError(f"unknown message '{name}': import the module that defines it (both sides need one version)")
     return _MESSAGES[name]
 
 
-def step(function: _S) -> _S:
-    """Make a function a party step. Only its name travels; a party runs it if one of its methods has it in `STEPS`."""
-    setattr(function, _STEP, True)
-    return function
+@overload
+def step(function: _S) -> _S: ...
+
+
+@overload
+def step(*, doing: str = ..., metric: bool = ...) -> Callable[[_S], _S]: ...
+
+
+def step(function: _S | None = None, *, doing: str = "", metric: bool = False) -> _S | Callable[[_S], _S]:
+    """Make a function a party step. Only its name is sent; a party runs it if one of its methods lists it in `STEPS`.
+
+    `doing` is the text that people read while the step runs ("counting together"); the default is the function's name.
+    Every integer in the step's question must have a mark that bounds it (`federation.fields`).
+
+    `metric` declares that the step only scores a model. A party whose policy refuses such a step still takes part in
+    the round.
+    """
+
+    def mark(function: _S) -> _S:
+        if missing := list(unbounded(question_type(function))):
+            raise TypeError(
+                f"{_name(function)} takes whole numbers that nothing bounds: {', '.join(missing)}. Annotate each with "
+                "Capped(...), Between(...) or Uncapped(...) of tertulia.federation.fields"
+            )
+        setattr(function, _STEP, True)
+        setattr(function, _METRIC, metric)
+        setattr(function, _DOING, doing or function.__name__.replace("_", " "))
+        return function
+
+    return mark if function is None else mark(function)
+
+
+@lru_cache(maxsize=256)
+def question_type(function: Callable[..., Any]) -> Any:
+    """Return the annotated type of a step's question; `Any` without an annotation."""
+    names = list(inspect.signature(function).parameters)
+    return typing.get_type_hints(function).get(names[2], Any) if len(names) > 2 else Any
+
+
+def doing_of(function: Step) -> str:
+    """Return the text that people read while a step runs."""
+    return str(getattr(function, _DOING, function.__name__))
+
+
+def is_metric(function: Step) -> bool:
+    """Tell whether a step only scores a model."""
+    return bool(getattr(function, _METRIC, False))
 
 
 def step_name(function: Step) -> str:
-    """The name under which a step is asked for: its module and its own."""
+    """Return the name by which questions refer to a step: its module and its qualified name."""
     name = _name(function)
     if not getattr(function, _STEP, False):
         raise FormatError(f"{name} is not a step: decorate the function with @step")
@@ -72,15 +123,15 @@ class Nothing:
 
 
 class Randomness(NamedTuple):
-    """The right to regenerate a corpus's noisy reports, once they are charged. Its keys are secret and never leave."""
+    """Keys that regenerate a corpus's noisy reports, which the ledger has charged. They are secret and never leave."""
 
-    parents: tuple[str, ...]  # the charges: parents of everything that is computed from the reports
-    key: bytes  # 32 bytes, for noise that belongs to the whole corpus; else none
-    documents: Array  # [D, 8] a key of eight 32-bit numbers for each document, for reports that belong to documents
+    parents: tuple[str, ...]  # ids of the charges; a release computed from the reports names them as its parents
+    key: bytes  # 32 bytes for noise on the whole corpus; empty for reports by document
+    documents: Array  # [D, 8] for reports by document: one key of eight 32-bit numbers per document
 
 
 class Party(Protocol):
-    """What a step sees of the party it runs at."""
+    """The view that a step has of the party that runs it."""
 
     @property
     def id(self) -> PartyId:
@@ -88,50 +139,62 @@ class Party(Protocol):
 
     @property
     def seed(self) -> int:
-        """A 64-bit key for the model's randomness, fixed by run, party and question: never use it for noise."""
+        """A 64-bit seed for the model's randomness, fixed by run, party and question. Never use it for noise."""
+
+    @property
+    def place(self) -> Place:
+        """The place of this question in the run."""
+
+    @property
+    def counted(self) -> Place | None:
+        """The place of this party's last reply to this step that the server added to a sum; None before the first.
+
+        A step that replies with differences (`methods.common.contributions`) subtracts that reply's contribution. The
+        party's last *answer* may be a later one, because the server does not count an answer that comes too late.
+        """
 
     def documents(self, vocabulary: Vocabulary | None = None, part: str = "train", *, unknown: bool = False) -> Corpus:
-        """The `train`, `heldout` or `validation` documents, over an agreed vocabulary or over the party's own words.
+        """Return the `train`, `heldout` or `validation` documents, over an agreed vocabulary or the party's own words.
 
-        With `unknown`, words off the list keep their places as one word more; else they are dropped, and how many are
-        left says something about words. Whatever promises privacy for words needs the former.
+        With `unknown`, words outside the vocabulary keep their positions as one additional word. Otherwise they are
+        dropped, and then a document's length depends on its words. Use `unknown` wherever privacy of words is promised.
         """
 
     def setting(self, name: str, default: Any) -> Any:
-        """The party's own value of a method's setting (its own K, say), else the server's."""
+        """Return the party's own value of a method's setting (for example its own K), else `default`, the server's."""
 
     @property
     def min_documents_per_cell(self) -> int:
-        """How many documents a cell of a table must count, by the party's policy: a step empties smaller ones."""
+        """The minimum number of documents in a cell of a table, by the party's policy; a step empties smaller cells."""
 
     @property
     def min_documents_per_word(self) -> int:
-        """How many of its documents must have a word before the party may name it to anybody."""
+        """The minimum number of the party's documents that must contain a word before the party may disclose it."""
 
     @property
     def score_epsilon(self) -> float | None:
-        """What a score may cost a document, where the party's policy lets scores out under noise alone; None: exact."""
+        """The epsilon per document of a noisy score, if the party's policy requires noise; None: scores are exact."""
 
     def release(self, x: Array, mechanism: Mechanism) -> Array:
-        """The only door out: charge the ledger, then return what may be put into a reply."""
+        """Charge the ledger, then return an array that may be put into a reply. No data leave in another way."""
 
     def randomise(self, corpus: Corpus, mechanism: Randomiser) -> Randomness:
-        """Charge for noisy reports of a corpus's tokens: the same reports cost nothing in later rounds.
+        """Charge once for noisy reports of a corpus's tokens; later rounds use the same reports at no cost.
 
-        Nor in later runs, if the party has a `home`, where its key and its ledger outlast the run. Of a corpus that has
-        grown or changed, only new and edited documents are reported anew.
+        Later runs do so too, if the party has a `home` that keeps its key and its ledger beyond a run. When a corpus
+        grows or changes, only new and edited documents are charged.
 
-        What is computed from them alone leaves as `Derived(what, parents=randomness.parents)`.
+        Release a result that is computed from reports alone as `Derived(what, parents=randomness.parents)`.
         """
 
     def notice(self, text: str) -> None:
-        """Tell the party's own people something, in its log and on its standard error; it is never put into a reply."""
+        """Inform the party's own staff, in its log and on its standard error; the text is never put into a reply."""
 
     def keep(self, name: str, **arrays: Array) -> None:
-        """Store what is the party's own; it is never encoded into a message."""
+        """Store arrays in the party's directory; they are never encoded into a message."""
 
     def kept(self, name: str) -> dict[str, Array]:
-        """What `keep` stored under this name."""
+        """Return the arrays that `keep` stored under this name."""
 
 
 Step = Callable[[Any, Any, Any], tuple[Any, Any]]
@@ -139,20 +202,21 @@ _S = TypeVar("_S", bound=Callable[..., tuple[Any, Any]])
 
 
 class Planned(NamedTuple):
-    """A release that a method is going to ask for, so that it can be checked and shown beforehand."""
+    """A release that a method will ask for. The plan is checked and shown before the run starts."""
 
     step: Step
     verb: str
     mechanism: Mechanism
-    times: int
+    times: int  # the number of questions that ask for it
+    most: int | None = 0  # upper limit, if something goes wrong; 0: same as `times`; None: depends on the documents
 
 
 class Federation(Protocol):
-    """The server's handle. The verb is the disclosure: `grep 'fed.each'` lists what is seen of single parties."""
+    """The server's handle. The verb shows what is disclosed: `grep 'fed.each'` finds replies that are seen singly."""
 
     @property
     def parties(self) -> Sequence[PartyId]:
-        """Who is there now; read it anew each round."""
+        """The parties that are members in this round; read it again in each round."""
 
     @property
     def round(self) -> int:
@@ -160,19 +224,19 @@ class Federation(Protocol):
 
     @property
     def answered(self) -> Sequence[PartyId]:
-        """Whose replies the last question got; a message by party asks only those that it names."""
+        """The parties whose replies to the last question arrived. A mapping of messages asks only its keys."""
 
     def sum(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
-        """The total of the parties' replies (a message of numeric arrays): all that a method sees of them."""
+        """Return the total of the parties' replies (a message of numeric arrays). The method sees only the total."""
 
     def mean(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
-        """The mean of the replies, weighted by their field `weight`, by the same path as `sum`."""
+        """Return the mean of the replies, weighted by the field marked `Weight`; it is computed from sums."""
 
     def each(self, step: Step, message: Any | Mapping[PartyId, Any]) -> dict[PartyId, Any]:
-        """Single parties' replies, in clear, from those who answered."""
+        """Return the single replies, in clear, of the parties that answered."""
 
     def commit(self, state: _State, *, durable: int = 1, **metrics: Any) -> _State:
-        """End a round: keep the state durably (every `durable` rounds) and report the metrics."""
+        """End a round: report the metrics, and write the state to disk every `durable` rounds."""
 
 
 _State = TypeVar("_State")

@@ -1,6 +1,6 @@
-"""How good topics are: held-out perplexity, coherence, diversity, and how alike two sets of topics are.
+"""Measures of topics (held-out perplexity, coherence, diversity, similarity, recovery) and of a run's history.
 
-A metric's module, and the compiler behind it, loads when its name is first used.
+A metric's module, and the compiler behind it, is loaded when its name is first used.
 """
 
 from tertulia._lazy import public_names

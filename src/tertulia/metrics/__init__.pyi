@@ -4,8 +4,8 @@ from tertulia.metrics.coherence import npmi as npmi
 from tertulia.metrics.coherence import topic_coherence as topic_coherence
 from tertulia.metrics.coherence import umass as umass
 from tertulia.metrics.coherence import umass_gensim as umass_gensim
-from tertulia.metrics.communication import Communication as Communication
 from tertulia.metrics.diversity import topic_diversity as topic_diversity
+from tertulia.metrics.history import Communication as Communication
 from tertulia.metrics.perplexity import Completion as Completion
 from tertulia.metrics.perplexity import completion as completion
 from tertulia.metrics.perplexity import perplexity_plugin as perplexity_plugin

@@ -18,7 +18,7 @@ def top_dense(rows: Array, indices: I32, values: F64) -> None:
 
 @kernel
 def top_sparse(indptr: I64, columns: I32, data: Array, indices: I32, values: F64) -> None:
-    """Do the same for a CSR matrix with sorted columns."""
+    """Write the largest entries of each row of a CSR matrix with sorted columns."""
     for k in range(len(indptr) - 1):
         part = slice(indptr[k], indptr[k + 1])
         _top(columns[part], data[part], indices[k], values[k])
@@ -42,9 +42,9 @@ def _top(columns: I32, row: Array, indices: I32, values: F64) -> None:
 
 @kernel
 def _overlap(words: I32, values: F64, starts: I64, topics: I32, masses: F64, minima: F64, met: I32) -> int:
-    """Add up the smaller masses over common words in minima [Kb], note the topics b so met, and return how many.
+    """Sum min(mass) over common words into minima [Kb], list the topics b that share a word, and return their number.
 
-    Topics b come by word: those that hold word w are topics[starts[w] : starts[w + 1]], with their masses, all > 0.
+    Topics b are sorted by word: topics[starts[w] : starts[w + 1]] hold word w, with their masses, all > 0.
     """
     n = 0
     for i in range(len(words)):
@@ -74,7 +74,7 @@ def all_pairs(words: I32, values: F64, sums: F64, starts: I64, topics: I32, mass
 def close_pairs(
     words: I32, values: F64, sums: F64, starts: I64, topics: I32, masses: F64, least: float, out: tuple[I32, I32, F64]
 ) -> int:
-    """Write the pairs with rho >= least to `out` as far as there is room, and return how many they are."""
+    """Write the pairs with rho >= least to `out` while there is room, and return the number of all such pairs."""
     rows, columns, rho = out
     minima = np.zeros(len(sums))
     met = np.empty(len(sums), np.int32)

@@ -1,9 +1,9 @@
-"""How many virtual documents hold a word, and both words of a pair: all that any coherence measure counts.
+"""The compiled half of `coherence`: counts of virtual documents that hold a word, or both words of a pair.
 
 A virtual document is a whole document or one position of a sliding window over it (Röder, Both and Hinneburg 2015,
 "Exploring the Space of Topic Coherence Measures"). Every counted word has a row of bits, one per virtual document;
-two words meet in popcount(row & row) of them. Rows are filled block by block, so that they stay in the cache however
-long the corpus is.
+two words meet in popcount(row & row) of them. Rows are filled block by block, so that they stay in the cache for a
+corpus of any length.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def count(
 
 @kernel
 def _mark_whole(tokens: I32, slot_of: U32, n_slots: int, hits: U32, bits: U64, place: int) -> None:
-    """Set the bit at `place` for the counted tokens. To write every slot but keep only hits spares a branch."""
+    """Set the bit at `place` for the counted tokens; all slots are written and hits kept, to avoid a branch."""
     n = np.uint64(0)
     for i in range(len(tokens)):
         slot = slot_of[np.uint32(tokens[i])]  # unsigned indices are not checked for wrap-around
@@ -100,7 +100,7 @@ def _tally(bits: U64, filled: int, pairs: I32, per_slot: I64, per_pair: I64) -> 
 
 @kernel
 def _ones_in_both(a: U64, b: U64) -> int:
-    """popcount(a & b): sums of neighbouring bits, pairs, nibbles; the compiler makes vector code of it."""
+    """Compute popcount(a & b) by sums of neighbouring bits, pairs and nibbles, which the compiler vectorises."""
     total = np.uint64(0)
     for i in range(len(a)):
         x = a[i] & b[i]

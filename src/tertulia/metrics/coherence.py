@@ -2,11 +2,11 @@
 
 Röder, Both and Hinneburg 2015, "Exploring the Space of Topic Coherence Measures" (C_NPMI, C_V); Mimno et al. 2011,
 "Optimizing Semantic Coherence in Topic Models" (UMass). Each measure equals its own definition. gensim 4.4's C_V and
-C_NPMI do not: when the first of a word's occurrences leaves the sliding window, gensim forgets the others that are
-still inside, which moves the C_V of single topics of 20 Newsgroups by up to 0.1 (see `benchmarks/coherence.py`).
+C_NPMI do not: when the first occurrence of a word leaves the sliding window, gensim forgets the others that are still
+inside. This changes the C_V of single topics of 20 Newsgroups by up to 0.1 (`python -m benchmarks.coherence`).
 
-Where a word's absence from the reference corpus leaves a pair undefined (a division by 0), the pair counts 0. That
-flatters such topics, so the result says how many top words were absent.
+If a word is absent from the reference corpus, its pairs are undefined (a division by 0) and count 0. That flatters such
+topics, so the result has the number of absent top words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, InputError
 from tertulia.kernels.core.jit import freeze
 from tertulia.metrics import _windows
-from tertulia.metrics._tops import TopicsLike, top_words
+from tertulia.metrics.diversity import TopicsLike, top_words
 
 _EPSILON = 1e-12  # Röder's, so that pairs that never meet have a logarithm
 
@@ -40,7 +40,7 @@ class Coherence(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """Virtual documents in all, with each top word, and with both words of each pair of ranks."""
+    """Numbers of virtual documents: all, with each top word, and with both words of each pair of ranks."""
 
     total: int
     single: I64  # [K, n]
@@ -50,7 +50,7 @@ class _Counts(NamedTuple):
 
     @property
     def paired(self) -> Bool:
-        """Which pairs [K, P] are real."""
+        """The pairs [K, P] whose two words are real."""
         i, j = self.ranks
         return self.real[:, i] & self.real[:, j]
 
@@ -66,13 +66,13 @@ def npmi(topics: TopicsLike, corpus: Corpus, *, top: int = 10, window: int | Non
 
 
 def umass(topics: TopicsLike, corpus: Corpus, *, top: int = 10) -> Coherence:
-    """UMass as the papers have it: the sum of log((D_ij + 1) / D_i) over pairs of top words, i the better one."""
+    """UMass as in the papers: the sum of log((D_ij + 1) / D_i) over pairs of top words, i the better one."""
     counts = _count(topics, corpus, top, None)
     return _result(counts, _log_ratio(counts, 1.0).sum(axis=1))
 
 
 def umass_gensim(topics: TopicsLike, corpus: Corpus, *, top: int = 10) -> Coherence:
-    """UMass as gensim has it: the mean of log((D_ij / D + 1e-12) / (D_i / D)) over the same pairs."""
+    """UMass as in gensim: the mean of log((D_ij / D + 1e-12) / (D_i / D)) over the same pairs."""
     counts = _count(topics, corpus, top, None)
     ratios = _log_ratio(counts, _EPSILON * counts.total)
     return _result(counts, ratios.sum(axis=1) / counts.paired.sum(axis=1))
@@ -134,7 +134,7 @@ def _count(topics: TopicsLike, corpus: Corpus, top: int, window: int | None) -> 
 
 
 def _word_numbers(lists: list[list[str]], corpus: Corpus) -> tuple[I32, Bool]:
-    """Look up the words [K, n]; V stands for words that the corpus lacks, and fills up short topics."""
+    """Look up the words [K, n]; V stands for words that the corpus lacks, and pads short topics."""
     lengths = np.array([len(topic) for topic in lists])
     if lengths.min() < 2:
         k = int(lengths.argmin())

@@ -1,7 +1,7 @@
-"""Held-out likelihood and perplexity by document completion: one estimator for every model, ours or a foreign one.
+"""Held-out likelihood and perplexity by document completion: one estimator for every model, of any library.
 
 Wallach et al. 2009, "Evaluation Methods for Topic Models": fold in on the first half of each document's tokens, score
-the second half. Beside it `perplexity_plugin`, the figure that FedLDA and PC-TD print.
+the second half. `perplexity_plugin` is the figure that the papers of FedLDA and PC-TD report.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tertulia.kernels.lda import fold_in
 
 @dataclass(frozen=True)
 class Completion:
-    """The log likelihood of the scored halves of documents; the results of several parties add up."""
+    """The log likelihood of the scored halves of documents; results of several parties can be added."""
 
     log_likelihood: float
     tokens: int  # scored
@@ -53,8 +53,8 @@ def completion(
 ) -> Completion:
     """Score a model [K, V] on documents over its vocabulary.
 
-    Rows are normalised first, so counts and scikit-learn's `components_` will do. `smoothing=s` mixes each topic with
-    a share s of the uniform distribution: models that have never seen some words can then be compared with others.
+    Rows are normalised first, so counts and scikit-learn's `components_` work too. `smoothing=s` mixes each topic with
+    a share s of the uniform distribution, to compare models that have never seen some of the words.
 
     >>> corpus = Corpus.from_texts(["sun rain sun rain", "money"])
     >>> completion(np.array([[1.0, 1.0, 2.0]]), 0.1, corpus)
@@ -66,9 +66,9 @@ def completion(
 
 
 def by_document(topic_word: Array, alpha: float | Array, corpus: Corpus, *, smoothing: float = 0.0) -> tuple[F64, I64]:
-    """The same for each document: the log likelihood of its second half, and how many tokens that has [D].
+    """Score each document: the log likelihood of its second half, and the number of its tokens, each [D].
 
-    Where two models are compared, the spread of their differences over documents shows how far to trust the sum.
+    The spread of two models' differences over documents shows how reliable the difference of their sums is.
     """
     return _halves(topic_word, alpha, corpus, smoothing)
 
@@ -94,7 +94,7 @@ def _halves(
 def perplexity_plugin(topic_word: Array, theta: Array, corpus: Corpus) -> float:
     """Return exp(-sum ln sum_k p(w|z_k) p(z_k|d) / tokens) with the documents' own fitted theta [D, K].
 
-    The documents that theta was fitted on are scored, so it flatters the model: compare models by `completion`.
+    It scores the same documents that theta was fitted on, so it flatters the model. Compare models by `completion`.
     """
     phi = _topics(topic_word, corpus, 0.0)
     theta = np.asarray(theta, np.float64)
@@ -111,7 +111,7 @@ def perplexity_plugin(topic_word: Array, theta: Array, corpus: Corpus) -> float:
 
 
 def unigram(corpus: Corpus, *, pseudo_count: float = 1.0) -> F64:
-    """Return the model [1, V] of a single topic, the word frequencies: what any topic model must beat.
+    """Return the model [1, V] of a single topic, the word frequencies: the baseline of every topic model.
 
     >>> unigram(Corpus.from_texts(["sun rain sun"]), pseudo_count=0.0)
     array([[0.66666667, 0.33333333]])
@@ -149,7 +149,7 @@ def _head(words: I32, documents: I64, middle: I64) -> I32:
 
 
 def _log_likelihood(words: I32, starts: I64, ends: I64, phi: F64, theta: F64) -> F64:
-    """The score of each document [D]."""
+    """Compute the score of each document [D]."""
     by_word = freeze(phi.T, np.float64)  # [V, K]
     return np.asarray(
         _score(freeze(words, np.int32), freeze(starts, np.int64), freeze(ends, np.int64), by_word, freeze(theta, float))

@@ -1,6 +1,6 @@
-"""How well a model recovers the truth, and how well it covers another's topics: the scores of gFedNTM (2022).
+"""Recovery of true documents and topics, and distance to another model's topics: the scores of gFedNTM (2022).
 
-Similarity of two distributions is 1 - H² = sum of sqrt(p q), H the Hellinger distance (4).
+The similarity of two distributions is 1 - H² = sum of sqrt(p q), H the Hellinger distance (4).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def hellinger_similarity(a: Array, b: Array) -> F64:
 
 
 def dss(true: Array, inferred: Array) -> float:
-    """Document similarity score (5), lower is better: how far similarities of documents are from the true ones.
+    """Document similarity score (5), lower is better: the error of the similarities between documents.
 
-    Models may have different topics: only similarities between documents are compared. The sum over all pairs is
-    divided by the number of documents.
+    Models may have different topics, because only similarities between documents are compared. The sum over all pairs
+    is divided by the number of documents.
     """
     D = len(true)
     if len(inferred) != D or D < 2:
@@ -52,9 +52,9 @@ def tss(true: Array, inferred: Array) -> float:
 def amwmd(topics: Array, others: Array, vectors: Array, top: int = 10, unit: bool = False) -> float:
     """Average minimum Word Mover's Distance (7) from each topic to its nearest among others, by their top words.
 
-    `vectors` [V, d] are word vectors, taken as they are; with `unit` each is first divided by its length, as gensim's
-    `wmdistance` does by default. Words without a vector (all zero) are passed over. Top words weigh the same, as in a
-    text that lists them. (7) has no 1/K, which its name promises: we divide.
+    `vectors` [V, d] are word vectors; with `unit` each is first divided by its length, as gensim's `wmdistance` does by
+    default. Words without a vector (all zero) are skipped. All top words have the same weight. (7) lacks the 1/K of an
+    average; we divide.
     """
     if unit:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -75,12 +75,12 @@ def _lists(topic_word: Array, vectors: Array, top: int) -> list[Array]:
 
 
 def _wmd(a: Array, b: Array) -> float:
-    """Least mean distance to move the words of one list onto the other's: an assignment where they are equally many."""
+    """Word Mover's Distance of two lists of words; for lists of equal length it is an assignment problem."""
     from scipy.optimize import linear_sum_assignment
     from scipy.spatial.distance import cdist
 
     cost = cdist(a, b)
-    n = np.lcm(len(a), len(b))  # with unequal lists every word is split until the parts are equally many
+    n = np.lcm(len(a), len(b))  # for unequal lists, split words into parts until both have n
     cost = cost.repeat(n // len(a), axis=0).repeat(n // len(b), axis=1)
     rows, columns = linear_sum_assignment(cost)
     return float(cost[rows, columns].mean())

@@ -1,4 +1,4 @@
-"""How alike topics are: weighted Jaccard on top words, as FTM merges by, and cosine matching with known topics.
+"""Similarity of topics: weighted Jaccard on top words, by which FTM merges, and cosine matching with true topics.
 
 Jiang et al. 2019, "Federated Topic Modeling" (CIKM), eq. 17; Jiang et al. 2021, "Industrial Federated Topic Modeling"
 (TIST), eq. 29.
@@ -36,7 +36,7 @@ class Pairs(NamedTuple):
 def top_words_sparse(topic_word: Array | Any, L: int) -> Tops:
     """Find the L words of largest mass of each topic; of equal masses the lower word index comes first.
 
-    `topic_word` is dense [K, V] or a SciPy sparse matrix, in which absent entries are no words of the topic.
+    `topic_word` is dense [K, V] or a SciPy sparse matrix, whose absent entries are no words of the topic.
 
     >>> top_words_sparse(np.array([[0.2, 0.5, 0.2, 0.1]]), 2).indices
     array([[1, 0]], dtype=int32)
@@ -75,13 +75,13 @@ def weighted_jaccard(a: Tops, b: Tops) -> F64:
 def similar_pairs(a: Tops, b: Tops, at_least: float) -> Pairs:
     """Find the pairs whose weighted Jaccard is at least `at_least` > 0, sorted by row and column.
 
-    Many parties with thousands of topics stay cheap, because only topics that share a top word are compared.
+    It compares only topics that share a top word, and stays cheap for many parties with thousands of topics.
     """
     if not 0 < at_least <= 1:
         raise InputError(f"at_least = {at_least}: it must lie in (0, 1]; for all pairs use weighted_jaccard")
     left, right = _left(a), _right(b)
     n = room = 0
-    while n >= room:  # once with a guess, and again if there were more
+    while n >= room:  # guess the room, and repeat if there were more
         room = max(n + 1, 4 * (len(a.indices) + len(b.indices)))
         out = Pairs(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room))
         n = _jaccard.close_pairs(*left, *right, at_least, out)
@@ -92,7 +92,7 @@ def similar_pairs(a: Tops, b: Tops, at_least: float) -> Pairs:
 def match(true: Array, found: Array) -> float:
     """Return the mean cosine of true topics with their found partners, under the best one-to-one assignment.
 
-    True topics that get no partner, because fewer were found, count 0.
+    True topics without a partner, because fewer were found, count 0.
     """
     if true.ndim != 2 or found.ndim != 2 or true.shape[1] != found.shape[1]:
         raise InputError(f"topics {true.shape} and {found.shape} cannot be matched: both must be [topics, same words]")
@@ -106,7 +106,7 @@ def _left(tops: Tops) -> tuple[Array, Array]:
 
 
 def _right(tops: Tops) -> tuple[Array, Array, Array, Array]:
-    """Top words by word: the topics' sums [K], where each word's topics start, these topics and their masses."""
+    """Sort top words by word: the topics' sums [K], where each word's topics start, these topics and their masses."""
     topic, place = np.nonzero((tops.indices >= 0) & (tops.values > 0))
     word, mass = tops.indices[topic, place], tops.values[topic, place]
     order = np.argsort(word, kind="stable")

@@ -1,4 +1,4 @@
-"""What users hold: a trained topic model."""
+"""Trained topic models."""
 
 from tertulia.models.topics import Topics, UnknownWordsWarning
 

@@ -1,4 +1,4 @@
-"""The topics of two models side by side."""
+"""Comparison of the topics of two models."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from tertulia.metrics.similarity import Tops
     from tertulia.models.topics import Topics
 
-_SAME = 0.3  # similarity from which on two topics count as one: what FTM asks of topics of unlike parties
+_SAME = 0.3  # least similarity of two topics that count as one; FTM uses the same for topics of different parties
 
 
 class Comparable:
-    """A model that can be held against another one."""
+    """The methods of `Topics` that compare it with another model."""
 
     def similar(self, other: Topics, *, top: int = 50) -> pl.DataFrame:
         """Find each topic's most similar topic in another model, by weighted Jaccard on the top words.
@@ -32,15 +32,15 @@ class Comparable:
         """Tabulate what two models have in common: topics that are matched, only here, or only there.
 
         Topics are matched one to one so that the sum of their similarities (as in `similar`) is largest; pairs below
-        `min_similarity` do not count. A topic without a partner has the similarity of the nearest one. Of the likeliest
-        `words` of a pair, `both` have some, and others are only `here` or only `there`. Hidden topics are left out.
+        `min_similarity` do not count. A topic without a partner has the similarity of the nearest one. The likeliest
+        `words` of a pair are listed as in `both`, only `here` or only `there`. Hidden topics are left out.
         """
         return compared(cast("Topics", self), other, min_similarity, top, words)
 
 
 def best_matches(model: Topics, other: Topics, top: int) -> pl.DataFrame:
     """Tabulate each topic of `model` with its most similar topic of `other`, most similar first."""
-    from tertulia._frames import Frame
+    from tertulia.models.frame import Frame
 
     similarity = similarities(model, other, top)  # [K, K of other]
     best = similarity.argmax(axis=1)
@@ -58,12 +58,12 @@ def best_matches(model: Topics, other: Topics, top: int) -> pl.DataFrame:
 
 
 def compared(model: Topics, other: Topics, min_similarity: float, top: int, words: int) -> pl.DataFrame:
-    """See `Topics.compare`."""
+    """Compare two models, see `Topics.compare`."""
     import polars as pl
 
-    from tertulia._frames import Frame
+    from tertulia.models.frame import Frame
 
-    other = getattr(other, "topics_", other)  # a trained estimator's
+    other = getattr(other, "topics_", other)  # of a trained estimator
     here, there = (np.setdiff1d(np.arange(m.n_topics), m.hidden) for m in (model, other))
     similarity = similarities(model, other, top)[np.ix_(here, there)]
     pairs = match_one_to_one(similarity, min_similarity)
@@ -91,7 +91,7 @@ _COLUMNS: Any = {
 
 
 def match_one_to_one(similarity: F64, least: float) -> list[tuple[int, int]]:
-    """The pairs of the one-to-one matching with the largest sum of similarities, but for those below `least`."""
+    """Find the one-to-one matching with the largest sum of similarities; pairs below `least` do not count."""
     from scipy.optimize import linear_sum_assignment
 
     counted = np.where(similarity < least, 0.0, similarity)
@@ -116,7 +116,7 @@ def _row(
 
 
 def similarities(model: Topics, other: Topics, top: int) -> F64:
-    """Weighted Jaccard of each topic with each of another model's, [K, K of other], on the words that both know."""
+    """Compute the weighted Jaccard of all pairs of topics, [K, K of other], on the words of both models."""
     from tertulia.metrics.similarity import weighted_jaccard
 
     return weighted_jaccard(*_tops(model, other, top))
@@ -138,6 +138,6 @@ def _tops(model: Topics, other: Topics, top: int) -> tuple[Tops, Tops]:
 
 
 def _shares(part: Array) -> F64:
-    """Give each topic its distribution over the common words only; one that lives elsewhere stays all zero."""
+    """Normalise each topic over the common words; a topic without any of them stays zero."""
     sums = part.sum(axis=1, keepdims=True, dtype=np.float64)
     return part / np.where(sums > 0, sums, 1.0)

@@ -1,9 +1,9 @@
-"""Which topic of a model is which of the model that it goes on from, and how far each has drifted.
+"""Identity and drift of topics between a model and the model that it continues.
 
 Topics are matched one to one, so that the sum of their similarities is largest (the Hungarian method). The similarity
 of two topics is the mass that their distributions share (1 - total variation), over the words of both models. A pair
-that shares `SAME` or more is the same topic, and keeps its id; any other topic is new, and gets an id that no topic
-ever had; an earlier topic without a partner is retired, and so is its id.
+that shares `SAME` or more is the same topic and keeps its id. Any other topic is new and gets an id that no topic has
+had. An earlier topic without a partner is retired, with its id.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from tertulia._arrays import F64, Array
 from tertulia.models.topics import Topics
 
 # 20 Newsgroups, 2,500 documents and then 5,000, 20 topics: different topics of one model share 0.03 to 0.24, a topic
-# and what became of it 0.5 to 0.99.
+# and its continuation 0.5 to 0.99.
 SAME = 0.4
-_TOP = 10  # words by which people know a topic
+_TOP = 10  # top words of a topic that are compared
 
 
 def keep_ids(model: Topics, last: Topics) -> Topics:
-    """The model with the ids of the one that it goes on from, in their order; `provenance["drift"]` tells the rest.
+    """Give a model the ids of the model that it continues, sorted by id; `provenance["drift"]` lists all changes.
 
-    The topics of a neural model stay in their order, for its encoder knows them by that.
+    The topics of a neural model keep their order, because its encoder depends on it.
     """
     before, now = side_by_side(last, model)
     shared = shared_mass(before, now)  # [K of last, K]
@@ -56,7 +56,7 @@ def keep_ids(model: Topics, last: Topics) -> Topics:
 
 
 def side_by_side(a: Topics, b: Topics) -> tuple[F64, F64]:
-    """The topics of two models, [K of a, W] and [K of b, W], over the words of both: those of b, then the others."""
+    """Return the topics of two models, [K of a, W] and [K of b, W], over the words of b and then the rest of a."""
     known = b.vocabulary.lookup(a.vocabulary.words)  # [V of a] the word's number in b, or -1
     V, others = len(b.vocabulary), int((known < 0).sum())
     first = np.zeros((a.n_topics, V + others))
@@ -65,12 +65,12 @@ def side_by_side(a: Topics, b: Topics) -> tuple[F64, F64]:
 
 
 def shared_mass(p: Array, q: Array) -> F64:
-    """For each pair of topics [K of p, K of q] the mass that they have in common."""
+    """Compute the mass that each pair of topics has in common, [K of p, K of q]."""
     return np.array([np.minimum(topic, q).sum(axis=1) for topic in p])
 
 
 def distance(p: Array, q: Array) -> float:
-    """The Jensen-Shannon distance of two distributions: 0 if they are the same, 1 if they share nothing.
+    """Compute the Jensen-Shannon distance of two distributions: 0 if they are equal, 1 if they share nothing.
 
     >>> distance(np.array([0.5, 0.5]), np.array([0.5, 0.5])), distance(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
     (0.0, 1.0)
@@ -81,7 +81,7 @@ def distance(p: Array, q: Array) -> float:
 
 
 def _kept(model: Topics, k: int, last: Topics, j: int, moved: float) -> dict[str, Any]:
-    """What became of a topic: its share of the tokens, its distance from what it was, words that came and went."""
+    """Describe the drift of a topic: its weights, its distance, and the top words that came and went."""
     before, now = _words(last, j), _words(model, k)
     return {
         "topic": last.ids[j],

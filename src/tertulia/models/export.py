@@ -1,4 +1,4 @@
-"""Models in the shapes that other libraries take."""
+"""Export of models to other libraries: gensim and pyLDAvis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tertulia.errors import InputError
 if TYPE_CHECKING:
     from tertulia.models.topics import Topics
 
-_CERTAINTY = 1e10  # pseudo-counts a topic: gensim keeps counts, and with this many its topics are ours to 7 digits
+_CERTAINTY = 1e10  # pseudo-counts per topic: gensim stores counts; these give our topics to 7 digits
 
 
 def to_gensim(model: Topics) -> Any:
@@ -33,7 +33,7 @@ def to_gensim(model: Topics) -> Any:
 
 
 def to_pyldavis(model: Topics, documents: Documents) -> dict[str, Any]:
-    """Gather what `pyLDAvis.prepare` asks for; documents without a known word are left out, as it cannot draw them."""
+    """Make the arguments of `pyLDAvis.prepare`, without documents that have no known word, which it cannot draw."""
     corpus = model.encode(documents)
     corpus = corpus.select(corpus.lengths > 0)
     if corpus.n_documents == 0:

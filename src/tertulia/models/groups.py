@@ -1,7 +1,7 @@
-"""How large topics are in groups of documents: over time, and by label.
+"""Shares of topics in groups of documents: over time, and by label.
 
-The tables are for whoever owns the documents: no group is left out as it is small, and each row says how many
-documents it rests on. Between parties, `tertulia.applications.compare` counts under policies, with noise if wanted.
+The tables are for the owner of the documents: small groups are not left out, and each row has the number of its
+documents. To compare parties under their policies, use `tertulia.applications.compare`.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from tertulia.corpus.periods import By
     from tertulia.models.topics import Topics
 
-_BLOCK = 1 << 14  # documents whose shares are held at once
+_BLOCK = 1 << 14  # documents whose shares are held at a time
 
 
 class Groupable:
-    """A model that tells how its topics spread over groups of documents."""
+    """The methods of `Topics` that compute shares of topics in groups of documents."""
 
     def over_time(
         self, documents: Documents, by: By = "month", *, column: str | None = None, n_jobs: int = 1
     ) -> pl.DataFrame:
         """Tabulate the topics' shares by month, quarter or year: a row for each period and topic.
 
-        Documents have their dates (2026-05-31, 2026-05, or 2026 by year) in a column `date`; those without a readable
-        one stand under the period null. `share` is the mean over the `documents` that hold a word of the model; where
-        there are none, null. Hidden topics are left out.
+        Documents have their dates (2026-05-31, 2026-05, or 2026 by year) in a column `date`; without a readable date
+        their period is null. `share` is the mean over the `documents` that hold a word of the model, or null if there
+        are none. Hidden topics are left out.
         """
         from tertulia.corpus.periods import Periods
 
@@ -48,7 +48,7 @@ class Groupable:
     def by_label(self, documents: Documents, *, column: str | None = None, n_jobs: int = 1) -> pl.DataFrame:
         """Tabulate the topics' shares by label: a row for each label and topic; `column` holds the texts.
 
-        Documents have labels in a column `label`; those without one stand under the label null. `share` is the mean
+        Documents have labels in a column `label`; without one their label is null. `share` is the mean
         over the `documents` that hold a word of the model. Hidden topics are left out.
         """
         model = cast("Topics", self)
@@ -60,7 +60,7 @@ class Groupable:
 
 
 def _grouped(model: Topics, documents: Documents, column: str) -> tuple[Corpus, pl.Series]:
-    """Documents over the model's words, and the column that they are grouped by."""
+    """Encode documents over the model's words, and return the column that they are grouped by."""
     import polars as pl
 
     corpus = model.encode(documents)
@@ -72,10 +72,10 @@ def _grouped(model: Topics, documents: Documents, column: str) -> tuple[Corpus, 
 
 
 def _table(model: Topics, corpus: Corpus, key: str, groups: list[str], places: I64, n_jobs: int) -> pl.DataFrame:
-    """Mean shares of topics; place -1 is the group null, which stands last, if anything is in it."""
+    """Tabulate the mean shares of topics; place -1 is the group null, which comes last, if it is not empty."""
     import polars as pl
 
-    from tertulia._frames import Frame
+    from tertulia.models.frame import Frame
 
     sums, documents = _sums(model, corpus, np.where(places < 0, len(groups), places), len(groups) + 1, n_jobs)
     shown = [k for k in range(model.n_topics) if k not in model.hidden]
@@ -94,7 +94,7 @@ def _table(model: Topics, corpus: Corpus, key: str, groups: list[str], places: I
 
 
 def _sums(model: Topics, corpus: Corpus, places: I64, rows: int, n_jobs: int) -> tuple[F64, I64]:
-    """The sum of shares [rows, K] and the number of documents [rows] of each group; wordless ones count nowhere."""
+    """Compute the sum of shares [rows, K] and the number of documents [rows] of each group, without wordless ones."""
     silent = corpus.lengths == 0 if model.encoder is None else model.encoder.silent(corpus)
     counted = np.flatnonzero(~silent)
     sums = np.zeros((rows, model.n_topics))

@@ -1,7 +1,7 @@
-"""A model on disk: a directory with `topics.safetensors` (the arrays) and `model.json` (all the rest).
+"""A model on disk: a directory with `topics.safetensors` (the arrays) and `model.json` (everything else).
 
-A save either succeeds or leaves what was there: the new model is written beside the old one, then takes its place. A
-crash between the two renames leaves the old model under `.NAME.before`, where `load` finds it.
+A save either succeeds or leaves the old model: the new one is written beside it, and then takes its place. A crash
+between the two renames leaves the old model under `.NAME.before`, where `load` finds it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ENCODER = ("weights", "statistics")
 
 
 class _About:
-    """What `model.json` holds."""
+    """The fields of `model.json`."""
 
     beta: float
     options: dict[str, Any]
@@ -50,7 +50,7 @@ class _About:
 
 
 def save(model: Topics, directory: Path) -> Path:
-    """Write a model; a model that is there already is replaced, anything else is left alone."""
+    """Write a model; an existing model is replaced, a directory with other files is refused."""
     target = directory.resolve()
     _check_replaceable(target)
     text = _encode(model)
@@ -62,7 +62,7 @@ def save(model: Topics, directory: Path) -> Path:
     tensors = pack(arrays)
     new, before = target.with_name(f".{target.name}.new"), target.with_name(f".{target.name}.before")
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(new, ignore_errors=True)  # what a crash left
+    shutil.rmtree(new, ignore_errors=True)  # a leftover of a crash
     try:
         new.mkdir()
         write(new / _TENSORS, tensors)
@@ -111,12 +111,12 @@ def load(directory: Path) -> dict[str, Any]:
 
 
 def fingerprint(directory: Path) -> str:
-    """The hash of a saved model: of its two files, to the last bit."""
+    """Hash the two files of a saved model."""
     return fingerprint_of({name: _read(directory / name) for name in FILES})
 
 
 def fingerprint_of(files: Mapping[str, bytes]) -> str:
-    """The same of files that are not on disk."""
+    """Hash the two files of a model that are not on disk."""
     return hashlib.sha256(b"".join(hashlib.sha256(files[name]).digest() for name in FILES)).hexdigest()
 
 
@@ -151,7 +151,7 @@ def _decode(data: bytes, path: Path) -> dict[str, Any]:
     try:
         about = json.loads(data)
         version = about["format"]
-        json.dumps(about, ensure_ascii=False).encode()  # half a character is no text
+        json.dumps(about, ensure_ascii=False).encode()  # raises on lone surrogates
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FormatError(
             f"{path} is damaged, cut short or no model of Tertulia: copy or save the model again"

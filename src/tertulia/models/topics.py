@@ -1,4 +1,4 @@
-"""`Topics`: the model that every method ends in. It holds words and numbers about words, never a document."""
+"""`Topics`: the model that every method returns. It holds words and numbers about words, never a document."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from tertulia._arrays import F32, F64, Array
 from tertulia._plain import plain
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.counts import from_counts, is_matrix
-from tertulia.corpus.inputs import Documents, as_corpus, settle, with_column
+from tertulia.corpus.inputs import Documents, as_corpus, materialise, with_column
 from tertulia.errors import FormatError, InputError
+from tertulia.metrics.history import describe_participation
 from tertulia.models.compare import Comparable
-from tertulia.models.editing import Editable, check_names
+from tertulia.models.display import Readable
+from tertulia.models.edits import Editable, check_names
 from tertulia.models.groups import Groupable
-from tertulia.models.reading import Readable, who_took_part
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class UnknownWordsWarning(UserWarning):
-    """Some documents hold no word of the model's vocabulary."""
+    """A warning that some documents hold no word of the model's vocabulary."""
 
 
 @dataclass(eq=False, repr=False)
@@ -47,16 +48,16 @@ class Topics(Readable, Editable, Comparable, Groupable):
 
     topic_word: F32 | F64  # [K, V] each row sums to 1
     vocabulary: Vocabulary
-    alpha: F64 = field(default_factory=lambda: np.array(0.1))  # [K] prior of topics in a document; 1 number serves all
+    alpha: F64 = field(default_factory=lambda: np.array(0.1))  # [K] prior of topics in a document; or one number
     beta: float = 0.01  # prior of words in a topic
-    weights: F64 | None = None  # [K] share of the tokens in each topic; None: nobody said
+    weights: F64 | None = None  # [K] share of the tokens in each topic; None: unknown
     options: TextOptions = field(default_factory=TextOptions)
     provenance: dict[str, Any] = field(default_factory=dict)  # method, config, parties, ledger digest
-    encoder: Encoder | None = None  # of a neural model, which then infers topic shares
-    ids: tuple[int, ...] = ()  # of the topics, for good: who goes on from this model keeps them; none given: 0, 1, ...
-    retired: tuple[int, ...] = ()  # ids that topics of earlier models had: no other topic gets them
-    names: list[str] = field(default_factory=list)  # [K] what people call topics, "" where there is no name
-    hidden: tuple[int, ...] = ()  # topics that tables leave out
+    encoder: Encoder | None = None  # of a neural model: it infers topic shares
+    ids: tuple[int, ...] = ()  # stable ids, kept by models that continue this one; default: 0, 1, ...
+    retired: tuple[int, ...] = ()  # ids of topics of earlier models, never used again
+    names: list[str] = field(default_factory=list)  # [K] names that people gave, "" for none
+    hidden: tuple[int, ...] = ()  # numbers of topics that tables leave out
 
     def __post_init__(self) -> None:
         self.topic_word = _distributions(self.topic_word, len(self.vocabulary))
@@ -74,7 +75,7 @@ class Topics(Readable, Editable, Comparable, Groupable):
 
     @property
     def n_topics(self) -> int:
-        """How many topics there are."""
+        """The number of topics."""
         return len(self.topic_word)
 
     @property
@@ -93,11 +94,11 @@ class Topics(Readable, Editable, Comparable, Groupable):
         return len(self.vocabulary)
 
     def get_feature_names_out(self, input_features: object = None) -> Array:
-        """Name the columns of `transform`'s result by the topics' ids: topic0, topic1 and so on."""
+        """Name the columns of `transform` by the topics' ids: topic0, topic1 and so on."""
         return np.array([f"topic{id_}" for id_ in self.ids], dtype=object)
 
     def fit(self, documents: object = None, y: object = None) -> Self:
-        """Return the model as it is: it is trained already, and may stand in a `Pipeline`."""
+        """Return the model unchanged: it is trained already, and can be a step of a `Pipeline`."""
         return self
 
     def transform(
@@ -105,10 +106,11 @@ class Topics(Readable, Editable, Comparable, Groupable):
     ) -> F64:
         """Infer the topic shares theta [D, K] of texts, of a table's column `text` (or `column`), or of a corpus.
 
-        Texts become tokens as the model's own did. A document without a known word, or a row without a text, gets the
-        prior mean, and a warning says how many there were. Each document is iterated until its shares have settled
-        (most do within ten steps), at most `iterations` times; `n_jobs` threads (-1: all cores) share the documents,
-        and its shares depend on neither threads nor other documents. A neural model infers by its encoder, in one pass.
+        Texts are tokenised with the model's own options. A document without a known word, or a row without a text, gets
+        the prior mean, and a warning gives the number of these. Each document is iterated until its shares converge
+        (most do within ten steps), at most `iterations` times. `n_jobs` threads (-1: all cores) share the documents;
+        the result does not depend on the threads or on the other documents. A neural model infers by its encoder, in
+        one pass.
         """
         from tertulia.kernels.core.parallel import threads_for
         from tertulia.kernels.lda import fold_in
@@ -128,10 +130,10 @@ class Topics(Readable, Editable, Comparable, Groupable):
         return fold_in.settle(corpus.words, corpus.documents, self.topic_word, self.alpha, iterations, threads)
 
     def adapt(self, documents: Documents, *, rounds: int = 3, n_jobs: int = 1) -> Self:
-        """Return the same topics with a prior fitted to one's own documents; it needs no one else.
+        """Return the same topics with a prior fitted to a party's own documents; no other party is needed.
 
-        A shared model holds topics that a party has no use for. Alpha keeps its sum, and each topic gets the share that
-        it has on average in the documents (a fixed point of empirical Bayes). A neural model has no such prior to fit.
+        A shared model has topics that a single party does not need. Alpha keeps its sum, and each topic gets its mean
+        share in the documents (a fixed point of empirical Bayes). A neural model has no such prior.
         """
         from tertulia.kernels.core.parallel import threads_for
         from tertulia.kernels.lda import fold_in
@@ -146,7 +148,7 @@ class Topics(Readable, Editable, Comparable, Groupable):
         total, alpha = self.alpha.sum(), self.alpha
         for _ in range(rounds):
             theta = fold_in.theta(corpus.words, corpus.documents, self.topic_word, alpha, threads=threads)
-            # A document without words says nothing; a trace of the old prior keeps every topic possible.
+            # Documents without words are left out; 1 % of the old prior keeps every topic possible.
             share = theta[corpus.lengths > 0].mean(axis=0) if corpus.n_tokens else alpha / total
             alpha = 0.99 * total * share + 0.01 * self.alpha
         return replace(self, alpha=alpha)
@@ -154,15 +156,15 @@ class Topics(Readable, Editable, Comparable, Groupable):
     def encode(self, documents: Documents) -> Corpus:
         """Turn texts, a table, a corpus over other words or counts into a corpus over the model's vocabulary.
 
-        Of a matrix of counts column v is the model's word v.
+        Column v of a matrix of counts is the model's word v.
         """
-        documents = settle(documents)
+        documents = materialise(documents)
         if is_matrix(documents):
             return from_counts(documents, self.vocabulary.words)
         return as_corpus(None, documents, self.options, self.reads_sentences).encode(self.vocabulary)
 
     def top_words(self, n: int = 10) -> list[list[str]]:
-        """List the n most probable words of each topic; of equal ones the first in the vocabulary leads."""
+        """List the n most probable words of each topic; among equal ones, in the order of the vocabulary."""
         from tertulia.metrics.similarity import top_words_sparse
 
         words = self.vocabulary.words
@@ -171,11 +173,11 @@ class Topics(Readable, Editable, Comparable, Groupable):
     def topics_table(self, n: int = 10) -> pl.DataFrame:
         """Tabulate the topics that are not hidden, heaviest first: number, name and weight if known, n top words.
 
-        Where a model goes on from another, its topics' ids, which they keep from model to model, stand beside.
+        A model that continues another also has the topics' stable ids.
         """
         import polars as pl
 
-        from tertulia._frames import Frame
+        from tertulia.models.frame import Frame
 
         words, numbers = [" ".join(topic) for topic in self.top_words(n)], tuple(range(self.n_topics))
         weights = {} if self.weights is None else {"weight": self.weights}
@@ -184,7 +186,7 @@ class Topics(Readable, Editable, Comparable, Groupable):
         return Frame(table.sort("weight", descending=True, maintain_order=True) if weights else table)
 
     def save(self, directory: str | Path) -> Path:
-        """Write the model to a directory, in place of the model that may be there; return its path."""
+        """Write the model to a directory, where it replaces an existing model; return its path."""
         from tertulia.models import storage
 
         return storage.save(self, Path(directory))
@@ -201,13 +203,13 @@ class Topics(Readable, Editable, Comparable, Groupable):
             raise FormatError(f"the files in {directory} do not fit together: {error}") from error
 
     def to_gensim(self) -> Any:
-        """Convert to a `gensim.models.LdaModel` that infers and prints as usual (gensim: the extra `bench`)."""
+        """Convert to a `gensim.models.LdaModel` (gensim: the extra `bench`)."""
         from tertulia.models.export import to_gensim
 
         return to_gensim(self)
 
     def to_pyldavis(self, documents: Documents) -> dict[str, Any]:
-        """Make the arguments of `pyLDAvis.prepare(**...)` for a view of documents."""
+        """Make the arguments of `pyLDAvis.prepare(**...)` for documents."""
         from tertulia.models.export import to_pyldavis
 
         return to_pyldavis(self, documents)
@@ -219,7 +221,7 @@ class Topics(Readable, Editable, Comparable, Groupable):
         return all(_same(getattr(self, part.name), getattr(other, part.name)) for part in fields(Topics))
 
     def __repr__(self) -> str:
-        origin = [str(self.provenance.get("method", "")), who_took_part(self.provenance)]
+        origin = [str(self.provenance.get("method", "")), describe_participation(self.provenance)]
         known = ", ".join(part for part in origin if part)
         lines = [f"Topics({self.n_topics} topics over {len(self.vocabulary):,} words{f'; {known}' if known else ''})"]
         for row in self.topics_table(8).head(10).iter_rows(named=True):
@@ -260,13 +262,13 @@ def _shares(weights: F64) -> F64:
     if total == 0:
         raise InputError("weights are all 0: give each topic's share of the tokens")
     if abs(total - 1.0) < 1e-9:
-        return weights  # untouched, so that a loaded model keeps its bits
+        return weights  # unchanged, so that a loaded model keeps its bits
     shares: F64 = weights / total
     return shares
 
 
 def _ids(ids: Iterable[int], retired: Iterable[int], K: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Topics' ids, and those of earlier topics, if no two are the same."""
+    """Return the ids of topics and of earlier topics; raise `InputError` if two are the same."""
     given, gone = tuple(ids), tuple(retired)
     if len(given) != K or len({*given, *gone}) < len(given) + len(gone):
         raise InputError(f"ids = {given}, retired = {gone}: give {K} topics an id each, and no id twice")
@@ -276,7 +278,7 @@ def _ids(ids: Iterable[int], retired: Iterable[int], K: int) -> tuple[tuple[int,
 
 
 def _plain(provenance: dict[str, Any]) -> dict[str, Any]:
-    """Reduce provenance to what JSON can hold, NumPy's numbers included: a saved model comes back as it was."""
+    """Convert provenance to plain JSON data, NumPy numbers included, so that a loaded model equals the saved one."""
     try:
         text = json.dumps(provenance, default=lambda x: x.tolist(), allow_nan=False)
     except (AttributeError, TypeError, ValueError) as error:

@@ -1,1 +1,1 @@
-"""What leaves a party, at what price: mechanisms, noise, ledger, accounting and the party's own policy."""
+"""Privacy of what leaves a party: mechanisms, noise, ledger, accounting, and the party's own policy."""

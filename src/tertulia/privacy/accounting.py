@@ -1,22 +1,23 @@
-"""What a set of releases really costs: dp-accounting composes, and we never guess where it does not know.
+"""The real cost of a set of releases: dp-accounting composes, and we never guess where it does not know.
 
 Privacy loss distributions (PLD) where every event has one; Rényi divergences (RDP) for concentrated DP; where both
-occur, the better of RDP for all, and of each for its own with half of delta. Whatever cannot be converted to the unit
-that is asked for costs infinity. dp-accounting takes seconds to import, so only functions that need it do.
+occur, the better of RDP for all, and of each for its own with half of delta. A loss that cannot be converted to the
+unit that is asked for costs infinity. `claim_table` sets claimed beside real. dp-accounting takes seconds to import, so
+only functions that need it do.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tertulia.privacy.adjacency import Bounds, multiplicity
+from tertulia.privacy import user_totals
+from tertulia.privacy.adjacency import Bounds, common_level, multiplicity
 from tertulia.privacy.events import concentrated_rho, flatten, from_data, pure_epsilon
-from tertulia.privacy.mechanisms import Adjacency, EventData, Unit
+from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Unit
 
 if TYPE_CHECKING:
     from tertulia.privacy.mechanisms import Mechanism
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _FINEST, _GRID = 1e-4, 500_000  # PLDs are rounded up to a grid: this fine, but of no more points than that
 _WIDEST = 1e6  # losses that reach farther have so coarse a grid that one step of it is beyond float64's exp
 _LONGEST_SHIFT = 2000
-_LARGEST = 300.0  # above it exp(epsilon) nears the end of float64, and nobody cares
+_LARGEST = 300.0  # above it exp(epsilon) nears the end of float64, and no such epsilon protects
 
 
 @dataclass(frozen=True)
@@ -65,39 +66,64 @@ class Loss:
 
 
 def no_guarantee(delta: float, reasons: Iterable[str], *, tight: bool = True) -> Guarantee:
-    """No guarantee at all, and why."""
+    """Return no guarantee at all, and the reasons."""
     return Guarantee(math.inf, delta, "none", tuple(reasons), tight)
 
 
 def guarantee_of(mechanism: Mechanism, delta: float = 0.0, copies: int = 1) -> Guarantee:
-    """What so many independent releases by one mechanism cost together, such as the reports of a document's tokens."""
+    """Compute the cost of `copies` independent releases by one mechanism: reports of a document's tokens, say."""
     events = flatten(mechanism.charge() or {"type": "NoOpDpEvent"})
     return compose([Loss(event, mechanism.adjacency, 1, count * copies) for event, count in events], delta)
 
 
 def cost(
-    releases: Sequence[Release], unit: Unit, adjacency: Adjacency, delta: float, bounds: Bounds | None = None
-) -> Guarantee:
-    """The guarantee that all these releases together give to one unit."""
+    releases: Sequence[Release], unit: Unit, adjacency: Adjacency, delta: float, bounds: Bounds | None = None, *,
+    tokens: int | None = None,
+) -> Guarantee:  # fmt: skip
+    """Compute the guarantee that all these releases together give to one unit.
+
+    Charges are converted by the limits that were in force then, planned releases by `bounds`. With `tokens`, the unit
+    is a document that has no more tokens than that.
+    """
     assumptions = list(dict.fromkeys(a for r in releases for a in r.assumptions))
     clear = sorted({r.what for r in releases if r.non_private})
     if clear:
         return no_guarantee(delta, [*assumptions, *(f"{what} left in the clear" for what in clear)])
-    kinds: Counter[tuple[str, Adjacency, int]] = Counter()
+    now, kinds, covered = bounds or Bounds(), user_totals.Kinds(), list[user_totals.Covered]()
     for r in releases:
-        many = multiplicity((r.unit, r.adjacency), (unit, adjacency), bounds or Bounds(), local=r.local)
+        limits = (now.refined(r.limits) if r.charged is None else r.charged.limits(now)).of_a_document(tokens)
+        users = user_totals.users_or_none(r, unit)
+        of = unit if users is None or r.unit is Unit.USER else Unit.DOCUMENT  # each of a user's documents by itself
+        many = multiplicity((r.unit, r.adjacency), (of, adjacency), limits, local=r.local)
+        own = user_totals.Kinds()
+        assumptions += [a for a in user_totals.assumptions(r, unit) if a not in assumptions]
         for event, count in flatten(r.event) if r.event else []:
-            if many.why_not:
-                return no_guarantee(delta, [*assumptions, f"{r.what}: {many.why_not}"], tight=False)
+            if why_not := many.why_not or user_totals.why_not(r, unit):
+                return no_guarantee(delta, [*assumptions, f"{r.what}: {why_not}"], tight=False)
             assumptions += [a for a in many.assumptions if a not in assumptions]
-            own = _count_of_unit(r, unit, bounds or Bounds(), count)
-            kinds[json.dumps(event, sort_keys=True), r.adjacency, many.group] += own * many.copies
-    losses = [Loss(json.loads(event), how, group, count) for (event, how, group), count in kinds.items()]
-    return compose(losses, delta, tuple(assumptions))
+            count = _count_of_unit(r, unit, limits, count) * many.copies
+            own[json.dumps(event, sort_keys=True), r.adjacency, many.group] += count
+        if users is None:
+            kinds += user_totals.repeated(own, user_totals.documents_of_user(r, unit, now) or 1)
+        else:
+            covered.append((users, own))
+    return _worst(kinds, covered, delta, assumptions)
+
+
+def _worst(
+    kinds: user_totals.Kinds, covered: Sequence[user_totals.Covered], delta: float, assumptions: list[str]
+) -> Guarantee:
+    """Compose what hits all users with the reports of the user who was charged most."""
+    found = []
+    for documents, own in user_totals.heaviest(covered) or [(0, user_totals.Kinds())]:
+        losses = [Loss(json.loads(event), how, group, n) for (event, how, group), n in (kinds + own).items()]
+        said = [f"a user has had {documents} documents reported at most"] if documents > 1 else []
+        found.append(compose(losses, delta, (*assumptions, *said)))
+    return max(found, key=lambda one: one.epsilon)
 
 
 def _count_of_unit(release: Release, unit: Unit, bounds: Bounds, count: int) -> int:
-    """Of a user's reports, each drawn from one token alone, those that a unit has: a token one, a document its own."""
+    """Count a unit's part of a user's reports, each drawn from one token alone: a token has one, a document its own."""
     reports = release.params.get("tokens") if release.name == "user-reports" else None
     if reports is None or unit not in (Unit.TOKEN, Unit.DOCUMENT):
         return count
@@ -106,7 +132,7 @@ def _count_of_unit(release: Release, unit: Unit, bounds: Bounds, count: int) -> 
 
 
 def compose(losses: Sequence[Loss], delta: float, assumptions: tuple[str, ...] = ()) -> Guarantee:
-    """The smallest epsilon that an accountant can vouch for."""
+    """Return the smallest epsilon that an accountant supports."""
     candidates = [(sum((loss.count * loss.pure for loss in losses), 0.0), "pure composition")]
     if losses and delta > 0:
         smooth = [loss for loss in losses if not loss.has_pld]
@@ -167,7 +193,7 @@ def _pld_epsilon(losses: Sequence[Loss], delta: float) -> float:
 
 
 def _width(loss: Loss) -> float:
-    """How far the privacy loss reaches, about."""
+    """Estimate how far the privacy loss reaches."""
     if loss.pure < math.inf:
         return loss.count * loss.pure
     rho = loss.count * loss.rho
@@ -185,7 +211,7 @@ def _coarsen(rate: float, shift: int) -> tuple[float, int]:
 
 
 def _pld(loss: Loss, interval: float) -> Any:
-    """The privacy loss distribution of all `count` events; a group moves noisy numbers `group` times as far."""
+    """Return the privacy loss distribution of all `count` events; a group moves noisy numbers `group` times as far."""
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
     from dp_accounting.privacy_accountant import NeighboringRelation
@@ -209,3 +235,73 @@ def _pld(loss: Loss, interval: float) -> Any:
         case _:  # no more is known of it than its epsilon
             one = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(loss.pure, 0), interval)
     return one.self_compose(loss.count)
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """Claimed beside real, for all releases of one thing by one mechanism.
+
+    A derived thing has the unit, adjacency and cost of the releases that it is computed from, its `sources`. They were
+    charged once: costs of rows must not be added up.
+    """
+
+    what: str
+    mechanism: str
+    unit: Unit
+    adjacency: Adjacency
+    releases: int
+    nbytes: int
+    claimed: Claim | None
+    real: Guarantee
+    vacuous: str | None  # why the real value means nothing, if so
+    finding: str | None = None  # what a mechanism found out about itself, with the data at hand, when it was last used
+    sources: tuple[str, ...] = ()  # what a derived thing is computed from
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The amount of data to protect, where it is known: `population` units, `words` in all."""
+
+    population: int | None = None
+    words: int | None = None
+
+
+def claim_table(
+    releases: Mapping[str, Release], real: Callable[[Sequence[Release], Unit, Adjacency], Guarantee], extent: Extent
+) -> list[ClaimRow]:
+    """Make a row for each thing, unit, mechanism and claim; `real` computes what some releases cost together."""
+    groups: dict[tuple[str, str, Unit, Adjacency, Claim | None], list[Release]] = {}
+    for r in releases.values():
+        groups.setdefault((r.what, r.name, r.unit, r.adjacency, r.claimed), []).append(r)
+    rows = []
+    for (what, name, _, _, claimed), group in groups.items():
+        charged = _sources(group, releases)
+        unit, adjacency = common_level((r.unit, r.adjacency) for r in charging_or_all(charged) or group)
+        derived = [r for r in group if r.event is None]  # they cost nothing, but may assume something
+        found = real([*charged, *derived], unit, adjacency)
+        vacuous = vacuity_or_none(found, adjacency, extent.population, extent.words)
+        nbytes = sum(r.nbytes for r in group)
+        finding = group[-1].params.get("finding")
+        sources = tuple(sorted({r.what for r in charged})) if any(r.event is None for r in group) else ()
+        rows.append(
+            ClaimRow(what, name, unit, adjacency, len(group), nbytes, claimed, found, vacuous, finding, sources)
+        )
+    return rows
+
+
+def _sources(releases: Iterable[Release], known: Mapping[str, Release]) -> list[Release]:
+    """Return the releases, but in place of derived ones all that these are computed from."""
+    found: dict[str, Release] = {}
+    waiting = list(releases)[::-1]
+    while waiting:
+        release = waiting.pop()
+        if release.event is not None:
+            found[release.id] = release
+        else:
+            waiting += [known[parent] for parent in release.parents]
+    return list(found.values())
+
+
+def charging_or_all(sources: list[Release]) -> list[Release]:
+    """Return the releases whose unit and adjacency a cost is stated in: those that charge, if there are any."""
+    return [release for release in sources if release.charges] or sources

@@ -1,13 +1,14 @@
-"""From one privacy unit and adjacency to another: how many neighbours lie between.
+"""Conversion of one privacy unit and adjacency to another: how many neighbours lie between.
 
-A guarantee for tokens is never passed off as one for documents: a document of L tokens is L tokens at
-once. Steps that cannot be bounded are not taken.
+A guarantee for tokens is never stated as one for documents: a document of L tokens is L tokens at once. Where no bound
+is known, nothing is converted.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from tertulia.privacy.mechanisms import Adjacency, Unit
 
@@ -21,15 +22,42 @@ _STEPS = {  # (known, asked for): how many known neighbours one asked-for neighb
 
 @dataclass(frozen=True)
 class Bounds:
-    """The most smaller units that a larger one may hold; None where the party promises nothing."""
+    """The most smaller units that a larger one may hold; None where the party promises nothing.
+
+    >>> Bounds.loosest([Bounds(50, 1), Bounds(400, 1), Bounds(20)])
+    Bounds(tokens_per_document=400, documents_per_user=None)
+    """
 
     tokens_per_document: int | None = None
     documents_per_user: int | None = None
+    policies: frozenset[str] = field(default=frozenset(), compare=False, repr=False)  # names of the rules that say so
+
+    @classmethod
+    def loosest(cls, several: Iterable[Bounds]) -> Bounds:
+        """Return the limits that hold for everything that one of several limits holds for."""
+        found = list(several)
+        tokens = [one.tokens_per_document or math.inf for one in found]
+        documents = [one.documents_per_user or math.inf for one in found]
+        loose = [None if (most := max(limits)) == math.inf else int(most) for limits in (tokens, documents)]
+        return cls(loose[0], loose[1])
+
+    def refined(self, own: Bounds | None) -> Bounds:
+        """Return the same limits, but for those that a release keeps by itself."""
+        if own is None:
+            return self
+        return Bounds(own.tokens_per_document or self.tokens_per_document,
+                      own.documents_per_user or self.documents_per_user, self.policies)  # fmt: skip
+
+    def of_a_document(self, tokens: int | None) -> Bounds:
+        """Return the same limits for a document (or a user's) that is known to have no more than `tokens` tokens."""
+        if tokens is None:
+            return self
+        return replace(self, tokens_per_document=min(tokens, self.tokens_per_document or tokens))
 
 
 @dataclass(frozen=True)
 class Multiplicity:
-    """What one neighbour means for an event: groups of so many units at once, and so many independent copies."""
+    """The meaning of one neighbour for an event: the size of a group of units, and the number of independent copies."""
 
     group: int = 1
     copies: int = 1
@@ -38,7 +66,7 @@ class Multiplicity:
 
 
 def common_level(known: Iterable[tuple[Unit, Adjacency]]) -> tuple[Unit, Adjacency]:
-    """The unit and adjacency to state several guarantees in: the largest unit, substituted if adjacencies differ.
+    """Choose unit and adjacency to state several guarantees in: the largest unit, substituted if adjacencies differ.
 
     >>> common_level([(Unit.TOKEN, Adjacency.NULL_REPLACE), (Unit.DOCUMENT, Adjacency.ADD_REMOVE)])
     (<Unit.DOCUMENT: 'document'>, <Adjacency.SUBSTITUTE: 'substitute'>)
@@ -51,7 +79,7 @@ def common_level(known: Iterable[tuple[Unit, Adjacency]]) -> tuple[Unit, Adjacen
 def multiplicity(
     known: tuple[Unit, Adjacency], asked: tuple[Unit, Adjacency], bounds: Bounds, *, local: bool = False
 ) -> Multiplicity:
-    """How an event that holds for `known` neighbours counts for `asked` ones.
+    """Convert an event that holds for `known` neighbours to `asked` ones.
 
     `local` reports are drawn from each unit alone, so L units are L independent copies of the event; any other
     mechanism sees all L move the same number: a group of L.
@@ -62,7 +90,7 @@ def multiplicity(
     """
     (have, how), (want, wanted_how) = known, asked
     if _ORDER.index(want) < _ORDER.index(have):
-        wanted_how = Adjacency.SUBSTITUTE  # whatever happens to a part, the whole becomes another
+        wanted_how = Adjacency.SUBSTITUTE  # any change of a part makes another whole
     steps = 1 if how is wanted_how else _STEPS.get((how, wanted_how))
     if steps is None:
         return Multiplicity(why_not=f"a guarantee for {how.value} says nothing about {wanted_how.value}")

@@ -49,7 +49,7 @@ def flatten(data: EventData, count: int = 1) -> list[tuple[EventData, int]]:
 
 
 def pure_epsilon(data: EventData, adjacency: Adjacency) -> float:
-    """The event's epsilon at delta = 0: infinite for Gaussian noise."""
+    """Return the event's epsilon at delta = 0: infinite for Gaussian noise."""
     match data["type"]:
         case "LaplaceDpEvent":
             return 1 / float(data["noise_multiplier"])
@@ -67,7 +67,7 @@ def pure_epsilon(data: EventData, adjacency: Adjacency) -> float:
 
 
 def concentrated_rho(data: EventData, adjacency: Adjacency) -> float:
-    """The event's rho of zero-concentrated DP; epsilon-DP is epsilon²/2 concentrated (Bun, Steinke 2016, prop. 3.3)."""
+    """Return the event's rho of zero-concentrated DP; epsilon-DP has epsilon²/2 (Bun, Steinke 2016, prop. 3.3)."""
     match data["type"]:
         case "ZCDpEvent" if data.get("xi", 0) == 0:
             return float(data["rho"])

@@ -1,25 +1,24 @@
 """A party's home: its ledger and its noise key, which belong to each other and outlast runs where a budget does.
 
 Each names the other: the ledger's first entry is a commitment to the key, and the key's file says that there is such a
-ledger. Where one half is missing, nothing is released. A new half would begin the budget anew, or draw fresh noise for
-what is taken for reported: both in silence.
+ledger. Where one half is missing, nothing is released. A new ledger would silently restart the budget; a new key would
+silently draw fresh noise for documents that count as reported.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from tertulia._disk import private_directory, sync_directory
-from tertulia._locks import taking_turns
+from tertulia._locks import brief_lock
 from tertulia.errors import FormatError
 from tertulia.privacy import chain
 from tertulia.privacy.ledger import Ledger
-from tertulia.privacy.noise import NoiseKey, bind, create_key, is_bound
-from tertulia.privacy.snapshots import check_alone
+from tertulia.privacy.noise import NoiseKey, create_key
 
 LEDGER, KEY = "ledger.sqlite", "noise.key"
 _RESTORE = (
@@ -29,36 +28,47 @@ _RESTORE = (
 )
 
 
+_OTHER = (
+    "{directory} is not the home that this run began with: its key or its ledger is another one. The run would draw "
+    "fresh noise, and spend again what its first home has charged. Restore both files of that home from a backup; if "
+    "there is none, end this run, and take off the new home's budget what this run may have spent"
+)
+
+
 class Home(NamedTuple):
-    """What a home holds."""
+    """A ledger and its key."""
 
     ledger: Ledger
     key: NoiseKey
 
+    @property
+    def identity(self) -> str:
+        """A public name for this home, which reveals nothing about its key."""
+        return identity_of(self.key)
 
-def open_home(directory: Path, *, fixed_key: str | None = None, durable: bool = True) -> Home:
-    """Open ledger and key together; the first time, make both. `fixed_key` (hex) is for tests and marks the ledger."""
+
+def identity_of(key: NoiseKey) -> str:
+    """Return a public name for the home of a key: a hash of the commitment to it."""
+    return hashlib.blake2b(key.commitment.encode(), person=b"tertulia-home", digest_size=16).hexdigest()
+
+
+def open_home(
+    directory: Path, *, fixed_key: str | None = None, durable: bool = True, identity: str | None = None
+) -> Home:
+    """Open ledger and key together; the first time, make both. `fixed_key` (hex) is for tests and marks the ledger.
+
+    With an `identity` only the home of that name is opened, and none is made.
+    """
     if fixed_key is not None:
         return _open_fixed(directory, fixed_key, durable)
+    if identity is not None and not ((directory / KEY).exists() or (directory / LEDGER).exists()):
+        raise FormatError(_OTHER.format(directory=directory))
     private_directory(directory)
-    with taking_turns(directory):  # with others that make or open the two files
-        return _open(directory, durable)
-
-
-@contextmanager
-def alone_at(directory: Path) -> Iterator[None]:
-    """Be the only one who opens a home, while nobody has it open; else raise `DirectoryInUse`."""
-    private_directory(directory)
-    with taking_turns(directory):
-        check_alone(directory / LEDGER)
-        yield
-
-
-def carry_over(directory: Path, before: Callable[[], None], *, fixed_key: str | None = None) -> Home:
-    """Open a home that may be of an earlier format, as `open_home` does, once `before` has looked at it undisturbed."""
-    with alone_at(directory):
-        before()
-        return _open(directory, True) if fixed_key is None else _open_fixed(directory, fixed_key, True)
+    with brief_lock(directory):  # with others that make or open the two files
+        home = _open(directory, durable)
+    if identity not in (None, home.identity):
+        raise FormatError(_OTHER.format(directory=directory))
+    return home
 
 
 def _open_fixed(directory: Path, fixed_key: str, durable: bool) -> Home:
@@ -70,16 +80,16 @@ def _open_fixed(directory: Path, fixed_key: str, durable: bool) -> Home:
 
 def _open(directory: Path, durable: bool) -> Home:
     path, key_path = directory / LEDGER, directory / KEY
-    found, draft = _look_at(path), directory / f"{KEY}.new"
+    found, draft = begun_or_none(path), directory / f"{KEY}.new"
     if key_path.exists():
         if found is None:
-            raise _missing(directory, LEDGER, KEY)
+            raise missing_half(directory, LEDGER, KEY)
         key = NoiseKey.load(key_path)
-        if is_bound(key_path) and found.key is None:  # somebody put a ledger there that names no key
+        if found.key is None:  # somebody put a ledger there that names no key
             raise FormatError(f"{path} is not the ledger of {key_path}. {_restore(directory, LEDGER, KEY)}")
     else:
-        if found is not None and found.needs_key and not _fits(draft, found):
-            raise _missing(directory, KEY, LEDGER)
+        if found is not None and found.key is not None and not _fits(draft, found):
+            raise missing_half(directory, KEY, LEDGER)
         if not draft.exists():
             create_key(draft)
         key = NoiseKey.load(draft)
@@ -87,43 +97,35 @@ def _open(directory: Path, durable: bool) -> Home:
     if not key_path.exists():
         draft.rename(key_path)
         sync_directory(directory)
-    bind(key_path)
     return Home(ledger, key)
 
 
-class _Found(NamedTuple):
-    """What a ledger says before it is opened."""
+class Begun(NamedTuple):
+    """A ledger that has been begun, as it is before it is opened."""
 
     key: str | None  # the commitment, if it has one
-    needs_key: bool
 
 
-def _look_at(path: Path) -> _Found | None:
-    """A ledger that has been begun, or None."""
+def begun_or_none(path: Path) -> Begun | None:
+    """Read a ledger's commitment to its key; None: the ledger has not been begun."""
     if not path.exists():
         return None
     try:
         with closing(sqlite3.connect(path, timeout=60)) as db:
             (version,) = db.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                return None
-            owner = chain.key_of(db)
-            # Before format 3 a key was made when it was needed: for anything but what is clear, public or derived.
-            noisy = (
-                "SELECT 1 FROM entries WHERE id NOT LIKE 'mark:%' AND body NOT LIKE '%\"event\":null%' AND body NOT "
-            )
-            noisy += "LIKE '%NonPrivateDpEvent%' AND body NOT LIKE '%NoOpDpEvent%' LIMIT 1"
-            return _Found(owner, owner is not None or db.execute(noisy).fetchone() is not None)
+            chain.check_format(path, version)
+            return Begun(chain.key_of(db)) if version else None
     except sqlite3.DatabaseError as error:
         raise FormatError(f"{path} is not a ledger ({error}); restore it from a backup") from error
 
 
-def _fits(draft: Path, found: _Found) -> bool:
-    """Whether a key that was made, but not named before a crash, is this ledger's."""
+def _fits(draft: Path, found: Begun) -> bool:
+    """Return whether a key that was made, but not renamed before a crash, is this ledger's."""
     return draft.exists() and NoiseKey.load(draft).commitment == found.key
 
 
-def _missing(directory: Path, missing: str, there: str) -> FormatError:
+def missing_half(directory: Path, missing: str, there: str) -> FormatError:
+    """Return the error of a home that lacks its ledger or its key; it says how to restore both."""
     return FormatError(f"{directory} has {there}, but {missing} is missing. {_restore(directory, missing, there)}")
 
 

@@ -1,10 +1,12 @@
-"""A party's ledger: every release, charged on disk before it leaves.
+"""A party's ledger: every release is charged on disk before it leaves.
 
-The file is SQLite, and a charge is synced to disk before `record` returns: after a crash a party may have charged for
-something that never left, but never the other way round. (Methods with thousands of steps in clear sync their rows with
-their commits: even `kill -9` loses none, and a power failure only rows of steps that are run and recorded again.)
-Each entry's hash covers the one before it, under the party's key (`chain`); it is checked whenever a ledger is opened.
-Whoever kept a digest (every model does, and the server of a run) can see later whether the end was cut off.
+The file is a SQLite database, and `record` syncs a charge to disk before it returns. After a crash the ledger may
+contain a charge for a release that never left, but no release leaves without a charge. Methods with thousands of steps
+in clear sync their rows only with their commits. Then `kill -9` loses no row, and a power failure loses only rows of
+steps that will be run and recorded again.
+
+The entries form a hash chain under the party's key (`chain`), which is checked whenever a ledger is opened. Every model
+and the server of a run keep a digest of the ledger. Later the digest shows whether entries at the end were removed.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,21 +25,19 @@ from typing import TYPE_CHECKING
 from tertulia._disk import PRIVATE_DIRECTORY, private_file
 from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
 from tertulia.privacy import accounting, chain
-from tertulia.privacy.accounting import Guarantee
+from tertulia.privacy.accounting import ClaimRow, Extent, Guarantee, charging_or_all, claim_table
 from tertulia.privacy.adjacency import Bounds
-from tertulia.privacy.chain import DOCUMENTS, GENESIS, KEY, MARK, Entry
-from tertulia.privacy.claim_table import ClaimRow, Extent, charging_or_all, claim_table
+from tertulia.privacy.chain import DOCUMENTS, GENESIS, MARK, Entry
+from tertulia.privacy.charges import NO_RELEASES, Charges
 from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.releases import Release
-from tertulia.privacy.reported import Fingerprints, Numbered, ReportedDocuments
+from tertulia.privacy.reported_documents import Fingerprints, Numbered, ReportedDocuments
 
 if TYPE_CHECKING:
     from tertulia.privacy.policy import Policy
 
 __all__ = ["ClaimRow", "Guarantee", "Ledger", "Release", "charging_or_all"]
-_NO_RELEASES = (KEY, MARK, DOCUMENTS)
-_NEW_ROWS = "SELECT seq, id, CASE WHEN id LIKE ? THEN '' ELSE body END FROM entries WHERE seq > ? ORDER BY seq"
 _NO_KEY = "can only be read without its noise key: open it by its home"
 
 
@@ -52,101 +53,98 @@ class Ledger:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_DIRECTORY)
         if str(path) != ":memory:":
-            with suppress(OSError):  # SQLite will say what is wrong
+            with suppress(OSError):  # SQLite will report the error
                 private_file(self.path)
         self.durable = durable
-        self.addressee = ("", "")  # whom the next releases are for, and the hash of the plan that was agreed on
+        self.addressee = ("", "")  # the recipient of the next releases, and the hash of the agreed plan
         self._key = key
         self._lock = threading.RLock()
-        self._read: dict[str, Release] = {}  # the releases up to entry number `_seen`, by id
-        self._seen = 0
-        self._reported: dict[str, ReportedDocuments] = {}  # by the id of the charge
         with self._errors():
             self._db = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
             self.close = weakref.finalize(self, self._db.close)
+            self._charges = Charges(self._db)
+            self._version()  # raises before a file of another format is changed
             self._db.execute("PRAGMA journal_mode=WAL")
             self._synchronise()
             self._prepare()
 
     def _prepare(self) -> None:
-        """Lay out a new file, or upgrade one; check the key and the chain."""
-        self._readable_only = self._key is None and 0 < self._version() < chain.FORMAT
-        if self._version() < chain.FORMAT and not self._readable_only:
+        """Create the tables of a new file; check the key and the chain."""
+        if self._version() == 0:
             with self._transaction():
-                version = self._version()  # another process may have been first
-                if version == 0:
+                if self._version() == 0:  # another process may have been first
                     chain.create(self._db, self._key)
-                elif version < chain.FORMAT:
-                    chain.upgrade(self._db, self.path, version, self._key)
         owner = chain.key_of(self._db)
         if self._key is not None and owner != self._key.commitment:
             raise FormatError(
                 f"{self.path} belongs to another noise key: restore the two files of one home from the same backup"
             )
-        self._readable_only = self._readable_only or (self._key is None and owner is not None)
+        self._readable_only = self._key is None and owner is not None
         if not self._readable_only:
             chain.check(self.path, chain.rows(self._db), self._key)
 
     def _version(self) -> int:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if version > chain.FORMAT:
-            raise FormatError(f"{self.path} has format {version}, this Tertulia reads up to {chain.FORMAT}: upgrade it")
+        chain.check_format(self.path, version)
         return int(version)
 
     def record(self, release: Release, policy: Policy | None = None, *, sync: bool = True) -> bool:
-        """Charge a release, durably; with a policy, check it first. False if this very release was charged before."""
+        """Check a release against the policy, if given, and charge it; return False if it was charged before."""
         with self._transaction(sync=sync):
-            return self._record(release, policy)
-
-    def _record(self, release: Release, policy: Policy | None) -> bool:
-        known = self._body_or_none(release.id)
-        if known is not None:
-            if Release.from_json(known) != Release.from_json(release.to_json()):
-                raise PolicyRefusal(
-                    "one release, one content", f"'{release.id}' was recorded before with other contents"
-                )
-            return False
-        self._check_parents(release)
-        if policy is not None:
-            policy.check(release, self)
-        self._append(release.id, release.to_json(), policy)
+            if self._is_known(release):
+                return False
+            self._check_parents(release)
+            if policy is not None:
+                policy.check(release, self)
+            self._append_release(release, policy)
         return True
 
-    def record_reports(self, release: Release, documents: Fingerprints, policy: Policy | None = None) -> Numbered:
-        """Charge for reports of these documents' tokens; see `reported` for what is new, and what it costs.
+    def _is_known(self, release: Release) -> bool:
+        """Tell whether this release was charged before; raise if it had other contents."""
+        known = self._body_or_none(release.id)
+        if known is not None and not Release.from_json(known).says_the_same(Release.from_json(release.to_json())):
+            raise PolicyRefusal("one release, one content", f"'{release.id}' was recorded before with other contents")
+        return known is not None
 
-        The release stands for the first version of every document; for later ones there are releases of their own.
+    def record_reports(self, release: Release, documents: Fingerprints, policy: Policy | None = None) -> Numbered:
+        """Charge for reports of these documents' tokens; `reported_documents` finds new documents and their cost.
+
+        The release covers the first version of every document; each later version has its own release. Budgets are
+        checked whenever a document is new, because an earlier charge may then cover more documents of a user.
         """
         with self._transaction():
             known = self.reported(release.id)
             numbered, new = known.number(documents)
-            for version in range(1, numbered.versions + 1):
-                self._record(release.version(version), policy)
-            if len(new):
-                self._append(f"{DOCUMENTS}{release.id}#{known.batches}", new.to_json(release.id), policy)
+            body = new.to_json(release.id, None if policy is None else policy.bounds)
+            after = known.with_batch(body, "" if policy is None else policy.version) if new.is_news else known
+            versions = map(release.version, range(1, numbered.versions + 1))
+            missing = [version for version in versions if not self._is_known(version)]
+            if policy is not None and (len(new) or missing):
+                for version in missing:
+                    policy.check_rules(version, self)
+                policy.check_budgets(self._charges.covering(release, after, policy), self)
+            for version in missing:
+                self._append_release(version, policy)
+            if new.is_news:
+                self._append(f"{DOCUMENTS}{release.id}#{known.batches}", body, policy)
+        self._charges.adopt(release.id, after)
         return numbered
 
     def reported(self, charge: str) -> ReportedDocuments:
-        """The documents whose reports a charge covers."""
-        known = self._reported.setdefault(charge, ReportedDocuments())
-        first, last = f"{DOCUMENTS}{charge}#", f"{DOCUMENTS}{charge}$"  # '$' comes after '#'
-        rows = "SELECT body FROM entries WHERE id > ? AND id < ? ORDER BY seq LIMIT -1 OFFSET ?"
-        for (body,) in self._db.execute(rows, (first, last, known.batches)).fetchall():
-            known.add_batch(body)
-        return known
+        """Return the documents whose reports a charge covers."""
+        with self._errors():
+            return self._charges.reported(charge)
 
     def bytes_sent(self, but: Release, *, in_round: bool = False) -> int:
-        """How many bytes have left in a release's run, or round, itself left out: a repeat is the same bytes."""
+        """Count the bytes released in a release's run or round, without its own: a repeat sends the same bytes."""
         run = [r for r in self.releases() if r.run == but.run and r.id != but.id]
         return sum(r.nbytes for r in run if r.round == but.round or not in_round)
 
     def bytes_sent_today(self, but: Release) -> int:
-        """The same since midnight, UTC, in all runs."""
-        known, today = {r.id: r for r in self.releases()}, _now()[:10]
+        """Count the bytes released since midnight UTC in all runs, without this release."""
         with self._errors():
-            rows = self._db.execute("SELECT id FROM entries WHERE time >= ?", (today,)).fetchall()
-        sent = [known[id_] for (id_,) in rows if id_ in known and id_ != but.id]
-        return sum(release.nbytes for release in sent if release.verb != "reports")  # these stay at the party
+            sent = [release for release in self._charges.since(_now()[:10]) if release.id != but.id]
+        return sum(release.nbytes for release in sent if release.verb != "reports")  # reports stay at the party
 
     def check(self, release: Release, policy: Policy) -> None:
         """Raise `PolicyRefusal` if the party's policy forbids this release; nothing is recorded."""
@@ -154,7 +152,7 @@ class Ledger:
         policy.check(release, self)
 
     def mark_non_private(self, reason: str) -> None:
-        """Record that nothing here is protected (the noise key is known, say): epsilon is infinite from now on."""
+        """Record that nothing here is protected (for example, the noise key is known); epsilon is then infinite."""
         with self._transaction():
             if self._body_or_none(MARK + reason) is None:
                 self._append(MARK + reason, json.dumps(reason))
@@ -166,62 +164,59 @@ class Ledger:
                 self._db.execute("PRAGMA wal_checkpoint(FULL)")
 
     def releases(self) -> list[Release]:
-        """All releases, in order. Rows never change, so each is read once."""
+        """Return all releases, in order."""
         with self._errors():
-            rows = self._db.execute(_NEW_ROWS, (DOCUMENTS + "%", self._seen))
-            for seq, id_, body in chain.texts(rows.fetchall(), first=1):
-                if not id_.startswith(_NO_RELEASES):
-                    self._read[id_] = Release.from_json(body)
-                self._seen = seq
-            return list(self._read.values())
+            return list(self._charges.releases().values())
 
     def marks(self) -> list[str]:
-        """Why the ledger is non-private, if it is."""
+        """Return the reasons why the ledger is non-private; empty if it is private."""
         with self._errors():
-            rows = self._db.execute("SELECT body FROM entries WHERE id LIKE ? ORDER BY seq", (MARK + "%",))
-            return [str(json.loads(body)) for (body,) in rows.fetchall()]
+            return self._charges.marks()
 
     def cost(
         self, unit: Unit, adjacency: Adjacency, delta: float, *, bounds: Bounds | None = None,
-        with_release: Release | None = None,
+        with_releases: Sequence[Release] = (), tokens: int | None = None,
     ) -> Guarantee:  # fmt: skip
-        """The real guarantee of everything that has left, `with_release` added."""
-        releases = self.releases()
-        if with_release is not None and with_release.id not in self._read:
-            releases.append(with_release)
-        return self._guarantee(releases, unit, adjacency, delta, bounds or Bounds())
+        """Compute the real guarantee of all releases so far, together with `with_releases`.
+
+        `with_releases` may hold new releases, and recorded ones whose charges now cover more documents. The latter
+        replace their records. Each charge is converted by the limits that were in force when it was made. `bounds`
+        (today's limits) and `tokens` are parameters of `accounting.cost`.
+        """
+        releases = {release.id: release for release in self.releases()}
+        for more in with_releases:
+            if more.id not in releases or more.charged is not None:
+                releases[more.id] = more
+        return self._guarantee(list(releases.values()), (unit, adjacency), delta, bounds or Bounds(), tokens)
 
     def table(self, delta: float = 1e-6, *, population: int | None = None, words: int | None = None) -> list[ClaimRow]:
-        """Claimed beside real: a row for each thing, unit, mechanism and claim (`population` units, `words` in all)."""
-        self.releases()
-        real = lambda charged, unit, how: self._guarantee(charged, unit, how, delta, Bounds())  # noqa: E731
-        return claim_table(self._read, real, Extent(population, words))
+        """Compare claimed with real guarantees by thing, unit, mechanism and claim; see `Extent` for the parameters."""
+        known = {release.id: release for release in self.releases()}
+        real = lambda charged, unit, how: self._guarantee(charged, (unit, how), delta, Bounds())  # noqa: E731
+        return claim_table(known, real, Extent(population, words))
 
     def digest(self, seq: int | None = None) -> str:
-        """Number and hash of the last entry, which covers all before it; or of an earlier one ("" if it is not there).
+        """Return number and hash of entry `seq`, by default the last, which covers all before it; "" if it is missing.
 
         >>> Ledger(":memory:").digest()[:8]
         '0:000000'
         """
+        last = "SELECT seq, hash FROM entries WHERE ? IS NULL OR seq = ? ORDER BY seq DESC LIMIT 1"
         with self._errors():
-            last = "SELECT seq, hash FROM entries WHERE ? IS NULL OR seq = ? ORDER BY seq DESC LIMIT 1"
             found = self._db.execute(last, (seq, seq)).fetchone()
-        if found is None:
-            return f"0:{GENESIS}" if not seq else ""
-        return f"{found[0]}:{found[1]}"
+        return f"{found[0]}:{found[1]}" if found is not None else "" if seq else f"0:{GENESIS}"
 
     def verify(self, digest: str | None = None) -> None:
-        """Raise `FormatError` if an entry was changed, or if the history does not contain a `digest` kept earlier."""
+        """Raise `FormatError` if an entry was changed, or if the ledger no longer contains the entry of a `digest`."""
         if self._readable_only:
             raise FormatError(f"{self.path} {_NO_KEY}")
         with self._errors():
             seen = chain.check(self.path, chain.rows(self._db), self._key)
-            seen |= {hash_ for (hash_,) in self._db.execute("SELECT former FROM entries")}  # of an earlier format
         if digest is not None and digest.rpartition(":")[2] not in seen:
             raise FormatError(f"{self.path} has lost the entries up to digest {digest}; restore it from a backup")
 
     def entries(self) -> list[chain.Row]:
-        """Everything that is written, in order."""
+        """Return all entries, in order."""
         with self._errors():
             return chain.rows(self._db)
 
@@ -230,13 +225,14 @@ class Ledger:
         Path(path).write_text("".join(map(chain.as_line, self.entries())), encoding="utf-8")
 
     def _guarantee(
-        self, releases: Sequence[Release], unit: Unit, adjacency: Adjacency, delta: float, bounds: Bounds
-    ) -> Guarantee:
+        self, releases: Sequence[Release], of: tuple[Unit, Adjacency], delta: float, bounds: Bounds,
+        tokens: int | None = None,
+    ) -> Guarantee:  # fmt: skip
         marks = self.marks()
         if marks and any(r.charges for r in releases):
             return accounting.no_guarantee(delta, marks)
         try:
-            return accounting.cost(releases, unit, adjacency, delta, bounds)
+            return accounting.cost(releases, *of, delta, bounds, tokens=tokens)
         except (KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise FormatError(f"{self.path} holds a charge that is none ({error}): restore it from a backup") from error
 
@@ -252,12 +248,16 @@ class Ledger:
 
     def _is_release(self, id_: str) -> bool:
         with self._errors():
-            found = self._db.execute("SELECT 1 FROM entries WHERE id = ?", (id_,)).fetchone()
-        return found is not None and not id_.startswith(_NO_RELEASES)
+            return self._body_or_none(id_) is not None and not id_.startswith(NO_RELEASES)
 
     def _body_or_none(self, id_: str) -> str | None:
         row = self._db.execute("SELECT body FROM entries WHERE id = ?", (id_,)).fetchone()
         return None if row is None else str(row[0])
+
+    def _append_release(self, release: Release, policy: Policy | None) -> None:
+        """Write a release with the limits that are in force; a release that costs nothing needs none."""
+        limits = release.limits if policy is None or not release.charges else policy.bounds.refined(release.limits)
+        self._append(release.id, replace(release, limits=limits).to_json(), policy)
 
     def _append(self, id_: str, body: str, policy: Policy | None = None) -> None:
         if self._readable_only:
@@ -271,7 +271,7 @@ class Ledger:
 
     @contextmanager
     def _transaction(self, *, sync: bool = True) -> Iterator[None]:
-        """All or nothing, one writer at a time among threads and processes; synced to disk at its end."""
+        """Run a transaction, with one writer at a time among threads and processes; with `sync`, sync it to disk."""
         with self._errors():
             self._synchronise(now=sync)
             self._db.execute("BEGIN IMMEDIATE")
@@ -284,7 +284,7 @@ class Ledger:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Hold the connection's lock, and put SQLite's errors into our words."""
+        """Hold the connection's lock, and convert SQLite's errors into this package's."""
         with self._lock:
             try:
                 yield

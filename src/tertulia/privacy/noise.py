@@ -27,7 +27,7 @@ from tertulia._disk import sync_directory
 from tertulia.errors import ConfigError, FormatError
 
 _KEY_BYTES = 32
-_BOUND = b" ledger"  # after the key in its file: its ledger names it, and is never one of an earlier format again
+_BOUND = b" ledger"  # after the key in its file: there is a ledger that names it
 _CHUNK = 1 << 18  # draws made at a time; another value would be other noise for the same key
 _ROUNDING = 2.0**-46  # well above the error of a few float64 operations; draws nearer to an edge are settled exactly
 
@@ -52,7 +52,7 @@ class NoiseKey:
 
     @classmethod
     def fixed(cls, key: bytes) -> NoiseKey:
-        """A known key, for tests that compare bits."""
+        """Make a known key, for tests that compare bits."""
         return cls(key, secret=False)
 
     @property
@@ -61,15 +61,15 @@ class NoiseKey:
         return self.derive(b"tertulia-commit").hex()
 
     def derive(self, purpose: bytes) -> bytes:
-        """A key for another purpose: 32 bytes."""
+        """Derive a key for another purpose: 32 bytes."""
         return hashlib.blake2b(key=self.key, person=purpose, digest_size=_KEY_BYTES).digest()
 
     def mac(self, *parts: bytes | memoryview) -> bytes:
-        """A name for contents that only the key's holder can compute or compare: 16 bytes."""
+        """Compute a MAC of contents, which only the key's holder can compute or compare: 16 bytes."""
         return _prf(self.key, b"tertulia-content", parts, 16)
 
     def mac_of_array(self, x: Array) -> str:
-        """A name for an array: its numbers, their type and its shape.
+        """Compute the MAC of an array: its numbers, their type and its shape.
 
         The numbers enter by their SHA-256, which processors compute twice as fast as BLAKE2b.
         """
@@ -77,11 +77,11 @@ class NoiseKey:
         return self.mac(f"{x.dtype.str}{x.shape}".encode(), hashlib.sha256(numbers).digest()).hex()
 
     def document_key(self, *parts: bytes) -> bytes:
-        """The key of one document's reports: 32 bytes."""
+        """Derive the key of one document's reports: 32 bytes."""
         return _prf(self.key, b"tertulia-report", parts, _KEY_BYTES)
 
     def stream(self, run: str, release_id: str, message_hash: str) -> NoiseStream:
-        """The noise of one release: the same inputs give the same bits."""
+        """Return the noise of one release: the same inputs give the same bits."""
         parts = (part.encode() for part in (run, release_id, message_hash))
         return NoiseStream(_prf(self.key, b"tertulia-noise", parts, _KEY_BYTES))
 
@@ -107,23 +107,6 @@ def create_key(path: Path) -> None:
     sync_directory(path.parent)
 
 
-def is_bound(path: Path) -> bool:
-    """Whether a key's file says that its ledger names it."""
-    return path.read_bytes().endswith(_BOUND)
-
-
-def bind(path: Path) -> None:
-    """Say in a key's file that its ledger names it; keys that were made before do not yet."""
-    if is_bound(path):
-        return
-    with NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-        file.write(path.read_bytes() + _BOUND)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(file.name).replace(path)
-    sync_directory(path.parent)
-
-
 class NoiseStream:
     """Exact integer draws from a ChaCha20 keystream."""
 
@@ -133,12 +116,12 @@ class NoiseStream:
         self._position = 0  # words drawn so far
 
     def words(self, n: int) -> U64:
-        """The next `n` uniform 64-bit words."""
+        """Return the next `n` uniform 64-bit words."""
         self._position += n
         return np.frombuffer(self._keystream(8 * n), dtype="<u8").astype(np.uint64, copy=False)
 
     def geometric(self, n: int, rate: Fraction) -> I64:
-        """P(k) ∝ exp(-rate k) on k = 0, 1, ...: the whole part of an exponential variable."""
+        """Draw from P(k) ∝ exp(-rate k) on k = 0, 1, ...: the whole part of an exponential variable."""
         start = self._position
         words = self.words(n)
         value, error = _exponential(words)
@@ -152,7 +135,7 @@ class NoiseStream:
         return k
 
     def laplace(self, n: int, rate: Fraction) -> I64:
-        """P(k) ∝ exp(-rate |k|) on the integers: the difference of two geometric variables."""
+        """Draw from P(k) ∝ exp(-rate |k|) on the integers: the difference of two geometric variables."""
         out = np.empty(n, dtype=np.int64)
         for start in range(0, n, _CHUNK):
             m = min(_CHUNK, n - start + 1)  # one draw more at the end: noise that was drawn once must stay the same
@@ -160,7 +143,7 @@ class NoiseStream:
         return out
 
     def gaussian(self, n: int, sigma: Fraction) -> I64:
-        """P(k) ∝ exp(-k² / 2 sigma²) on the integers: Laplace noise, thinned out (Canonne, Kamath, Steinke 2020)."""
+        """Draw from P(k) ∝ exp(-k² / 2 sigma²) on integers: thinned Laplace noise (Canonne, Kamath, Steinke 2020)."""
         out = np.empty(0, dtype=np.int64)
         scale = int(sigma) + 1
         while len(out) < n:
@@ -182,7 +165,7 @@ class NoiseStream:
         return accepted
 
     def _settle(self, word: int, position: int, outcome: Callable[[Fraction], int]) -> int:
-        """The outcome, monotone in -ln U, where U = 0.(word)(more bits): read on until both ends agree."""
+        """Find the outcome, monotone in -ln U, where U = 0.(word)(more bits): read on until both ends agree."""
         more, bits, read = word, 64, _chacha(self._key, 1 + position)
         while True:
             more, bits = more << 128 | int.from_bytes(read(16), "big"), bits + 128
@@ -193,7 +176,7 @@ class NoiseStream:
 
 
 def _exponential(words: U64) -> tuple[F64, F64]:
-    """-ln U and a bound on its error, where the words are the leading bits of U."""
+    """Compute -ln U and a bound on its error, where the words are the leading bits of U."""
     leading = words.astype(np.float64)
     value = -np.log((leading + 0.5) * 2.0**-64)
     with np.errstate(divide="ignore"):  # sixty-four zeros say nothing: the error is infinite
@@ -201,7 +184,7 @@ def _exponential(words: U64) -> tuple[F64, F64]:
 
 
 def _minus_log(numerator: int, bits: int) -> Fraction:
-    """-ln(numerator / 2^bits), rounded correctly to more digits than the bits can settle."""
+    """Compute -ln(numerator / 2^bits), rounded correctly to more digits than the bits can settle."""
     if numerator == 0:
         return Fraction(bits)
     with decimal.localcontext(decimal.Context(prec=bits // 3 + 20)) as context:
@@ -209,7 +192,7 @@ def _minus_log(numerator: int, bits: int) -> Fraction:
 
 
 def _chacha(key: bytes, nonce: int) -> Callable[[int], bytes]:
-    """A reader of the ChaCha20 keystream with this nonce."""
+    """Return a reader of the ChaCha20 keystream with this nonce."""
     counter_and_nonce = bytes(4) + nonce.to_bytes(12, "little")
     update = Cipher(algorithms.ChaCha20(key, counter_and_nonce), mode=None).encryptor().update
     return lambda n: update(bytes(n))

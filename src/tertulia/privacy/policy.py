@@ -1,17 +1,18 @@
-"""A party's own `policy.toml`: what may leave it. It is read and enforced at the party, never by the server."""
+"""A party's own `policy.toml`: rules for what may leave. The party reads and enforces it, never the server."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError
 
+from tertulia._toml import toml_value
 from tertulia.errors import ConfigError, PolicyRefusal
 from tertulia.privacy.adjacency import Bounds
 from tertulia.privacy.mechanisms import Adjacency, Unit
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 _Names = tuple[StrictStr, ...]
 _Count = Annotated[int, Field(gt=0)]
 REPLIES = ("each", "sum", "mean")  # the verbs under which a party's own reply reaches the server's machine
+_FORMER_KEYS = {  # of policies at the time when ledgers held no limits
+    "allow_clear", "declared_public", "allow_single", "allow_metrics", "score_epsilon", "max_bytes_per_round",
+    "max_bytes_per_run", "max_bytes_per_day", "max_tokens_per_document", "max_documents_per_user",
+    "min_documents_per_cell", "max_topics", "max_words", "max_cells", "max_rounds", "max_sweeps", "max_question_bytes",
+    "log_details", "min_documents_per_word", "budget",
+}  # fmt: skip
+_ROUNDING = 1e-9  # relative, of sums of logarithms in float64
 RARE = 5  # a word of fewer documents than that says something about single documents
 
 
@@ -40,6 +48,25 @@ class Budget(BaseModel):
     def rule(self) -> str:
         """The name that a refusal gives."""
         return f"budget.{self.unit.value}.{self.adjacency.value}"
+
+    def allows(self, epsilon: float) -> bool:
+        """Return whether this epsilon may be spent; rounding errors of accountants are no excess.
+
+        >>> Budget(unit="token", epsilon=0.5).allows(0.5000000000000022)
+        True
+        """
+        return epsilon <= self.epsilon * (1 + _ROUNDING)
+
+
+class Record(BaseModel):
+    """The party's statements about itself, for the officer's page; none of them leaves."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    organisation: StrictStr = Field("", description="a text")
+    controller: StrictStr = Field("", description="a text")
+    legal_basis: StrictStr = Field("", description="a text")
+    retention: StrictStr = Field("", description="a text")
 
 
 class Policy(BaseModel):
@@ -66,10 +93,12 @@ class Policy(BaseModel):
     max_cells: _Count = Field(500_000_000, description="a whole number above 0")
     max_rounds: _Count = Field(1_000_000, description="a whole number above 0")
     max_sweeps: _Count = Field(100_000, description="a whole number above 0")
+    max_repeats: Annotated[int, Field(ge=0)] = Field(3, description="a whole number, 0 or more")
     max_question_bytes: _Count = Field(4_000_000_000, description="a whole number of bytes above 0")
     log_details: StrictBool = Field(False, description="true or false")
     min_documents_per_word: _Count | None = Field(None, description="a whole number above 0")
     budget: tuple[Budget, ...] = Field((), description="tables headed [[budget]]")
+    record: Record = Field(Record(), description="a table headed [record]")
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
@@ -96,7 +125,7 @@ class Policy(BaseModel):
 
     @classmethod
     def closed(cls) -> Self:
-        """What holds between several owners until a party says otherwise: the strict example, without its budget."""
+        """Return the rules between several owners until a party sets others: the strict example, without its budget."""
         return cls(allow_clear=False, allow_metrics=False)
 
     @property
@@ -112,10 +141,16 @@ class Policy(BaseModel):
     @property
     def bounds(self) -> Bounds:
         """How many smaller units make a larger one, where the party says so."""
-        return Bounds(self.max_tokens_per_document, self.max_documents_per_user)
+        return Bounds(self.max_tokens_per_document, self.max_documents_per_user, frozenset({self._former_version}))
+
+    @property
+    def _former_version(self) -> str:
+        """The name that a ledger gave to these rules before it wrote limits down."""
+        rules = self.model_dump_json(include=_FORMER_KEYS)
+        return hashlib.blake2b(rules.encode(), digest_size=8).hexdigest()
 
     def word_minimum(self, owners: str) -> int:
-        """How many of the party's documents must have a word before the party names it to the server.
+        """Return how many of the party's documents must have a word before the party names it to the server.
 
         Unless the policy says otherwise, words of fewer than five documents stay where parties have several owners.
         Where one owner has all parties nobody else reads the words, and small collections keep theirs.
@@ -123,7 +158,7 @@ class Policy(BaseModel):
         return self.min_documents_per_word or (RARE if owners == "several" else 1)
 
     def check_home(self, party: str, home: str | None) -> None:
-        """Raise `ConfigError` if a budget would begin anew with every run, as the ledger ends with the run."""
+        """Raise `ConfigError` if a budget would restart with every run, because the ledger ends with the run."""
         if self.budget and home is None:
             raise ConfigError(
                 f"party '{party}' has a budget but no `home`: its ledger would end with the run, and every run would "
@@ -132,11 +167,19 @@ class Policy(BaseModel):
 
     def check(self, release: Release, ledger: Ledger) -> None:
         """Raise `PolicyRefusal`, with the rule's name, unless every rule allows this release."""
+        self.check_rules(release, ledger)
+        self.check_budgets([release] if release.charges else [], ledger)
+
+    def check_rules(self, release: Release, ledger: Ledger) -> None:
+        """Check every rule but budgets."""
         self._check_kind(release)
         self._check_score(release, ledger)
         self._check_bytes(release, ledger)
-        for budget in self.budget if release.charges else ():
-            self._check_budget(budget, release, ledger)
+
+    def check_budgets(self, releases: Sequence[Release], ledger: Ledger) -> None:
+        """Raise `PolicyRefusal` if a budget has no room for some releases beside what a ledger holds."""
+        for budget in self.budget if releases else ():
+            self._check_budget(budget, releases, ledger)
 
     def _check_kind(self, release: Release) -> None:
         what = f"'{release.what}'"
@@ -152,7 +195,7 @@ class Policy(BaseModel):
             raise PolicyRefusal("allow_clear", f"{what} would leave unprotected; use a private mode, or allow it here")
 
     def _check_score(self, release: Release, ledger: Ledger) -> None:
-        """One noisy score in a round: each further one would tell more about the same documents."""
+        """Allow one noisy score in a round: each further one would reveal more about the same documents."""
         if not (release.metric and release.charges) or release.non_private:
             return
         before = [r for r in ledger.releases() if r.metric and r.charges and not r.non_private]
@@ -174,17 +217,17 @@ class Policy(BaseModel):
                 why = f"'{release.what}' has {release.nbytes} bytes and {sent} left in {when} already"
                 raise PolicyRefusal(rule, f"{why}; at most {most} may")
 
-    def _check_budget(self, budget: Budget, release: Release, ledger: Ledger) -> None:
-        delta = budget.delta
-        loss = ledger.cost(budget.unit, budget.adjacency, delta, bounds=self.bounds, with_release=release)
-        if loss.epsilon > budget.epsilon:
+    def _check_budget(self, budget: Budget, releases: Sequence[Release], ledger: Ledger) -> None:
+        release, delta = releases[0], budget.delta
+        loss = ledger.cost(budget.unit, budget.adjacency, delta, bounds=self.bounds, with_releases=releases)
+        if not budget.allows(loss.epsilon):
             would = f"'{release.what}' by {release.name} would bring epsilon to {loss.epsilon:.4g} at delta {delta:g}"
             why = "; ".join([f"{would}, beyond {budget.epsilon:g}", *loss.assumptions])
             raise PolicyRefusal(budget.rule, why)
 
 
 def example() -> str:
-    """The commented example of a policy file, as text: the open one.
+    """Return the commented example of a policy file, as text: the open one.
 
     >>> Policy.parse(example()) == Policy()
     True
@@ -193,7 +236,7 @@ def example() -> str:
 
 
 def strict_example() -> str:
-    """The same with its switches turned: what holds between several owners where there is no file.
+    """Return the example with its switches turned: the rules between several owners where there is no file.
 
     >>> Policy.parse(strict_example()) == Policy.closed()
     True
@@ -204,11 +247,16 @@ def strict_example() -> str:
     return text
 
 
-def write_example(path: Path, *, strict: bool) -> str:
-    """Write a commented policy where there is none yet, and say so."""
+def write_example(path: Path, *, strict: bool, record: Mapping[str, str] | None = None) -> str:
+    """Write a commented policy where there is none yet, with what the party states of itself, and say so."""
+    text = strict_example() if strict else example()
+    if record:
+        head, table, lines = text.partition("#[record]\n")
+        names = [line.split()[0][1:] for line in lines.splitlines()]
+        text = head + table[1:] + "".join(f"{name} = {toml_value(record.get(name, ''))}\n" for name in names)
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(strict_example() if strict else example())
+            file.write(text)
     except FileExistsError:
         raise ConfigError(f"{path} exists: edit it, or choose another name") from None
     except OSError as error:
@@ -217,10 +265,11 @@ def write_example(path: Path, *, strict: bool) -> str:
 
 
 def _explain(source: str, details: Any) -> str:
-    """One pydantic error in our words: key, value, remedy."""
+    """Explain one pydantic error in our words: key, value, remedy."""
     path = [part for part in details["loc"] if isinstance(part, int) or not part.startswith(("bool", "tuple"))]
     key = ".".join(str(part) for part in path)
-    model: type[BaseModel] = Budget if path[0] == "budget" and len(path) > 1 else Policy
+    tables: dict[Any, type[BaseModel]] = {"budget": Budget, "record": Record}
+    model = tables.get(path[0], Policy) if len(path) > 1 else Policy
     name = str(path[-1] if path[-1] in model.model_fields else path[0])
     if details["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(path[-1]), model.model_fields, n=1)

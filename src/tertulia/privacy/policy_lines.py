@@ -1,4 +1,4 @@
-"""The lines of a policy that a plan needs, so that whoever decides reads just those, and may have them written."""
+"""The lines of a policy that a plan needs: shown to the person who decides, and written on request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tertulia.privacy.releases import Release
 
 
 def lines_needed(policy: Policy, releases: Sequence[Release]) -> dict[str, Any]:
-    """The settings that a policy lacks to allow these releases; budgets, which are no lines to be traded, aside.
+    """Find the settings that a policy lacks to allow these releases; budgets are left aside.
 
     A rule that no setting of these kinds lifts is raised as the `PolicyRefusal` that it is.
     """
@@ -33,7 +33,7 @@ def lines_needed(policy: Policy, releases: Sequence[Release]) -> dict[str, Any]:
 
 
 def _lifted(policy: Policy, refusal: PolicyRefusal, what: str) -> Any:
-    """What a rule would have to say to allow one thing more, and nothing else."""
+    """Return a rule's value that allows one thing more, and nothing else."""
     if refusal.rule == "allow_clear":
         return (what,) if isinstance(policy.allow_clear, bool) else (*policy.allow_clear, what)
     if refusal.rule == "declared_public":
@@ -44,7 +44,7 @@ def _lifted(policy: Policy, refusal: PolicyRefusal, what: str) -> Any:
 
 
 def line_of(key: str, value: Any) -> str:
-    """A setting as a line of the file.
+    """Write a setting as a line of the file.
 
     >>> line_of("allow_clear", ("topic sizes",))
     'allow_clear = ["topic sizes"]'

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NotRequired, Self, TypedDict, Unpack
 
 from tertulia._arrays import Array
 from tertulia._kinds import check_fields
 from tertulia.errors import FormatError, Unreleased
+from tertulia.privacy.adjacency import Bounds
 from tertulia.privacy.mechanisms import Adjacency, Claim, Derived, EventData, Mechanism, Unit
+from tertulia.privacy.reported_documents import Charged, limits_or_none
+
+_UNWRITTEN = ("limits", "documents_of_user", "unnamed_users", "charged")  # or only where they say something
 
 
 class Occasion(TypedDict):
-    """In answer to what something is released, by whom; `id` is its name in the ledger."""
+    """The question that a release answers, and its party; `id` is its name in the ledger."""
 
     id: str
     party: str
@@ -50,6 +54,10 @@ class Release:
     dtype: str
     nbytes: int
     run: str = ""
+    limits: Bounds | None = None  # in force when it was charged; before that, what its mechanism sees to by itself
+    documents_of_user: int | None = 1  # one user's, where each document is charged as a user; None: nobody counted
+    unnamed_users: bool = False  # some documents did not say whose they are
+    charged: Charged | None = field(default=None, compare=False, repr=False)  # by the ledger; None: not yet
 
     @classmethod
     def of(cls, mechanism: Mechanism, x: Array, **occasion: Unpack[Occasion]) -> Self:
@@ -59,12 +67,17 @@ class Release:
             name=m.name, what=m.what, parents=_parents(m, occasion["party"]), event=m.charge(), unit=m.unit,
             adjacency=m.adjacency, sensitivity=float(m.sensitivity), params=m.params(), claimed=m.claimed,
             assumptions=m.assumptions, metric=m.metric, local=m.local, shape=tuple(x.shape), dtype=str(x.dtype),
-            nbytes=int(x.nbytes), **occasion,
+            nbytes=int(x.nbytes), limits=None if (n := m.documents_per_user) is None else Bounds(None, n), **occasion,
         )  # fmt: skip
 
     def version(self, number: int) -> Self:
-        """The same for later versions of what was released: an edited document is reported again, and charged again."""
-        return self if number == 1 else replace(self, id=f"{self.id}/version {number}")
+        """Return the release of a later version: an edited document is reported again, and charged again."""
+        return replace(self, id=version_id(self.id, number))
+
+    def says_the_same(self, other: Release) -> bool:
+        """Return whether two records are of one release, under any limits."""
+        one, two = (replace(r, limits=None, documents_of_user=None, unnamed_users=False) for r in (self, other))
+        return one == two
 
     @property
     def charges(self) -> bool:
@@ -77,14 +90,21 @@ class Release:
         return self.event is not None and self.event["type"] == "NonPrivateDpEvent"
 
     def to_json(self) -> str:
-        """One line of JSON, the same for equal releases."""
-        fields: dict[str, Any] = vars(self) | {  # nothing below is changed, so nothing need be copied
+        """Write one line of JSON, the same for equal releases."""
+        known = {name: value for name, value in vars(self).items() if name not in _UNWRITTEN}
+        fields: dict[str, Any] = known | {  # nothing below is changed, so nothing need be copied
             "unit": self.unit.value,
             "adjacency": self.adjacency.value,
             "sensitivity": str(self.sensitivity),  # JSON knows no infinity
         }
         if self.claimed is not None:
             fields["claimed"] = asdict(self.claimed) | {"epsilon": str(self.claimed.epsilon)}
+        if self.limits is not None:
+            fields["limits"] = [self.limits.tokens_per_document, self.limits.documents_per_user]
+        if self.unit is Unit.USER and self.local and self.documents_of_user is not None:
+            fields["documents_of_user"] = self.documents_of_user
+        if self.unnamed_users:
+            fields["unnamed_users"] = True
         return json.dumps(fields, sort_keys=True, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -102,19 +122,27 @@ class Release:
     @classmethod
     def _from_json(cls, line: str) -> Self:
         fields = json.loads(line)
-        fields.pop("views", None)  # in ledgers of format 1, where it always named everybody
+        fields.pop("views", None)  # in rows that began in ledgers of format 1
         tuples = {name: tuple(fields[name]) for name in ("parents", "assumptions", "shape")}
+        by_user = fields["unit"] == Unit.USER.value and fields["local"]
         claim = fields["claimed"] and Claim(**fields["claimed"])
         return cls(**fields | tuples | {
             "unit": Unit(fields["unit"]),
             "adjacency": Adjacency(fields["adjacency"]),
             "sensitivity": float(fields["sensitivity"]),
+            "limits": limits_or_none(fields.get("limits")),
+            "documents_of_user": fields.get("documents_of_user", None if by_user else 1),
             "claimed": claim and replace(claim, epsilon=float(claim.epsilon)),
         })  # fmt: skip
 
 
+def version_id(charge: str, number: int) -> str:
+    """Return the id of the charge for the n-th version of documents."""
+    return charge if number == 1 else f"{charge}/version {number}"
+
+
 def _parents(mechanism: Mechanism, party: str) -> tuple[str, ...]:
-    """Where the array comes from; the parents of post-processing must all be releases."""
+    """Return where the array comes from; the parents of post-processing must all be releases."""
     if not isinstance(mechanism, Derived):
         return (f"raw:{party}",)
     ids = [parent if isinstance(parent, str) else getattr(parent, "release_id", None) for parent in mechanism.parents]

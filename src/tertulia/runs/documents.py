@@ -1,16 +1,25 @@
-"""The settings that say where documents are, and how one source is cut into parties."""
+"""The documents of a run: settings that say where they are, and the recipe by which each party reads its own."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tertulia.corpus import Corpus
+from tertulia.corpus.recipes import parties_in, read_recipe
+from tertulia.errors import ConfigError
 from tertulia.methods.common.settings import PATH, Positive, Settings
+
+if TYPE_CHECKING:
+    from tertulia.runs.settings import RunSettings
+
+POOLED = "pooled"  # the one party of the centralised scenario
 
 
 class SourceSettings(Settings):
-    """Where documents are, and which columns mean what."""
+    """A source of documents, and the meaning of its columns."""
 
     path: str | list[str] | None = Field(
         None,
@@ -30,7 +39,7 @@ class SourceSettings(Settings):
     )
     separator: str | None = Field(
         None,
-        description="of the fields of `.csv` and `.tsv`: one character, or `tab`; None: whatever gives the columns",
+        description="of the fields of `.csv` and `.tsv`: one character, or `tab`; None: the one that gives the columns",
     )
     embeddings: str | None = Field(
         None,
@@ -41,7 +50,7 @@ class SourceSettings(Settings):
     )
 
     def source(self) -> dict[str, Any]:
-        """The arguments of `corpus.read`."""
+        """Return the arguments of `corpus.read`."""
         return {name: getattr(self, name) for name in SourceSettings.model_fields}
 
 
@@ -72,3 +81,44 @@ class DataSettings(SourceSettings):
         if self.shards is not None and "split" in self.model_fields_set and self.split != "column":
             raise ValueError(f"shards = {self.shards} is a split of its own: leave out split = '{self.split}'")
         return self
+
+
+def sources_of(settings: RunSettings) -> dict[str, dict[str, Any]]:
+    """Make a recipe for each party, which reads its own documents by it."""
+    if settings.data is not None:
+        recipe = {**_source(settings, settings.data), "split": split_of(settings.data, settings.seed)}
+        return {party: {**recipe, "party": party} for party in parties_in(recipe)}
+    for name, own in settings.parties.items():
+        if own.path is None:
+            raise ConfigError(f"parties.{name} has no `path`: say where its documents are")
+    if not settings.parties:
+        raise ConfigError("no parties are given: add [parties.NAME] sections, or one [data] section to be split")
+    return {name: _source(settings, own) for name, own in settings.parties.items()}
+
+
+def _source(settings: RunSettings, own: SourceSettings) -> dict[str, Any]:
+    """Describe what to read, and how. Texts are kept where they must be embedded."""
+    text = {"keep_text": True} if settings.method.keeps_text and own.embeddings is None else {}
+    return {**own.source(), "options": settings.text, **text}
+
+
+def split_of(data: DataSettings, seed: int) -> dict[str, Any]:
+    """Describe how a shared source is split into parties, as plain data."""
+    if data.path is None:
+        raise ConfigError("[data] has no `path`: say where the documents are")
+    if data.shards is not None:
+        return {"kind": "shards", "shards": data.shards, "seed": seed}
+    if data.split == "column":
+        return {"kind": "column", "column": data.party}
+    if data.split == "file":
+        return {"kind": "file"}
+    if data.split == "random":
+        return {"kind": "random", "sizes": data.sizes, "seed": seed}
+    return {"kind": "dirichlet", "parties": data.parties, "concentration": data.concentration, "seed": seed}
+
+
+def pool_documents(settings: RunSettings, corpora: Mapping[str, Corpus] | None) -> Corpus:
+    """Concatenate the documents of all parties, for the centralised baseline."""
+    if corpora is None:
+        corpora = {party: read_recipe(recipe) for party, recipe in sources_of(settings).items()}
+    return Corpus.concatenate(list(corpora.values()))

@@ -1,6 +1,6 @@
-"""The server's side of a run: train over whatever transport there is, from the last commit to a saved model.
+"""The server's side of a run: train over a transport, from the last commit to a saved model.
 
-It opens no file of a party. What it needs of one, such as the digest of its ledger, it asks for.
+It never opens a party's files. It sends inquiries instead, for example for the digest of a ledger.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from tertulia._locks import holding
+from tertulia._locks import directory_lock
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError, FormatError
-from tertulia.federation.custom import check_pins
 from tertulia.federation.engines.base import Transport
+from tertulia.federation.method_modules import check_pins
 from tertulia.federation.server.handle import Handle, Terms
-from tertulia.federation.server.ledger_digests import LedgerDigests
+from tertulia.federation.server.inquiries import LedgerDigests
 from tertulia.federation.server.membership import Dropouts, Membership
-from tertulia.methods import CustomSettings, entry_of
-from tertulia.methods.common import choosing
-from tertulia.methods.common.result import Trained
+from tertulia.methods.common import model_choice
+from tertulia.methods.common.rounds import Trained
+from tertulia.methods.registry import CustomSettings, entry_of
+from tertulia.metrics.history import participation
 from tertulia.models import Topics
 from tertulia.models.continuity import keep_ids
-from tertulia.runs.config import RunSettings
-from tertulia.runs.continuing import START, hash_of_start
-from tertulia.runs.layout import Run, drive
-from tertulia.runs.plans import modules_of, plan_of
-from tertulia.runs.provenance import public_settings
-from tertulia.runs.results import FederatedTopics, reason_of, warn_of_absent
+from tertulia.runs.directory import Run, drive
+from tertulia.runs.plan import modules_of, plan_of
+from tertulia.runs.results import FederatedTopics, public_settings, reason_of, warn_of_absent
+from tertulia.runs.settings import RunSettings
+from tertulia.runs.start_model import hash_of_start, load_start, train_from
 
-Observer = Callable[[str, Mapping[str, Any]], None]  # gets the facts of each "round" and each "warning"
+Observer = Callable[[str, Mapping[str, Any]], None]  # called with "round" or "warning", and the facts
 
 
 def finish(
@@ -40,15 +40,15 @@ def finish(
     observe: Observer | None = None,
     transport: Transport | None = None,
 ) -> Any:
-    """Drive a run, new or interrupted, to its end, and save the model; a custom method's result comes back as it is.
+    """Drive a new or interrupted run to its end, save the model and return it.
 
-    Parties are reached by the run's engine, unless a transport is given. Two processes cannot drive one run: the second
-    gets an error that names the first.
+    The result of a custom method is returned unchanged, and not saved. The run's engine provides the transport, unless
+    one is given. Two processes cannot drive the same run: the second gets an error that names the first.
     """
     settings = settings_of(run)
     check_pins(modules_of(settings), run.pins)
-    with holding(run.directory):
-        last = None if settings.start_from is None else Topics.load(run.directory / START)
+    with directory_lock(run.directory):
+        last = None if settings.start_from is None else load_start(run.directory)
         train, config = _method_of(settings, last)
         reached = transport or run.transport(settings.engine, settings.workers, corpora, settings.address or "local")
         with closing(reached) as transport:
@@ -67,6 +67,7 @@ def finish(
             "config": public_settings(settings),
             "parties": [party for party in run.parties if party not in absent],
             **({"absent": absent} if absent else {}),
+            "participation": {p: one.to_dict() for p, one in participation(handle.history, run.parties).items()},
             "run": run.id,
             "ledgers": digests,
         }
@@ -80,48 +81,39 @@ def finish(
 
 
 def settings_of(run: Run) -> RunSettings:
-    """What a run was asked for, if its `run.json` still says so."""
+    """Return the settings of a run; raise an error if this version cannot read its `run.json`."""
     path = run.directory / "run.json"
     try:
         return RunSettings(**run.config)
     except ConfigError as error:
-        remedy = f"`tertulia upgrade {run.directory}` carries over what an earlier version began"
-        raise ConfigError(f"{path}: {error}. {remedy}") from None
+        remedy = "if an earlier, unreleased version made this run, begin it again"
+        raise ConfigError(f"{path}: {error}; {remedy}") from None
     except (TypeError, RecursionError) as error:
         raise FormatError(f"{path} is damaged ({error}): restore it from a backup") from error
 
 
 def _method_of(settings: RunSettings, last: Topics | None = None) -> tuple[Callable[..., Any], Any]:
-    """The function that trains, and what it is configured with."""
+    """Return the training function and its configuration."""
     module, function, config = entry_of(settings.method)
     train = getattr(importlib.import_module(module), function)
     if last is not None:
-        train = _going_on(train, importlib.import_module(module).continue_from, last)
+        train = train_from(last, train, importlib.import_module(module).continue_from)
     return (_then_choose(train) if settings.chooses else train), config
 
 
-def _going_on(train: Callable[..., Any], continue_from: Callable[..., Any], last: Topics) -> Callable[..., Any]:
-    """Train from an earlier model, instead of from nothing."""
-
-    def both(fed: Any, method: Any, state: Any) -> Any:
-        return train(fed, method, fed.commit(continue_from(fed, method, last)) if state is None else state)
-
-    return both
-
-
 def _then_choose(train: Callable[..., Any]) -> Callable[..., Any]:
-    """Train, then let parties choose their models."""
+    """Return a function that trains, then lets each party choose the model that it keeps."""
 
     def both(fed: Any, method: Any, state: Any) -> Any:
         result = train(fed, method, state)
-        choosing.let_choose(fed, method, result)
+        model_choice.let_choose(fed, method, result)
         return result
 
     return both
 
 
 def terms_of(settings: RunSettings) -> Terms:
-    """The terms on which parties meet."""
+    """Return the terms of participation."""
     federation = settings.federation
     return Terms(
         quorum=federation.quorum,

@@ -1,4 +1,4 @@
-"""A party's directory of a run, whoever lays it out: who has all parties, or the party itself."""
+"""A party's directory of a run. It is laid out by the owner of all parties, or by the party itself."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tertulia.errors import ConfigError
 from tertulia.federation.codec import decode
 from tertulia.federation.party.host import PartyConfig
 from tertulia.federation.plan import Plan
-from tertulia.methods.common import choosing
+from tertulia.methods.common import model_choice
 from tertulia.models import Topics
-from tertulia.runs.config import PartySettings, RunSettings
-from tertulia.runs.plans import modules_of
+from tertulia.runs.plan import modules_of
+from tertulia.runs.settings import PartySettings, RunSettings
 
 
 def party_config(run: str, party: str, settings: RunSettings, source: dict[str, Any] | None, plan: Plan) -> PartyConfig:
-    """The `party.json` of one party, with its own choices and the plan that it agrees to."""
+    """Make the `party.json` of one party, with its own choices and the plan that it agrees to."""
     own = settings.parties.get(party, PartySettings())
     home = None if own.home is None else str(Path(own.home).resolve())  # the same wherever the run is resumed
     return PartyConfig(
@@ -29,17 +29,17 @@ def party_config(run: str, party: str, settings: RunSettings, source: dict[str, 
     )  # fmt: skip
 
 
-def choice_in(directory: Path, provenance: dict[str, Any], options: TextOptions) -> choosing.Choice | None:
-    """What a party has chosen for its own documents, if it had some to choose by."""
-    path = directory / "kept" / f"{choosing.KEPT}.safetensors"
+def choice_in(directory: Path, provenance: dict[str, Any], options: TextOptions) -> model_choice.Choice | None:
+    """Read the model that a party has chosen for its own documents, if it had some to choose by."""
+    path = directory / "kept" / f"{model_choice.KEPT}.safetensors"
     if not path.exists():
         return None
-    found = choosing.read_choice(decode(read_checked(path)), provenance)
-    return choosing.Choice(*(replace(topics, options=options) for topics in found))
+    found = model_choice.read_choice(decode(read_checked(path)), provenance)
+    return model_choice.Choice(*(replace(topics, options=options) for topics in found))
 
 
 def best_at_home(directory: Path) -> Topics:
-    """The model of a run that a party in its own house has chosen; if it had none to choose, the shared one."""
+    """Read the model that a party has chosen in its own directory; without a choice, the shared one."""
     config = PartyConfig.load(directory)
     if config.plan is None or config.source is None:
         raise ConfigError(f"{directory} holds no model: the run was forgotten here")

@@ -1,4 +1,4 @@
-"""What a federation is worth: federated, centralised and alone, in one go, each score beside its controls.
+"""A comparison of the federated model with centralised and single-party baselines, each score beside its controls.
 
 All models are over the federation's words and are scored alike, by document completion, on everybody's held-out
 documents; models by party are averaged. Centralised and alone are the same method with one party, so that only the data
@@ -25,15 +25,13 @@ from tertulia._disk import atomic_write
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import ConfigError
-from tertulia.methods.common.lda_settings import LDASettings
-from tertulia.methods.common.settings import TopicCount, TopicPriors
 from tertulia.metrics.diversity import topic_diversity
 from tertulia.metrics.perplexity import completion, unigram
 from tertulia.models import Topics
-from tertulia.runs.config import PartySettings, RunSettings
+from tertulia.runs.documents import POOLED, sources_of
 from tertulia.runs.driver import finish
-from tertulia.runs.rehearsal import begin
-from tertulia.runs.sources import POOLED, sources_of
+from tertulia.runs.one_machine import begin
+from tertulia.runs.settings import PartySettings, RunSettings
 
 SMOOTHING = 0.01  # the uniform distribution's share: a party alone has never seen some words
 FILE = "scenarios.json"
@@ -47,24 +45,24 @@ def compare(settings: RunSettings, notify: Callable[[str], None]) -> list[Row]:
             f"method.name = '{settings.method.name}': give the federated method to compare with its baselines"
         )
     if settings.start_from is not None:
-        raise ConfigError("scenarios compare runs that begin anew: leave `start_from` out")
+        raise ConfigError("scenarios compare runs that begin from nothing: leave `start_from` out")
     corpora = {party: read_recipe(source) for party, source in sources_of(settings).items()}
     halves = [corpus.split(settings.heldout) for corpus in corpora.values()]
     train, heldout = (Corpus.concatenate(list(half)) for half in zip(*halves, strict=True))
     rows: list[Row] = []
     for row in _rows(_Comparison(settings, corpora, heldout, notify), train):
         rows.append(row)
-        keep_rows(Path(settings.directory), rows)  # as far as it is by now
+        keep_rows(Path(settings.directory), rows)  # also if a later row fails
     return rows
 
 
 def keep_rows(directory: Path, rows: Sequence[Row]) -> None:
-    """Write what was found beside the runs."""
+    """Write the rows beside the runs."""
     atomic_write(directory / FILE, json.dumps({"scenarios": list(rows)}, indent=1).encode(), durable=False)
 
 
 def kept_rows(directory: Path) -> list[Row]:
-    """What an earlier comparison found; nothing if there was none, or if its file is broken."""
+    """Read the rows of an earlier comparison; empty if there was none, or if its file is damaged."""
     try:
         rows = json.loads((directory / FILE).read_bytes())["scenarios"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -83,7 +81,7 @@ def _rows(comparison: _Comparison, train: Corpus) -> Iterator[Row]:
     if federated.n_topics != getattr(method, "topics", federated.n_topics):
         as_many = {**own_method(settings, vocabulary), "topics": federated.n_topics}
         yield from comparison.baseline_rows(as_many, f", {federated.n_topics} topics")
-    if not isinstance(method, LDASettings):
+    if not method.samples_lda:
         pooled = comparison.train_centralised("centralised, lda", pooled_lda(settings, vocabulary))
         yield comparison.row("centralised", "lda", [pooled])
     frequencies = unigram(train.encode(federated.vocabulary))
@@ -91,7 +89,7 @@ def _rows(comparison: _Comparison, train: Corpus) -> Iterator[Row]:
 
 
 class _Comparison(NamedTuple):
-    """What all runs share."""
+    """The settings and documents that all runs of a comparison share."""
 
     settings: RunSettings
     corpora: Mapping[str, Corpus]
@@ -99,18 +97,18 @@ class _Comparison(NamedTuple):
     notify: Callable[[str], None]  # called before each run
 
     def train_federated(self) -> Topics:
-        """The run that was asked for, with each party's own policy and ledger."""
+        """Train the federation, with each party's own policy and ledger."""
         parties = {name: own.model_dump() for name, own in self.settings.parties.items()}
         return self._train("federated", self.settings.method.model_dump(), self.corpora, parties)
 
     def train_with_another_seed(self) -> Topics:
-        """The same again, but for chance."""
+        """Train the federation again with another seed."""
         method, seed = self.settings.method.model_dump(), self.settings.seed + 1
         method |= {"seed": seed} if "seed" in method else {}
         return self._train("federated, another seed", method, self.corpora, self._choices(), seed=seed)
 
     def baseline_rows(self, method: dict[str, Any], suffix: str = "") -> Iterator[Row]:
-        """The method with everybody's documents, and with those of each party; suffix: with a set number of topics."""
+        """Train the method on all documents, and on each party's; `suffix` marks rows with a fixed number of topics."""
         label = _label(method)
         central = self.train_centralised(f"centralised{suffix}", _in_scenario(method, "centralised"))
         yield self.row(f"centralised{suffix}", label, [central])
@@ -124,11 +122,11 @@ class _Comparison(NamedTuple):
             yield self.row("alone, side by side", label, [side_by_side(single)])
 
     def train_centralised(self, name: str, method: dict[str, Any]) -> Topics:
-        """One party that holds everybody's documents."""
+        """Train one party that holds all documents."""
         return self._train(name, method, {POOLED: Corpus.concatenate(list(self.corpora.values()))}, {})
 
     def row(self, scenario: str, method: str, models: Sequence[Topics]) -> Row:
-        """The scores of a model, or the means of several."""
+        """Score a model, or several by their means."""
         scores = [
             completion(m.topic_word, m.alpha, self.heldout.encode(m.vocabulary), smoothing=SMOOTHING) for m in models
         ]
@@ -143,7 +141,7 @@ class _Comparison(NamedTuple):
         }
 
     def _on_own_documents(self, models: Sequence[Topics]) -> dict[str, float]:
-        """Perplexity on each party's held-out documents: by its own model, where each has one, else by the shared."""
+        """Compute perplexity on each party's held-out documents, by its own model or the shared one."""
         own = models if len(models) == len(self.corpora) else [models[0]] * len(self.corpora)
         scores = {}
         for (party, corpus), m in zip(self.corpora.items(), own, strict=True):
@@ -153,7 +151,7 @@ class _Comparison(NamedTuple):
         return scores
 
     def _choices(self, without: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
-        """How parties sample; without a policy or a ledger of their own."""
+        """Return the parties' own choices, without their policies and homes."""
         chosen = {party: self.settings.parties.get(party, PartySettings()).choices() for party in self.corpora}
         return {party: {k: v for k, v in own.items() if k not in without} for party, own in chosen.items()}
 
@@ -168,20 +166,21 @@ class _Comparison(NamedTuple):
 
 
 def own_method(settings: RunSettings, vocabulary: dict[str, Any]) -> dict[str, Any]:
-    """The method as one party would use it."""
+    """Return the method's settings for a single party."""
     return {**settings.method.for_one_party().model_dump(), "vocabulary": vocabulary}
 
 
 def pooled_lda(settings: RunSettings, vocabulary: dict[str, Any]) -> dict[str, Any]:
-    """LDA for a method that is none: as many topics, and as many passes over the documents where it has a number."""
+    """Return settings of LDA for a method that is not LDA, with its topics and, if it has a number, its sweeps."""
     method = settings.method
-    shared = TopicPriors if issubclass(type(method), TopicPriors) else TopicCount  # some methods mean other priors
+    known = type(method).model_fields.keys()
+    shared = {"topics", "alpha", "beta"} if "beta" in known else {"topics"} & known  # neural models mean other priors
     sweeps = {} if method.passes is None else {"sweeps": method.passes}
-    return {**method.part(shared).model_dump(), **sweeps, "name": "alone", "vocabulary": vocabulary}
+    return {**method.model_dump(include=shared), **sweeps, "name": "alone", "vocabulary": vocabulary}
 
 
 def side_by_side(models: Sequence[Topics]) -> Topics:
-    """The topics of all models in one, with the prior's mean sum: what parties get who only copy from each other."""
+    """Concatenate the topics of all models, with the mean of the priors' sums: sharing models without a federation."""
     topic_word = np.concatenate([model.topic_word for model in models])
     return Topics(topic_word, models[0].vocabulary, np.concatenate([m.alpha for m in models]) / len(models))
 

@@ -1,1 +1,1 @@
-"""What people see of a run: tables, progress on a terminal, and a dry run before one."""
+"""Output for people: console, tables, plots, HTML pages, and monitors of runs."""

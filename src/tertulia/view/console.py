@@ -1,7 +1,7 @@
-"""Tables and progress on a terminal.
+"""Output of commands: lines, JSON, tables that fit the terminal, and progress.
 
-Words, names and reasons are other people's: here, and nowhere else, they are made fit for a terminal. They are never
-read as rich's markup, and control characters are written out.
+Words, names and reasons come from other people. Only this module makes them safe for a terminal: they are never parsed
+as rich's markup, and control characters are escaped.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import math
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
@@ -21,14 +22,13 @@ from rich.table import Table
 from rich.text import Text
 
 from tertulia._plain import plain, plain_json
-from tertulia.view.widths import added_up, common, merged, stacked, widths_or_none
 
-_LONGEST = 300  # characters of a setting
-NOBODY_READS = 141  # the exit code of a command whose output is no longer read, as of one that SIGPIPE ends
+_LONGEST_SETTING = 300  # characters
+NOBODY_READS = 141  # exit code of a command whose output was closed, as after SIGPIPE
 
 
 class _Console(Console):
-    """A console that ends quietly when nobody reads any more."""
+    """A console that ends quietly when its output is closed."""
 
     def on_broken_pipe(self) -> NoReturn:
         """End the command: `tertulia topics RUN | head -1` is no error."""
@@ -45,7 +45,7 @@ def be_quiet(quiet: bool) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line on stderr, however long: terminals wrap, and logs can be searched."""
+    """Print a line on stderr without wrapping, so that logs can be searched."""
     errors.print(Text(plain(text)), soft_wrap=True)
 
 
@@ -57,17 +57,17 @@ def say_error(text: str) -> None:
 
 
 def line(text: str) -> None:
-    """Print a line on stdout, however long, so that a command in it can be copied."""
+    """Print a line on stdout without wrapping, so that a command in it can be copied."""
     output.print(Text(plain(text)), soft_wrap=True)
 
 
 def show(text: str) -> None:
-    """Print text on stdout as it is."""
+    """Print text on stdout, wrapped."""
     output.print(Text(plain(text)))
 
 
 def end_unread() -> NoReturn:
-    """End, because nobody reads what is printed; what is still in buffers goes nowhere."""
+    """Exit because the output was closed; discard what is still in buffers."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())
@@ -83,7 +83,7 @@ def print_json(facts: Mapping[str, Any]) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """The same, with null for numbers that JSON does not have."""
+    """Replace numbers that JSON does not have by null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -92,7 +92,7 @@ def _finite(value: Any) -> Any:
 
 
 def size(n: float) -> str:
-    """Write a number of bytes for people.
+    """Format a number of bytes.
 
     >>> size(1536)
     '1.5 kB'
@@ -107,7 +107,7 @@ def size(n: float) -> str:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print a table; numbers stand to the right. Words are never cut: what is too wide is printed row by row."""
+    """Print a table; numbers are aligned right. Words are never cut: a table that is too wide is printed row by row."""
     rows = [tuple(row) for row in rows]
     cells = [[_cell(value) for value in row] for row in rows]
     names = [plain(column) for column in columns]
@@ -125,7 +125,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
 
 
 def records(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print dicts of the same keys as a table; where that is too wide, what all have in common stands below."""
+    """Print dicts of the same keys as a table; if it is too wide, values that all rows share are printed below."""
     if not rows:
         table(title, ["nothing"], [])
         return
@@ -144,7 +144,7 @@ def _cell(value: Any) -> str:
 
 
 class Steps:
-    """A bar on a terminal, else a line now and then; call it with how many were done, and a text."""
+    """Progress: a bar on a terminal, else lines in a log. Call it with the number of finished steps and a text."""
 
     def __init__(self, label: str, total: int, text: str = "", every: float = 0.0) -> None:
         self._bar = Progress(
@@ -167,7 +167,7 @@ class Steps:
             self._bar.stop()
 
     def __call__(self, done: int, text: str) -> None:
-        """Show how far it is; in a log, one line for each call, but at most one in every so many seconds."""
+        """Show the progress; in a log, print at most one line in `every` seconds."""
         if errors.is_terminal:
             self._bar.update(self._task, completed=done, facts=text)
         elif (now := time.monotonic()) - self._last >= self._every:
@@ -176,7 +176,7 @@ class Steps:
 
 
 class RoundProgress:
-    """Round, parties, perplexity, bytes and time left; use it as a run's observer."""
+    """Observer of a run that shows round, parties, perplexity, bytes and time left."""
 
     def __init__(self, rounds: int, label: str) -> None:
         self._steps = Steps(label, rounds, "starting (a first run compiles kernels)")
@@ -191,7 +191,7 @@ class RoundProgress:
         self._steps.__exit__(kind, error, trace)
 
     def __call__(self, kind: str, facts: Mapping[str, Any]) -> None:
-        """Take note of a round or of a warning."""
+        """Show a round or a warning."""
         if kind == "warning":
             say(f"warning: {facts['text']}")
             return
@@ -199,21 +199,21 @@ class RoundProgress:
 
 
 def describe(facts: Mapping[str, Any]) -> str:
-    """One round in one line."""
+    """Describe a round in one line."""
     down, up = (sum(pair[i] for pair in facts["bytes"].values()) for i in (0, 1))
-    parts = [f"round {facts['round']}", f"{len(facts['bytes'])} parties"]
+    parts = [f"round {facts['round']}", f"{sum(up > 0 for _, up in facts['bytes'].values())} parties"]
     if "topics" in facts:
         parts.append(f"{facts['topics']} topics")
     if "perplexity" in facts:
         parts.append(f"perplexity {facts['perplexity']:.0f}")
     if facts.get("left_out"):
-        parts.append(f"nobody vouched for {' and '.join(facts['left_out'])}")
+        parts.append(f"no support for {' and '.join(facts['left_out'])}")
     return ", ".join([*parts, f"{size(down + up)}"])
 
 
 def print_totals(title: str, totals: Sequence[Mapping[str, Any]]) -> None:
-    """Print what everything together costs; remarks, which many rows share, stand below."""
-    shown = ("party", "of", "real epsilon", "holds")
+    """Print the total cost; print remarks, which many rows share, once below."""
+    shown = ("party", "of", "real epsilon", "delta", "holds")
     rows = merged([{name: row[name] for name in shown} for row in totals], "party")
     records(f"{title}, everything together, if one of these is replaced", rows)
     for remark in dict.fromkeys(remark for row in totals for remark in row["remarks"].split("; ") if remark):
@@ -221,15 +221,116 @@ def print_totals(title: str, totals: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_dry_run(report: Mapping[str, Any]) -> None:
-    """Print what a dry run found; of parties of which the same holds in one row."""
+    """Print the report of a dry run; parties with equal rows share one."""
     records("Would be read", report["read"])
-    table("Would be trained", ["setting", "value"], [(key, _short(value)) for key, value in report["train"].items()])
+    table("Would receive what leaves, as stated by the operator", ["", "stated"], list(report["recipient"].items()))
+    for title, part in (("Words, documents and terms of the run", "terms"), ("Would be trained", "train")):
+        table(title, ["setting", "value"], [(key, _short(value)) for key, value in report[part].items()])
     print_totals("Would cost", report["totals"])
     records("Budgets, in all runs from the same home", merged(report["budgets"], "party"))
     records("Would be disclosed", merged(added_up(report["disclosed"], "times"), "party"))
 
 
 def _short(value: Any) -> Any:
-    """A setting on a few lines: of a list of thousands of words the first are enough."""
+    """Cut the value of a setting to a few lines; of a long word list the first words are enough."""
+    value = f"{len(value):,}: {', '.join(map(str, value))}" if isinstance(value, tuple) else value
     text = str(value)
-    return value if len(text) <= _LONGEST else f"{text[:_LONGEST].rsplit(' ', 1)[0]} ... (--json has all of it)"
+    return (
+        value
+        if len(text) <= _LONGEST_SETTING
+        else f"{text[:_LONGEST_SETTING].rsplit(' ', 1)[0]} ... (--json has all of it)"
+    )
+
+
+_BORDER = 3  # characters beside each column; the table has one more at its end
+_LONGEST_WORD = 24  # a longer word is a path or a hexadecimal number: it may be cut
+_INDENT = 2
+
+
+def widths_or_none(names: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[int] | None:
+    """Return the width of each column; None if the longest words do not fit.
+
+    >>> widths_or_none(["party", "what"], [["north", "a few words that can be wrapped"]], 30)
+    [5, 18]
+    """
+    columns = [[name, *(row[i] for row in cells)] for i, name in enumerate(names)]
+    least = [max(map(_longest_word, column)) for column in columns]
+    wanted = [max(max(map(len, cell.split("\n"))) for cell in column) for column in columns]
+    room = width - 1 - _BORDER * len(names)
+    if sum(least) > room:
+        return None
+    return _share(least, wanted, room)
+
+
+def merged(rows: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, Any]]:
+    """Merge rows that differ in one key only.
+
+    >>> merged([{"party": "north", "n": 1}, {"party": "south", "n": 1}], "party")
+    [{'party': 'north, south', 'n': 1}]
+    """
+    return [{**alike[0], key: ", ".join(str(row[key]) for row in alike)} for alike in _alike(rows, key)]
+
+
+def added_up(rows: Sequence[Mapping[str, Any]], key: str) -> list[dict[str, Any]]:
+    """Merge rows that differ in one number only, and add that up.
+
+    >>> added_up([{"what": "words", "times": 1}, {"what": "words", "times": 8}], "times")
+    [{'what': 'words', 'times': 9}]
+    """
+    return [{**alike[0], key: sum(row[key] for row in alike)} for alike in _alike(rows, key)]
+
+
+def _alike(rows: Sequence[Mapping[str, Any]], key: str) -> list[list[Mapping[str, Any]]]:
+    """Group rows that are equal but for one key, in the order of their first."""
+    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(tuple(str(value) for name, value in row.items() if name != key), []).append(row)
+    return list(found.values())
+
+
+def common(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the values that all of several rows share."""
+    first = rows[0] if len(rows) > 1 else {}
+    return {name: value for name, value in first.items() if all(row.get(name) == value for row in rows)}
+
+
+def _share(least: list[int], wanted: list[int], room: int) -> list[int]:
+    """Distribute the remaining width, character by character, to the column that would be the tallest."""
+    widths = list(least)
+    for _ in range(min(room, sum(wanted)) - sum(least)):
+        short = [i for i, width in enumerate(widths) if width < wanted[i]]
+        widths[max(short, key=lambda i: wanted[i] / widths[i])] += 1
+    return widths
+
+
+def _longest_word(text: str) -> int:
+    return min(max(map(len, text.split()), default=1), _LONGEST_WORD)
+
+
+def stacked(names: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Format rows one below the other, each name beside its value; leave out empty values."""
+    label = max(map(len, names), default=0)
+    if label > width // 2:
+        return [line for row in cells for line in _below(names, row, width)]
+    lines = []
+    for row in cells:
+        first = "- "
+        for name, value in zip(names, row, strict=True):
+            if value:
+                head, rest = f"{first}{name:<{label}}  ", " " * (label + 2 * _INDENT)
+                lines += _wrap(value, width, initial_indent=head, subsequent_indent=rest)
+                first = "  "
+    return lines
+
+
+def _below(names: Sequence[str], row: Sequence[str], width: int) -> list[str]:
+    """Format a row with each value below its name, because names are long."""
+    lines = []
+    for name, value in zip(names, row, strict=True):
+        if value:
+            lines += [*_wrap(f"- {name}", width), *_wrap(value, width, initial_indent=" " * _INDENT)]
+    return lines
+
+
+def _wrap(text: str, width: int, **indents: str) -> list[str]:
+    return textwrap.TextWrapper(width, break_on_hyphens=False, **indents).wrap(text)  # type: ignore[arg-type]

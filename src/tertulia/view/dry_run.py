@@ -1,13 +1,15 @@
-"""What a run would read, train and disclose, before anything is read by a party or leaves it: `tertulia check`."""
+"""`tertulia check`: report what a run would read, train and disclose, before anything leaves a party."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
+from tertulia.corpus.vocabulary import UNKNOWN
 from tertulia.federation.party.host import parts_of
 from tertulia.federation.types import Planned
 from tertulia.methods.common.vocabulary import propose_words, words_of_one_document
@@ -16,27 +18,34 @@ from tertulia.privacy.adjacency import common_level
 from tertulia.privacy.ledger import charging_or_all
 from tertulia.privacy.mechanisms import Derived
 from tertulia.privacy.policy import Policy, example
-from tertulia.runs.budgets import announced, forecast, open_ledger, planned_releases, verdicts
-from tertulia.runs.config import RunSettings
-from tertulia.runs.rehearsal import policy_or_none
-from tertulia.runs.sources import POOLED, sources_of
+from tertulia.runs.budgets import announced, forecast, planned_releases, verdicts
+from tertulia.runs.documents import POOLED, sources_of
+from tertulia.runs.one_machine import policy_or_none
+from tertulia.runs.plan import terms_of
+from tertulia.runs.settings import RunSettings
+from tertulia.runs.trial import Documents, trial
 from tertulia.view.tables import SEEN, claimed_epsilon
-from tertulia.view.totals import Lengths, Rows, epsilon, totals_of_plan
+from tertulia.view.totals import Lengths, Rows, epsilon, in_future, totals_of_plan
+from tertulia.view.verdicts import NOT_STATED
 
-_DELTA = 1e-6  # at which a plan's epsilon is computed
+_DELTA = 1e-6  # delta of the epsilon of a plan
 
 
-def dry_run(settings: RunSettings) -> dict[str, Any]:
-    """What a run would read, train and disclose, and what its parties' policies say to that."""
-    corpora = {party: read_recipe(source) for party, source in sources_of(settings).items()}
+def dry_run(settings: RunSettings, known: Mapping[str, Corpus] | None = None) -> dict[str, Any]:
+    """Report what a run would read, train and disclose, and the verdicts of its parties' policies."""
+    corpora = known or {party: read_recipe(source) for party, source in sources_of(settings).items()}
     method = settings.method
     parties = [POOLED] if settings.method.pools else list(corpora)
     return {
         "read": [_read_row(settings, party, corpus) for party, corpus in corpora.items()],
+        "terms": terms_of(settings),
+        "recipient": {name: value or NOT_STATED for name, value in settings.operator},
         "train": {"directory": settings.directory, "engine": settings.engine, **method.model_dump(mode="json")},
         "totals": [] if settings.method.pools else _planned_totals(settings, corpora),
         "budgets": [] if settings.method.pools else _budget_rows(settings, corpora),
-        "disclosed": [row for party in parties for row in _planned_rows(settings, party)],
+        "disclosed": [
+            row for party in parties for row in _planned_rows(settings, party, partial(corpora.__getitem__, party))
+        ],
     }
 
 
@@ -48,16 +57,16 @@ def _read_row(settings: RunSettings, party: str, corpus: Corpus) -> dict[str, An
         "party": party,
         "documents": corpus.n_documents,
         "tokens": corpus.n_tokens,
-        "words": len(corpus.vocabulary),
+        "words": len(corpus.vocabulary) - (UNKNOWN in corpus.vocabulary.index),
         "would leave though in one document only": words_of_one_document(train) if proposes and least == 1 else 0,
         "rows": corpus.report.summary(),
     }
 
 
-def _cost(one: Planned, planned: list[Planned]) -> dict[str, str]:
-    """Claimed beside real epsilon of all times that it will be released; what is derived costs as its sources do."""
+def _cost(one: Planned, planned: list[Planned]) -> dict[str, Any]:
+    """Compute claimed and real epsilon over all planned releases; a derived one costs as its sources do."""
     sources = [one]
-    if isinstance(one.mechanism, Derived):  # in a plan its parents are named: reports, or what is released
+    if isinstance(one.mechanism, Derived):  # a plan names its parents: reports, or releases
         parents = set(map(str, one.mechanism.parents))
         sources = [p for p in planned if {p.verb, p.mechanism.what} & parents] or [one]
     charged = planned_releases(sources, "any")
@@ -65,11 +74,12 @@ def _cost(one: Planned, planned: list[Planned]) -> dict[str, str]:
     return {
         "claimed epsilon": claimed_epsilon(one.mechanism.claimed),
         "real epsilon": epsilon(accounting.cost(charged, unit, adjacency, _DELTA).epsilon),
+        "delta": _DELTA,
     }
 
 
 def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus]) -> Rows:
-    """What all planned releases would cost together, for a word, a document, a user."""
+    """Compute the total cost of all planned releases, for a word, a document, a user."""
     rows = []
     for party, corpus in corpora.items():
         policy = policy_or_none(settings, party) or Policy()
@@ -80,7 +90,7 @@ def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus]) -> Row
 
 
 def _budget_rows(settings: RunSettings, corpora: Mapping[str, Corpus]) -> Rows:
-    """What was spent in all runs so far, what this one would cost, and what would be left."""
+    """Compute what all runs so far have spent, what this run would cost, and what would remain."""
     rows = []
     for party, corpus in corpora.items():
         policy = policy_or_none(settings, party) or Policy()
@@ -89,6 +99,7 @@ def _budget_rows(settings: RunSettings, corpora: Mapping[str, Corpus]) -> Rows:
             rows.append({
                 "party": party,
                 "of": f"{budget.unit.value}, {budget.adjacency.value}",
+                "delta": budget.delta,
                 "spent so far": epsilon(spent),
                 "this run": "nothing more" if free else epsilon(after - spent),
                 "after it": epsilon(after),
@@ -99,15 +110,16 @@ def _budget_rows(settings: RunSettings, corpora: Mapping[str, Corpus]) -> Rows:
     return rows
 
 
-def _planned_rows(settings: RunSettings, party: str) -> Rows:
-    """Ask the party's policy about the whole plan; a party without one is checked against what then holds."""
+def _planned_rows(settings: RunSettings, party: str, documents: Documents) -> Rows:
+    """Check the whole plan against the party's policy, or against the default policy if it has none."""
     without = Policy.closed() if settings.federation.owners == "several" else Policy.parse(example())
     own, policy = settings.parties.get(party), policy_or_none(settings, party) or without
     planned = announced(settings, party, policy)
-    said = verdicts(planned, party, policy, open_ledger(own.home if own else None))
+    with trial(settings, party, policy, documents) as tried:
+        said = verdicts(planned, settings, policy, tried)
     return [
         {"party": party, "what": one.mechanism.what, "times": one.times, "seen": SEEN.get(one.verb, one.verb),
          "mechanism": one.mechanism.name, **_cost(one, planned),
-         "policy": own.policy if own and own.policy else "default", "verdict": verdict}
+         "policy": own.policy if own and own.policy else "default", "verdict": in_future(verdict)}
         for one, verdict in zip(planned, said, strict=True)
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a run disclosed and what that cost, a model's scores and its topic shares: rows of plain data."""
+"""Rows of plain data: disclosures of a run and their cost, scores of a model, topic shares of documents."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tertulia import metrics
+from tertulia._plain import write_csv
 from tertulia.corpus import Corpus
 from tertulia.errors import InputError
 from tertulia.federation.messages import DISCLOSURES
 from tertulia.federation.party.host import PartyHost
 from tertulia.models import Topics
-from tertulia.models.reading import warn_of_few
+from tertulia.models.display import warn_of_few
 from tertulia.privacy.accounting import vacuity_or_none
 from tertulia.privacy.mechanisms import Claim, Unit
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import ask_hosts, hosts_of
+from tertulia.runs.directory import Run
+from tertulia.runs.one_machine import ask_hosts, hosts_of
+from tertulia.runs.release_counts import left_of_host
 from tertulia.view.totals import Rows, epsilon, totals_of_host
 
 if TYPE_CHECKING:
     import polars as pl
 
-SEEN = {  # until replies are added up under masks, nothing keeps the server's machine from reading each of them
+SEEN = {  # without masked sums, the server's machine can read each reply
     "each": "singly by the server",
     "sum": "singly by the server's machine, as a sum by the method",
     "mean": "singly by the server's machine, as a mean by the method",
@@ -32,12 +34,12 @@ SEEN = {  # until replies are added up under masks, nothing keeps the server's m
 
 
 def disclosure_rows(run: Run) -> Rows:
-    """What left each party, in order."""
+    """List what left each party of a run, in order."""
     return disclosures_of_hosts(hosts_of(run))
 
 
 def disclosures_of_hosts(hosts: Sequence[PartyHost]) -> Rows:
-    """The same of parties that are open."""
+    """List what left opened parties, in order."""
     return [
         {
             "party": party,
@@ -54,26 +56,25 @@ def disclosures_of_hosts(hosts: Sequence[PartyHost]) -> Rows:
     ]
 
 
-def grouped(rows: Rows) -> Rows:
-    """Disclosures of one kind in one row: when, how often, and how many bytes in all."""
-    kinds: dict[tuple[str, ...], Rows] = {}
-    for row in rows:
-        kinds.setdefault((row["party"], row["what"], row["mechanism"], row["seen"]), []).append(row)
+def grouped(hosts: Sequence[PartyHost]) -> Rows:
+    """Group disclosures of one kind into one row: rounds, number, and total bytes."""
     return [
         {
-            "party": party,
-            "what": what,
-            "rounds": _range([row["round"] for row in same]),
-            "times": len(same),
-            "bytes": sum(row["bytes"] for row in same),
-            "mechanism": mechanism,
+            "party": host.config.id,
+            "what": left.what,
+            "rounds": _range(left.rounds),
+            "times": left.times,
+            "bytes": "not noted" if left.bytes is None else left.bytes,
+            "before packing": left.before_packing,
+            "mechanism": left.mechanism,
         }
-        for (party, what, mechanism, _), same in kinds.items()
+        for host in hosts
+        for left in left_of_host(host).values()
     ]
 
 
 def readers(rows: Rows) -> list[str]:
-    """Who sees which disclosures, a line for each kind of reader."""
+    """Describe who sees which disclosures, one line for each kind of reader."""
     found: dict[str, dict[str, None]] = {}
     for row in rows:
         found.setdefault(row["seen"], {})[row["what"]] = None
@@ -81,7 +82,7 @@ def readers(rows: Rows) -> list[str]:
 
 
 def _range(rounds: Sequence[int]) -> str:
-    """The first and the last of some rounds.
+    """Format the first and the last of some rounds.
 
     >>> _range([1, 2, 3]), _range([0])
     ('1-3', '0')
@@ -90,22 +91,22 @@ def _range(rounds: Sequence[int]) -> str:
 
 
 def _shape(shape: tuple[int, ...] | None) -> str:
-    """Of an array that left, 1 for a number; nothing for what did not leave."""
+    """Format the shape of an array that left, 1 for a number; empty if nothing left."""
     return "" if shape is None else "x".join(map(str, shape)) or "1"
 
 
 def privacy_totals(run: Run, delta: float) -> Rows:
-    """The real epsilon of everything that left each party, for a word, a document, a user."""
+    """Return the real epsilon of everything that left each party, for a word, a document, a user."""
     return [row for host in hosts_of(run) for row in totals_of_host(host, delta)]
 
 
 def privacy_rows(run: Run, delta: float) -> Rows:
-    """Claimed beside real epsilon, thing by thing; what is derived has the cost of its sources, and adds none."""
+    """List claimed and real epsilon for each kind of release; a derived one has the cost of its sources."""
     return privacy_of_hosts(hosts_of(run), delta)
 
 
 def privacy_of_hosts(hosts: Sequence[PartyHost], delta: float) -> Rows:
-    """The same of parties that are open."""
+    """List claimed and real epsilon for each kind of release of opened parties."""
     shown = (
         "party",
         "what",
@@ -113,8 +114,12 @@ def privacy_of_hosts(hosts: Sequence[PartyHost], delta: float) -> Rows:
         "unit",
         "adjacency",
         "releases",
+        "arrays",
+        "bytes",
+        "before packing",
         "claimed epsilon",
         "real epsilon",
+        "delta",
         "remarks",
     )
     rows = [row for host in hosts for row in thing_rows(host, delta)]
@@ -122,9 +127,11 @@ def privacy_of_hosts(hosts: Sequence[PartyHost], delta: float) -> Rows:
 
 
 def thing_rows(host: PartyHost, delta: float) -> Rows:
-    """The same of one party, with all that is known: bytes, the verb, and why a guarantee means nothing, if so."""
-    releases = host.ledger.releases()
-    verbs = {(release.what, release.name): release.verb for release in releases}
+    """List what left one party in its run, with the verb, and the reason if a guarantee is vacuous.
+
+    The cost is that of all runs with the party's home, because a ledger adds up over runs.
+    """
+    releases, left = host.ledger.releases(), left_of_host(host)
     known = [release.params.get("words") for release in releases]
     words = max((number for number in known if isinstance(number, int)), default=0) or None
     units = _populations(host)
@@ -132,25 +139,30 @@ def thing_rows(host: PartyHost, delta: float) -> Rows:
         {
             "party": host.config.id,
             "what": row.what,
-            "verb": verbs[row.what, row.mechanism],
-            "bytes": row.nbytes,
+            "verb": own.verb,
+            "bytes": own.bytes,
+            "before packing": own.before_packing,
             "mechanism": row.mechanism,
             "unit": row.unit.value,
             "adjacency": row.adjacency.value,
-            "releases": row.releases,
+            "releases": own.times,
+            "arrays": own.arrays,
             "claimed epsilon": claimed_epsilon(row.claimed),
             "real epsilon": epsilon(row.real.epsilon),
+            "delta": row.real.delta,
             "vacuous": vacuous,
             "remarks": "; ".join(filter(None, (_as(row.sources), *row.real.assumptions, vacuous, row.finding))),
         }
         for row, pure in zip(host.ledger.table(delta), host.ledger.table(0.0), strict=True)
-        for population in [units.get(row.unit) if math.isinf(pure.real.epsilon) else None]  # else delta is not needed
+        for own in [left.get((row.what, row.mechanism, row.claimed))]
+        if own is not None
+        for population in [units.get(row.unit) if math.isinf(pure.real.epsilon) else None]  # else delta does not matter
         for vacuous in [vacuity_or_none(row.real, row.adjacency, population, words)]
     ]
 
 
 def _populations(host: PartyHost) -> dict[Unit, int]:
-    """How many units a party has, of those kinds that can be counted: a delta must be far below one in them."""
+    """Count the units of a party where possible; delta must be far below one divided by their number."""
     if not (host.directory / "corpus" / "corpus.json").exists():
         return {}
     train = host.parts["train"]
@@ -162,12 +174,12 @@ def _as(sources: Sequence[str]) -> str:
 
 
 def claimed_epsilon(claim: Claim | None) -> str:
-    """What is claimed, with its source."""
-    return f"{claim.epsilon:g} ({claim.source})" if claim else "none"
+    """Format a claimed epsilon with its source."""
+    return f"{claim.epsilon:g} ({claim.source}, delta {claim.delta:g})" if claim else "none"
 
 
 def evaluation(model: Topics, documents: Corpus) -> dict[str, float]:
-    """All scores of a model on documents."""
+    """Compute all scores of a model on documents."""
     corpus = model.encode(documents)
     warn_of_few(corpus.n_documents, "a score, and coherence with these as its reference,")
     found = metrics.completion(model.topic_word, model.alpha, corpus)
@@ -183,7 +195,7 @@ def evaluation(model: Topics, documents: Corpus) -> dict[str, float]:
 
 
 def theta_table(model: Topics, corpus: Corpus, n_jobs: int = 1) -> pl.DataFrame:
-    """A row for each document: its id, and the share of each topic."""
+    """Return a table with the id and topic shares of each document."""
     import polars as pl
 
     shares = pl.DataFrame(model.transform(corpus, n_jobs=n_jobs), schema=list(model.get_feature_names_out()))
@@ -191,11 +203,11 @@ def theta_table(model: Topics, corpus: Corpus, n_jobs: int = 1) -> pl.DataFrame:
 
 
 def write_table(table: pl.DataFrame, path: Path) -> None:
-    """Write Parquet, CSV or JSONL, by the file's name."""
+    """Write Parquet, CSV or JSONL, depending on the suffix."""
     if path.suffix == ".parquet":
         table.write_parquet(path)
     elif path.suffix == ".csv":
-        table.write_csv(path)
+        write_csv(table, path)
     elif path.suffix == ".jsonl":
         table.write_ndjson(path)
     else:

@@ -1,7 +1,7 @@
-"""What everything that left a party costs together: for one word, for a document, and where users are known for a user.
+"""The total privacy cost of everything that left a party: for a word, a document and, where users are known, a user.
 
-A document of L words that is replaced by another of the same length is L words at once: whoever reads a guarantee for
-words as one for documents is off by the length of a document, so both stand first.
+Replacing a document of L words by another of the same length changes L words at once. A guarantee for words is
+therefore weaker for documents, by the length of a document, and both are shown first.
 """
 
 from __future__ import annotations
@@ -20,27 +20,29 @@ from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.policy import Policy
 
 Rows = list[dict[str, Any]]
-Spent = Callable[[Unit, Bounds], Guarantee]  # by replacing one unit with another
+Spent = Callable[[Unit, Bounds], Guarantee]  # cost when one unit is replaced by another
 
 
 class Lengths(NamedTuple):
-    """How many words a party's training documents have."""
+    """Numbers of words in a party's training documents."""
 
     average: int  # rounded up
     longest: int
 
     @classmethod
     def of(cls, corpus: Corpus, left_out: float) -> Lengths:
-        """Count all words: those off a list are reported, too, as unknown ones."""
+        """Count all words; those outside the word list count too, because they are reported as unknown."""
         lengths = parts_of(corpus, left_out)["train"].lengths
         return cls(math.ceil(lengths.mean()), int(lengths.max())) if len(lengths) else cls(0, 0)
 
 
 def totals_of_host(host: PartyHost, delta: float) -> Rows:
-    """What a party's ledger adds up to, for the party's owner."""
+    """Return the total cost in a party's ledger, for the party's owner."""
 
     def spent(unit: Unit, bounds: Bounds) -> Guarantee:
-        return host.ledger.cost(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)
+        # a user may have had longer documents before
+        tokens = bounds.tokens_per_document if unit is Unit.DOCUMENT else None
+        return host.ledger.cost(unit, Adjacency.SUBSTITUTE, delta, bounds=host.policy.bounds, tokens=tokens)
 
     scope = "in this run" if host.config.home is None else "in all runs with this home"
     rows = totals(host.ledger.releases(), spent, _lengths_or_none(host), host.policy)
@@ -48,12 +50,13 @@ def totals_of_host(host: PartyHost, delta: float) -> Rows:
 
 
 def totals_of_plan(releases: Sequence[Release], lengths: Lengths, policy: Policy, delta: float) -> Rows:
-    """What a run would add to a party's ledger, taken by itself."""
+    """Return the cost of a planned run, taken by itself."""
 
     def spent(unit: Unit, bounds: Bounds) -> Guarantee:
         return accounting.cost(releases, unit, Adjacency.SUBSTITUTE, delta, bounds)
 
-    return [{**row, "holds": "in this run"} for row in totals(releases, spent, lengths, policy)]
+    rows = totals(releases, spent, lengths, policy)
+    return [{**row, "remarks": in_future(row["remarks"]), "holds": "in this run"} for row in rows]
 
 
 def _lengths_or_none(host: PartyHost) -> Lengths | None:
@@ -64,12 +67,12 @@ def _lengths_or_none(host: PartyHost) -> Lengths | None:
 
 
 def has_documents(host: PartyHost) -> bool:
-    """Whether a party's documents can be looked at: those of a run that it has forgotten cannot."""
-    return host.config.source is not None or (host.directory / "corpus" / "corpus.json").exists()
+    """Whether a party still has the documents of this run; it has not after `tertulia forget`."""
+    return (host.directory / "corpus" / "corpus.json").exists()
 
 
 def totals(releases: Sequence[Release], spent: Spent, lengths: Lengths | None, policy: Policy) -> Rows:
-    """One row each for a word, an average document, the longest one, and a user if there are such."""
+    """Return one row each for a word, an average document, the longest document, and a user if users are known."""
     rows = [_row("a word", Unit.TOKEN, 1, spent(Unit.TOKEN, Bounds()))]
     sizes = {} if lengths is None else {"an average document": lengths.average, "the longest document": lengths.longest}
     for name, size in sizes.items():
@@ -89,12 +92,33 @@ def _row(of: str, unit: Unit, words: int | None, cost: Guarantee) -> dict[str, A
         "unit": unit.value,
         "words": words,
         "real epsilon": epsilon(cost.epsilon),
+        "delta": cost.delta,
         "remarks": "; ".join(a for a in cost.assumptions if a != known),
     }
 
 
+def in_future(remarks: str) -> str:
+    """Rewrite remarks on past releases for planned ones.
+
+    >>> in_future("topic sizes left in the clear")
+    'topic sizes would leave in the clear'
+    """
+    return remarks.replace(" left in the clear", " would leave in the clear")
+
+
+def epsilon_and_delta(real: str, delta: float) -> str:
+    """Format an epsilon together with its delta.
+
+    >>> epsilon_and_delta("8", 1e-6), epsilon_and_delta("8", 0.0), epsilon_and_delta("infinite (non-private)", 0.0)
+    ('epsilon 8, delta 1e-06', 'epsilon 8, delta 0 (pure)', 'no bound')
+    """
+    if real.startswith("infinite"):
+        return "no bound"
+    return f"epsilon {real}, delta {delta:g}{'' if delta else ' (pure)'}"
+
+
 def epsilon(value: float) -> str:
-    """Write epsilon for people.
+    """Format an epsilon for people.
 
     >>> epsilon(8.0), epsilon(float("inf"))
     ('8', 'infinite (non-private)')

@@ -109,7 +109,7 @@ def follow_gibbs(units, z, entries, log_phi, fixed, alpha, beta, key, sweeps, se
             z,
             entries,
             log_phi,
-            gibbs.Counted(cwk, np.empty(0), beta),
+            gibbs.PhiCounts(cwk, np.empty(0), beta),
             alpha,
             bits(stream, np.uint64(0)),
         )
@@ -137,7 +137,7 @@ def follow_mh(units, z, entries, log_phi, fixed, alpha, beta, sampler, key, swee
         by_topic = np.ascontiguousarray(log_phi.T)
         last = units.documents.shape[0] - 1
         key_of_sweep = bits(stream, np.uint64(0))
-        counted = gibbs.Counted(cwk, np.empty(0), beta)
+        counted = gibbs.PhiCounts(cwk, np.empty(0), beta)
         mh.sweep_block(units, 0, last, z, entries, by_topic, counted, tables, alpha, sampler != STALE, key_of_sweep)
         seen[state_of(z, K, by_count)] += 1
 

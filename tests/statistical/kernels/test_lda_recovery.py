@@ -15,7 +15,7 @@ from helpers.planted import overlap, planted
 from tertulia.kernels import lda
 
 
-@pytest.mark.parametrize("sampler", ["gibbs", "dense"])
+@pytest.mark.parametrize("sampler", ["gibbs", "sparse"])
 @pytest.mark.parametrize("seed", seeds(5, quick=1))
 def test_planted_topics_are_recovered(seed, sampler):
     words, documents, truth = planted(seed, D=600, length=60, V=200, K=8, alpha=0.2)

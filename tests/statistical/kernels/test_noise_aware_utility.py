@@ -8,7 +8,7 @@ import pytest
 from helpers.planted import completion_perplexity, planted
 from tertulia.kernels import lda, noise_aware
 from tertulia.kernels.reports import Channel, reports
-from tertulia.kernels.reports.condense import condense
+from tertulia.kernels.reports.preparation import condense
 
 D, LENGTH, V, K = 600, 100, 1000, 8
 ALPHA = 0.1

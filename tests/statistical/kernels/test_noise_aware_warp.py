@@ -20,11 +20,11 @@ from statistical.kernels.test_noise_aware_exact import (
 )
 from statistical.kernels.test_warp_exact import scales
 from tertulia.kernels import noise_aware
+from tertulia.kernels.core.guide_table import guide_table
 from tertulia.kernels.core.jit import freeze, kernel
-from tertulia.kernels.core.ladder import ladder
 from tertulia.kernels.core.rng import bits, derive
-from tertulia.kernels.lda.by_word import columns
 from tertulia.kernels.lda.options import Learning
+from tertulia.kernels.lda.word_columns import columns
 from tertulia.kernels.noise_aware import warp
 
 BAR = 0.1
@@ -59,7 +59,7 @@ def follow(sweeps, key, r0=R.r0):
     seen = np.zeros(OPTIONS ** len(WORDS), dtype=np.int64)
     chain(
         DOCUMENTS, R.idx, *by_word, packed, signal, state.ck.copy(), float(R.a[0]), r0, freeze(ALPHA, np.float32),
-        *ladder(ALPHA), np.full(V, BETA), derive(key), sweeps, seen,
+        *guide_table(ALPHA), np.full(V, BETA), derive(key), sweeps, seen,
     )  # fmt: skip
     heard = signal[by_word.places] == 1
     return np.where(heard, (packed[by_word.places] >> 16).astype(np.int32), -1), seen

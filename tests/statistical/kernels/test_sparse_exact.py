@@ -1,7 +1,7 @@
 """The sparse sampler against the exact posterior of the topics, by enumeration: total variation at most 0.02.
 
-Given phi, documents are independent. So many copies of one document, swept a few times, are as many draws from
-its posterior: both for a phi that is given whole and for one that is the mean of counts, with long, short and empty
+Given phi, documents are independent. So copies of one document, swept a few times, are as many draws from its
+posterior: both for a phi that is given whole and for one that is the mean of counts, with long, short and empty
 rows. A sampler that is not handed the right prior must fail the same bar.
 """
 
@@ -16,8 +16,8 @@ from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda import sparse
-from tertulia.kernels.lda.by_word import columns
 from tertulia.kernels.lda.sparse_phi import mean_rows, phi_rows
+from tertulia.kernels.lda.word_columns import columns
 
 BAR = 0.02
 TOKENS, SWEEPS = 1_000_000, 8  # draws from the posterior itself are off by 0.014

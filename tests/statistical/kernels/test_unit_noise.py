@@ -94,7 +94,7 @@ def test_one_topic_and_more_topics_than_words(W, K):
     rng = np.random.default_rng(4)
     draws = (unit_noise.on_all_words, unit_noise.dense)
     short, dense = (replicates(draw, rng.standard_normal, parts) for draw in draws)
-    some = dense.std(axis=0) > 1e-12  # one topic has responsibility 1, whatever the noise
+    some = dense.std(axis=0) > 1e-12  # one topic has responsibility 1 under any noise
     assert np.abs(z_of_means(short[:, some], dense[:, some])).max() < 4.5
     ratio = short[:, some].var(axis=0) / dense[:, some].var(axis=0)
     assert np.all(np.abs(ratio - 1) < 0.2)
@@ -128,7 +128,7 @@ def test_noise_on_held_words_has_the_law_of_masked_dense_noise():
     for u, (first, last) in enumerate(found.bounds):
         holds[u, found.words[first:last]] = 1.0
 
-    def masked(*parts) -> unit_noise.Noisy:
+    def masked(*parts) -> unit_noise.NoisyStep:
         rng = parts[-1].__self__
         return unit_noise.dense(*parts[:-1], lambda n: (rng.standard_normal((S, W)) * holds).ravel())
 

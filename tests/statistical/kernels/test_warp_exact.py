@@ -8,11 +8,11 @@ import numpy as np
 
 from helpers.exact import topics_posterior, total_variation
 from tertulia.kernels import lda
+from tertulia.kernels.core.guide_table import guide_table
 from tertulia.kernels.core.jit import freeze, kernel
-from tertulia.kernels.core.ladder import ladder
 from tertulia.kernels.core.rng import bits, derive
 from tertulia.kernels.lda import warp
-from tertulia.kernels.lda.by_word import columns
+from tertulia.kernels.lda.word_columns import columns
 
 WORDS, DOCUMENTS = freeze([0, 1, 1, 2, 0, 2, 2], np.int32), freeze([0, 3, 7], np.int64)
 V, K, ALPHA, BETA = 3, 2, np.array([0.3, 0.7]), 0.4
@@ -60,7 +60,7 @@ def follow(words, documents, sweeps, key):
     packed, ck = warp.pack(by_word.places, z), np.bincount(z, minlength=K)
     seen = np.zeros(K ** len(words), dtype=np.int64)
     lanes = freeze(ALPHA, np.float32)
-    chain(documents, *by_word, packed, ck, lanes, *ladder(ALPHA), BETA, derive(key), sweeps, seen)
+    chain(documents, *by_word, packed, ck, lanes, *guide_table(ALPHA), BETA, derive(key), sweeps, seen)
     return warp.unpack(by_word.places, packed), seen
 
 

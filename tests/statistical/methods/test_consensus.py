@@ -7,8 +7,8 @@ import tertulia as tt
 from helpers.federations import BAR, K, party, recovered, three_parties
 from helpers.marks import seeds
 from tertulia.corpus import Corpus
-from tertulia.kernels.lda import dense
-from tertulia.methods.ftm.merging import cluster
+from tertulia.kernels.lda import blocked
+from tertulia.methods.common.topic_clusters import cluster
 from tertulia.metrics import completion
 
 SETTINGS = {"topics": K, "alpha": 0.8, "vocabulary": {"max_share": 1.0}}
@@ -41,7 +41,7 @@ def test_dropouts_and_late_joiners_count_once():
 
 
 def test_the_method_sees_only_sums_of_counts(tmp_path):
-    from tertulia.runs.layout import Run
+    from tertulia.runs.directory import Run
     from tertulia.view.tables import disclosure_rows
 
     tt.Consensus(**SETTINGS, rounds=2).fit(three_parties(0), directory=tmp_path / "run")
@@ -54,9 +54,9 @@ def test_the_method_sees_only_sums_of_counts(tmp_path):
 def test_sweeping_beside_others_counts_every_token_once():
     corpus = Corpus.from_texts(party(np.random.default_rng(0), [0, 1], 20))
     V = len(corpus.vocabulary)
-    z, own = dense.run_beside(
+    z, own, _ = blocked.run_beside(
         corpus.words, corpus.documents, np.zeros(corpus.n_tokens, np.int32), np.zeros((V, 3), np.int32),
-        np.full(3, 0.1), 0.01, sweeps=3, key=1,
+        np.full(3, 0.1), 0.01, keys=[1, 2, 3], adds_up=False,
     )  # fmt: skip
     assert own.sum() == corpus.n_tokens
     assert np.array_equal(np.bincount(z, minlength=3), own.sum(axis=0))

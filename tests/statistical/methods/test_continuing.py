@@ -42,16 +42,16 @@ def first(request):
     return method, models
 
 
-def test_unchanged_topics_keep_their_ids_at_the_quality_of_training_anew(first):
+def test_unchanged_topics_keep_their_ids_at_the_quality_of_training_fresh(first):
     method, models = first
     kept, ratios = [], []
     for seed, (topics, last) in models.items():
         now, unseen = parties(topics, OLD, seed + 5), parties(topics, OLD, seed + 9)["north"]
         went_on = method(topics=8, evaluate=False).fit(now, heldout=0, seed=seed, start_from=last)
-        anew = method(topics=8, evaluate=False).fit(now, heldout=0, seed=seed)
+        fresh = method(topics=8, evaluate=False).fit(now, heldout=0, seed=seed)
         kept.append(len(set(went_on.ids) & set(last.ids)) / last.n_topics)
         scores = [
-            completion(m.topic_word, m.alpha, m.encode(unseen), smoothing=0.01).perplexity for m in (went_on, anew)
+            completion(m.topic_word, m.alpha, m.encode(unseen), smoothing=0.01).perplexity for m in (went_on, fresh)
         ]
         ratios.append(scores[0] / scores[1])
     assert np.mean(kept) >= 0.9

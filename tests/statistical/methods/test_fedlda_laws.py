@@ -11,7 +11,7 @@ from helpers.fedlda_laws import law
 from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.sampling import broadcast_phi, resample
 from tertulia.kernels.reports import Channel, reports
-from tertulia.methods.fedlda.reporting import Answers, perturb_words, report_perturbed, report_truth, users_after
+from tertulia.methods.fedlda.answers import Answers, perturb_words, report_perturbed, report_truth, users_after
 from tertulia.methods.fedlda.settings import UserSettings
 from tertulia.methods.fedlda.shard import Shard, initial_users
 from tertulia.privacy.mechanisms.perturbation import HYBRID_GRID, hybrid_answers
@@ -71,7 +71,7 @@ def test_words_are_reported_by_the_exact_law(kind, epsilon):
 
 
 def test_fresh_noise_can_be_averaged_away_and_reports_for_ever_cannot():
-    """RRP draws a report of the same word anew in each round, so the most frequent answer is the truth."""
+    """RRP draws another report of the same word in each round, so the most frequent answer is the truth."""
     users, rounds = 300, 15
     rng = np.random.default_rng(2)
     words = rng.integers(0, V, users * 5).astype(np.int32)

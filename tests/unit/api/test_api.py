@@ -32,6 +32,18 @@ def test_importing_the_package_loads_nothing_heavy():
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
+def test_lda_on_one_machine_loads_neither_runs_nor_views():
+    code = """
+import sys, tertulia as tt
+tt.LDA(topics=2, sweeps=2).fit(["rain", "sun", "wind"] * 4, progress=False)
+print(*sorted(name for name in sys.modules if name.split(".")[0] == "tertulia"))
+"""
+    loaded = subprocess.check_output([sys.executable, "-W", "ignore", "-c", code], text=True).split()
+    rooms = {".".join(name.split(".")[:2]) for name in loaded}
+    assert not rooms & {"tertulia.runs", "tertulia.view", "tertulia.operations.upgrades", "tertulia.cli"}
+    assert len(loaded) <= 95
+
+
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
 def test_data_frames_are_documents(frame):
     corpus = as_corpus("north", frame({"text": ["rivers rise", "bridges hold"], "id": [7, 8], "label": ["x", "y"]}))
@@ -70,7 +82,7 @@ def test_each_party_keeps_its_composed_model(worded, tmp_path):
 
 
 def test_a_public_vocabulary_sends_nothing_about_the_data(worded, tmp_path):
-    from tertulia.runs.layout import Run
+    from tertulia.runs.directory import Run
     from tertulia.view.tables import disclosure_rows
 
     words = ("winter", "letter", "bridge", "market")

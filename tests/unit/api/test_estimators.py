@@ -20,11 +20,11 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import tertulia as tt
 from tertulia.api.arguments import LDAArguments, NeuralArguments
-from tertulia.api.training import FitOptions
+from tertulia.api.trainers import FitOptions
 from tertulia.applications import compare
 from tertulia.errors import ConfigError, InputError
 from tertulia.methods.prevalence.settings import PrevalenceSettings
-from tertulia.runs.config import RunSettings
+from tertulia.runs.settings import RunSettings
 
 SKIPPED = {"check_array_api_input"}  # skips itself unless SCIPY_ARRAY_API is set: our arrays are NumPy's
 SMALL = {"topics": 3, "sweeps": 5}
@@ -242,7 +242,7 @@ def test_editors_know_all_arguments(estimator, listed):
 def test_editors_know_all_options():
     fit = inspect.signature(tt.LDA.fit).parameters.values()
     assert set(FitOptions.__annotations__) == {option.name for option in fit if option.kind is option.KEYWORD_ONLY}
-    assert set(typing.get_type_hints(compare.Asked)) == set(PrevalenceSettings.model_fields) - {"model"}
+    assert set(typing.get_type_hints(compare.CompareOptions)) == set(PrevalenceSettings.model_fields) - {"model"}
 
 
 def test_how_texts_are_cut_is_a_setting(texts):

@@ -55,11 +55,10 @@ def test_one_machine_equals_a_party_alone(texts):
 
 
 def test_training_stops_when_validation_no_longer_improves(texts):
+    from tertulia.models.neural.architecture import Sizes
     from tertulia.models.neural.bags import Bags, Schedule
     from tertulia.models.neural.network import Network
-    from tertulia.models.neural.sizes import Sizes
-    from tertulia.models.neural.training import Progress
-    from tertulia.models.neural.validation import Pace, train_until, validation_loss
+    from tertulia.models.neural.training import Pace, Progress, train_until, validation_loss
 
     corpus = tt.Corpus.from_texts(texts)
     bags, validation = Bags.of(corpus).split_validation(0.25, 0)
@@ -102,18 +101,18 @@ def test_validation_keeps_no_untrained_model():
 
 
 def test_epochs_end_by_themselves_when_the_loss_stalls(monkeypatch):
-    from tertulia.models.neural import convergence, validation
+    from tertulia.models.neural import training
 
     taken = []
 
     def counted(*args):
         taken.append(args[4])
-        return training(*args)
+        return train(*args)
 
-    training = validation.train
-    monkeypatch.setattr(validation, "train", counted)
+    train = training.train
+    monkeypatch.setattr(training, "train", counted)
     model = tt.ProdLDA(**SHORT, stop_after=10).fit(short_texts())
-    assert 20 <= len(taken) == model.provenance["epochs"] < 300 < convergence.MOST_EPOCHS
+    assert 20 <= len(taken) == model.provenance["epochs"] < 300 < training.MOST_EPOCHS
     assert purity(model) > 0.7
 
 
@@ -165,9 +164,9 @@ def test_a_neural_model_refuses_to_be_adapted(texts):
 
 
 def test_training_in_two_goes_is_training_in_one(texts):
+    from tertulia.models.neural.architecture import Sizes
     from tertulia.models.neural.bags import Bags, Schedule
     from tertulia.models.neural.network import Network
-    from tertulia.models.neural.sizes import Sizes
     from tertulia.models.neural.training import Progress, train
 
     corpus = tt.Corpus.from_texts(texts)
@@ -184,7 +183,7 @@ def test_training_in_two_goes_is_training_in_one(texts):
 def test_threads_hold_in_the_thread_that_computes():
     import torch
 
-    from tertulia.models.neural.threads import use_threads
+    from tertulia.models.neural.network import use_threads
 
     def counted(n):
         use_threads(n)

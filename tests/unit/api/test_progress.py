@@ -56,7 +56,7 @@ def test_a_bar_waits_until_training_takes_a_while(monkeypatch, capsys):
 
 
 def test_a_warning_is_said_once(caplog):
-    observe = progress.of_rounds(lambda n, value: None)
+    observe = progress.round_observer(lambda n, value: None)
     for _ in range(3):
         observe("warning", {"text": "party 'north' did not answer"})
     assert [record.getMessage() for record in caplog.records] == ["party 'north' did not answer"]

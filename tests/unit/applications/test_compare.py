@@ -1,4 +1,4 @@
-"""Which party works on what: what leaves, what it costs, who may forbid it, and what is found in it."""
+"""Comparison of parties: releases, their privacy cost, policies that refuse them, and results."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ from tertulia.privacy.ledger import Ledger
 from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.mechanisms.gaussian import epsilon_of
 from tertulia.privacy.mechanisms.noisy_tables import STEP
-from tertulia.runs.layout import Run
+from tertulia.runs.directory import Run
 
 YEARS = {"by": "year", "since": "2024", "until": "2026"}
 
@@ -94,7 +94,7 @@ def test_a_neural_model_infers_by_its_encoder():
     assert np.abs(found.released - clear.released).max() < 6 * found.sigma
 
 
-# --- planned, charged, forbidden ----------------------------------------------------------------------------------
+# --- plan, charges, policies --------------------------------------------------------------------------------------
 
 
 def test_the_plan_names_it_and_what_it_costs():
@@ -126,7 +126,7 @@ def test_the_ledger_charges_exact_gaussian_epsilon(tmp_path, adjacency, shift):
     ledger = Ledger(Run.open(tmp_path / "run").party_directory("a") / "ledger.sqlite")
     cost = ledger.cost(Unit.DOCUMENT, Adjacency(adjacency), 1e-5).epsilon
     assert cost == pytest.approx(epsilon_of(shift / found.sigma, 1e-5), abs=1e-6)
-    assert 0.999 < cost <= 1.0  # never above what was asked for, so that a budget of 1 allows it
+    assert 0.999 < cost <= 1.0  # never above the requested epsilon, so that a budget of 1 allows it
     assert found.epsilon == pytest.approx(cost, abs=1e-6)
     assert ledger.cost(Unit.DOCUMENT, Adjacency(adjacency), 1e-7).epsilon > 1.0
 
@@ -195,7 +195,7 @@ def test_a_partys_own_epsilon_is_kept(settings):
 
 
 class _Party:
-    """A party in a step, whose release does nothing but say what it was given."""
+    """A party in a step, whose `release` only records its arguments."""
 
     min_documents_per_cell = 1
 
@@ -222,7 +222,7 @@ def ask(**changes):
 
 
 def test_no_document_moves_the_table_by_more_than_one_whatever_the_model():
-    """The server chooses the model: shares that do not sum to 1 would move it further than is charged."""
+    """The server chooses the model: shares that do not sum to 1 would exceed the charged sensitivity."""
     shares = np.array([[3.0, 4.0], [np.nan, 2.0], [-1.0, 0.5], [np.inf, 0.2], [0.3, 0.7 + 1e-15]])
     moved = np.floor(method._clip(shares) * 2**20)
     assert (moved >= 0).all()
@@ -258,7 +258,7 @@ def test_a_model_that_is_none_is_refused_before_documents_are_touched(changes):
 
 
 def test_noise_on_counts_of_tokens_is_refused_by_the_party():
-    """Also where the server sends such settings: they are checked again where they arrive."""
+    """A party checks the settings again, because the server may send wrong ones."""
     sound = encode(ask().table)
     forged = sound.replace(b'\\"weigh\\":\\"documents\\"', b'\\"weigh\\":\\"tokens\\"   ')
     assert decode(sound).weigh == "documents"
@@ -270,7 +270,7 @@ def test_noise_on_counts_of_tokens_is_refused_by_the_party():
 
 
 def test_noise_has_the_deviation_that_is_charged():
-    """Squares of 2,400 released numbers less the true ones, beside chi-square: 5 deviations, as keys are random."""
+    """The squared errors of 2,400 released numbers follow chi-square, within 5 deviations, as keys are random."""
     given = {f"p{i}": dated([0, 3], ["2025-01-01"] * 6, seed=i) for i in range(4)}
     century = {"by": "year", "since": "1927", "until": "2026"}
     clear, noisy = (compare.parties(model(), given, **century, **more) for more in ({}, {"epsilon": 1.0}))
@@ -357,7 +357,7 @@ def test_with_noise_it_is_the_noisy_count_that_decides():
     assert found.released[0, 2].sum() == pytest.approx(400, abs=20)
 
 
-# --- what is wrong is said ----------------------------------------------------------------------------------------
+# --- errors -------------------------------------------------------------------------------------------------------
 
 
 def test_a_party_without_dates_is_named():

@@ -6,12 +6,12 @@ import sys
 import pytest
 
 from tertulia.cli import healthy
-from tertulia.runs.seeing import Watch, on_port
+from tertulia.operations.health import Monitor, on_port
 
 
 @pytest.fixture
 def watched():
-    watch = Watch("server", "oncology")
+    watch = Monitor("server", "oncology")
     with on_port(watch, 0) as port:
         yield watch, str(port)
 
@@ -29,7 +29,7 @@ def test_a_run_that_has_stopped_is_no_reason_to_start_the_server_again(watched):
 
 
 def test_where_nothing_answers_nothing_lives(watched):
-    with on_port(Watch("party", "north"), 0) as gone:
+    with on_port(Monitor("party", "north"), 0) as gone:
         pass
     assert healthy.main([str(gone)]) == healthy.main(["--alive", str(gone)]) == 1
 

@@ -1,8 +1,15 @@
 from pathlib import Path
 
+from tertulia.api import arguments as typed
+from tertulia.cli.arguments import arguments
 from tertulia.cli.reference import reference
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference.md"
+
+
+def test_the_arguments_of_estimators_are_current():
+    command = "run `python -m tertulia.cli.arguments > src/tertulia/api/arguments.py`"
+    assert Path(typed.__file__).read_text() == arguments(), command
 
 
 def test_the_reference_page_is_current():

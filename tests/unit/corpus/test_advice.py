@@ -32,8 +32,8 @@ def test_the_right_language_is_silent():
         tt.Corpus.from_texts([ENGLISH] * 20)
         tt.Corpus.from_texts([GERMAN] * 20, options=tt.TextOptions(language="de"))
         tt.Corpus.from_texts([CHINESE] * 150, options=tt.TextOptions(language="zh"))
-        tt.Corpus.from_texts([GERMAN] * 20, options=tt.TextOptions(stop_words="none"))  # somebody wants them
-        tt.Corpus.from_texts([GERMAN])  # too little to tell
+        tt.Corpus.from_texts([GERMAN] * 20, options=tt.TextOptions(stop_words="none"))  # the user chose to keep them
+        tt.Corpus.from_texts([GERMAN])  # too few tokens to judge
 
 
 def test_texts_that_are_read_from_files_are_looked_at(tmp_path):
@@ -43,7 +43,7 @@ def test_texts_that_are_read_from_files_are_looked_at(tmp_path):
 
 
 def documents(n, copies, length=12):
-    """n documents, of which so many are the first one's words in another order."""
+    """Make n documents, of which some have the first one's words in another order."""
     random = np.random.default_rng(0)
     rows = random.integers(0, 500, (n, length))
     rows[n - copies :] = rows[0, ::-1]

@@ -24,7 +24,7 @@ def corpus_of(given, **more):
 
 
 def nested(corpus):
-    """Every document as sentences of words, found in the slowest way."""
+    """Return every document as sentences of words, by a simple slow method."""
     words = [corpus.vocabulary.words[w] for w in corpus.words]
     spans = list(pairwise(corpus.sentences.tolist()))
     documents = pairwise(corpus.documents.tolist())
@@ -32,7 +32,7 @@ def nested(corpus):
 
 
 def check(corpus):
-    """The promises of the class."""
+    """Check the invariants of the class."""
     N = corpus.n_tokens
     assert corpus.words.dtype == np.int32
     assert corpus.documents.dtype == np.int64
@@ -260,7 +260,7 @@ def test_building_on_disk_equals_building_in_memory(tmp_path_factory, given):
 
 def test_building_on_disk_in_many_pieces(tmp_path, monkeypatch):
     monkeypatch.setattr("tertulia.corpus.builder._BLOCK", 3)
-    monkeypatch.setattr("tertulia.corpus.columns._BLOCK", 16)
+    monkeypatch.setattr("tertulia.corpus.builder._BLOCK", 16)
     builder = Builder(PLAIN, tmp_path)
     for i in range(40):
         builder.add(str(i), TEXTS[i % 3])

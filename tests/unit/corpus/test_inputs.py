@@ -1,4 +1,4 @@
-"""What users have in memory becomes a corpus: tables of any library, lists of tokens, generators."""
+"""Documents in memory become a corpus: tables of any library, lists of tokens, generators."""
 
 import pandas as pd
 import polars as pl
@@ -15,7 +15,7 @@ ROWS = [{"text": text, "id": str(number)} for number, text in enumerate(TEXTS)]
 
 
 class Dataset:
-    """What `datasets.Dataset` has: names of columns, columns by name, and rows as dicts."""
+    """The interface of `datasets.Dataset`: names of columns, columns by name, and rows as dicts."""
 
     def __init__(self, rows):
         self._rows = rows
@@ -32,14 +32,14 @@ class Dataset:
 
 
 class Cells(list):
-    """A column of pyarrow, whose cells are no Python values."""
+    """A column of pyarrow, whose cells are not Python values."""
 
     def to_pylist(self):
         return [str(cell) for cell in self]
 
 
 class ArrowTable:
-    """What `pyarrow.Table` has: `columns`, which are no names, beside `column_names`."""
+    """The interface of `pyarrow.Table`: `column_names`, and `columns`, which are not names."""
 
     column_names = ("text", "id")
     columns = (Cells(TEXTS), Cells(["0", "1"]))
@@ -115,7 +115,7 @@ def test_a_generator_serves_training_and_transforming():
 
 def test_tables_become_pandas_without_pyarrow(monkeypatch):
     model = tt.LDA(topics=2, sweeps=5, vocabulary={"min_documents": 1}).fit([{**row, "label": "x"} for row in ROWS])
-    monkeypatch.setattr("tertulia._frames.find_spec", lambda name: None)
+    monkeypatch.setattr("tertulia.models.frame.find_spec", lambda name: None)
     table = model.topics_table(3)
     frame = table.to_pandas()
     assert isinstance(frame, pd.DataFrame)

@@ -1,4 +1,4 @@
-"""What a corpus costs: bytes a token, memory while reading, time to import."""
+"""Costs of a corpus: bytes per token, memory while reading, time to import."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ print(*peak(small, directory + "/s"), *peak(large, directory + "/l"))
 
 
 def write(path, megabytes):
-    """Documents of 8 kB, mostly dashes: what is measured is the reading."""
+    """Write documents of 8 kB, mostly dashes, so that only reading is measured."""
     filler = "-" * 8000
     rows = [{"text": f"Rivers and bridges {i}. {filler}"} for i in range(megabytes * 125)]
     if path.suffix == ".parquet":

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tertulia.corpus import TextOptions
-from tertulia.corpus.segment import segment
-from tertulia.corpus.tokens import sentences, splitter, stop_words, tokenize
+from tertulia.corpus.tokens import segment, sentences, splitter, stop_words, tokenize
 from tertulia.errors import InputError
 
 PLAIN = TextOptions(stop_words="none", min_length=1)

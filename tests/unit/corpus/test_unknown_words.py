@@ -1,4 +1,4 @@
-"""Words off a list that keep their places, the English list, and lists from public documents."""
+"""Unknown words that keep their places, the English list, and lists from public documents."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from tertulia.corpus import Corpus, TextOptions, Vocabulary, tokens
 from tertulia.corpus.vocabulary import UNKNOWN, public, word_list
 from tertulia.errors import InputError
 from tertulia.methods.common.settings import VocabularySettings
-from tertulia.runs.config import load
+from tertulia.runs.settings import load
 
 CORPUS = Corpus.from_texts(["Rain fell. Rivers rose.", "", "Bridges held.\n\nRain."], ids=["a", "b", "c"])
 

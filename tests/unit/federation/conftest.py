@@ -3,9 +3,9 @@
 import pytest
 
 from tertulia.corpus import Corpus
-from tertulia.federation.custom import pins_of
+from tertulia.federation.method_modules import pins_of
 from tertulia.federation.party.host import PartyConfig
-from tertulia.runs.layout import Run
+from tertulia.runs.directory import Run
 
 KEY = "11" * 32
 

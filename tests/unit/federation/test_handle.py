@@ -16,12 +16,12 @@ from tertulia.federation.party.host import PartyHost
 from tertulia.federation.server.handle import Handle, Terms
 from tertulia.federation.server.membership import Dropouts, Membership
 from tertulia.federation.types import Nothing
-from tertulia.runs.layout import drive
+from tertulia.runs.directory import drive
 
 
 @pytest.fixture
 def handle(tmp_path, toy_run):
-    """Handles on one and the same run; its engines are closed in the end."""
+    """Open handles on the same run; its engines are closed at the end."""
     run = toy_run(tmp_path / "run")
     transports = []
 
@@ -161,7 +161,7 @@ def test_a_late_answer_is_voided(handle, engine):
     assert counts == {"a": 3, "b": 2, "c": 3}
 
 
-def test_a_party_that_lost_its_directory_starts_anew(handle):
+def test_a_party_that_lost_its_directory_goes_on_without_state(handle):
     warnings = []
     fed = handle(warnings=warnings)
     fed.each(toys.count_free, Nothing())
@@ -171,7 +171,7 @@ def test_a_party_that_lost_its_directory_starts_anew(handle):
     fed.restore()
     counts = {p: int(r.value) for p, r in fed.each(toys.count_free, Nothing()).items()}
     assert counts == {"a": 2, "b": 1, "c": 2}
-    assert warnings == ["party 'b' has lost its state and starts anew"]
+    assert warnings == ["party 'b' has lost its state"]
 
 
 def test_rare_durable_commits_roll_back_when_a_party_dies(handle):
@@ -266,7 +266,7 @@ def test_old_answers_are_forgotten_but_state_remains(handle):
         fed.commit(Nothing())
     answers = fed.test_run.party_directory("a") / "answers"
     assert len(list(answers.glob("*.safetensors"))) <= 6
-    assert len(list(answers.iterdir())) <= 8  # and two whose space is written anew
+    assert len(list(answers.iterdir())) <= 8  # and two whose space is used again
     assert PartyHost(fed.test_run.party_directory("a")).answers.state.seen == 6
 
 

@@ -15,7 +15,7 @@ from tertulia.federation.identity import keys, members
 from tertulia.federation.identity.authority import Authority
 from tertulia.federation.identity.invitations import Invitation
 from tertulia.federation.identity.members import Members
-from tertulia.federation.identity.own import Identity
+from tertulia.federation.identity.party_identity import Identity
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def register(tmp_path):
 def joined(authority, register, directory, name="north", days=365.0):
     """A member that has joined, with its identity."""
     invitation = authority.invite(name, "localhost:1", "oncology")
-    register.invited(name, invitation.serial, invitation.expires)
+    register.note_invitation(name, invitation.serial, invitation.expires)
     pem = authority.sign(Identity.create(directory, name, authority.certificate_pem), name, days)
     register.enrol(name, invitation.serial, pem)
     identity = Identity(directory)
@@ -47,7 +47,7 @@ def certificate_of(identity):
 
 def refused(register, certificate):
     with pytest.raises(Stranger) as caught:
-        register.admits(certificate)
+        register.member_of(certificate)
     assert str(caught.value) in members.REASONS
     return str(caught.value)
 
@@ -58,7 +58,7 @@ def mode(path):
 
 def test_who_has_joined_is_admitted_under_its_name(authority, register, tmp_path):
     identity = joined(authority, register, tmp_path / "north")
-    assert register.admits(certificate_of(identity)) == identity.name == "north"
+    assert register.member_of(certificate_of(identity)) == identity.name == "north"
     assert register.keys() == {"north": identity.fingerprint}
     assert [register.state(name) for name in register.names] == ["joined", "invited"]
     assert Members(tmp_path).keys() == register.keys()
@@ -98,17 +98,17 @@ def test_who_has_expired_left_or_was_revoked_stays_outside(authority, register, 
 def test_who_was_revoked_comes_back_only_with_a_new_invitation_and_key(authority, register, tmp_path):
     old = joined(authority, register, tmp_path / "north")
     with pytest.raises(ConfigError, match="has joined already"):
-        register.invited("north", "1", keys.now() + timedelta(days=1))
+        register.note_invitation("north", "1", keys.now() + timedelta(days=1))
     register.revoke("north")
     new = joined(authority, register, tmp_path / "again")
-    assert register.admits(certificate_of(new)) == "north"
+    assert register.member_of(certificate_of(new)) == "north"
     assert refused(register, certificate_of(old)) == members.ANOTHER_KEY
 
 
 def test_an_invitation_serves_one_key(authority, register, tmp_path):
     invitation = authority.invite("north", "localhost:1", "oncology")
-    register.invited("north", invitation.serial, invitation.expires)
-    assert register.invited_by(keys.read_certificate(invitation.certificate_pem)) == "north"
+    register.note_invitation("north", invitation.serial, invitation.expires)
+    assert register.invitee_of(keys.read_certificate(invitation.certificate_pem)) == "north"
     request = Identity.create(tmp_path / "north", "north", invitation.ca_pem)
     register.enrol("north", invitation.serial, authority.sign(request, "north"))
     again = Identity.create(tmp_path / "north", "north", invitation.ca_pem)  # the answer was lost on the way
@@ -120,11 +120,11 @@ def test_an_invitation_serves_one_key(authority, register, tmp_path):
 def test_other_invitations_open_nothing(authority, register, tmp_path):
     first, second = (authority.invite("north", "localhost:1", "oncology") for _ in range(2))
     for invitation in (first, second):
-        register.invited("north", invitation.serial, invitation.expires)
+        register.note_invitation("north", invitation.serial, invitation.expires)
     with pytest.raises(Stranger, match=members.NO_INVITATION):
-        register.invited_by(keys.read_certificate(first.certificate_pem))
+        register.invitee_of(keys.read_certificate(first.certificate_pem))
     pem = authority.sign(keys.csr(keys.new_key(), "north"), "north")
-    register.invited("south", "abc", keys.now() - timedelta(seconds=1))
+    register.note_invitation("south", "abc", keys.now() - timedelta(seconds=1))
     for name, serial in (("north", first.serial), ("south", "abc")):  # replaced; expired
         with pytest.raises(Stranger, match=members.NO_INVITATION):
             register.enrol(name, serial, pem)
@@ -200,12 +200,12 @@ def test_a_renewed_key_takes_over_when_it_is_used(authority, register, tmp_path)
     keys.check_renewal(old, request, signature)
     pem = authority.sign(request, "north")
     register.renew("north", pem)
-    assert register.admits(old) == "north"  # the new one may have been lost on the way
+    assert register.member_of(old) == "north"  # the new one may have been lost on the way
     assert register.keys() == {"north": first}
     identity.accept(pem)
     assert identity.fingerprint != first
     assert not (tmp_path / "north" / "key.next.pem").exists()
-    assert register.admits(certificate_of(identity)) == "north"
+    assert register.member_of(certificate_of(identity)) == "north"
     assert register.keys() == {"north": identity.fingerprint}
     assert refused(register, old) == members.ANOTHER_KEY
 

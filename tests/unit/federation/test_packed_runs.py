@@ -1,4 +1,4 @@
-"""Packed questions and answers: the same models as without, whoever was started again, in far fewer bytes."""
+"""Packed questions and answers: the same models as without packing, also after restarts, in far fewer bytes."""
 
 import dataclasses
 
@@ -16,9 +16,10 @@ from tertulia.federation.party.host import PartyHost
 from tertulia.federation.server.answers import read_answer
 from tertulia.federation.types import step_name
 from tertulia.methods.common.lda_settings import Training
-from tertulia.methods.ftm.method import LocalTask, train_local
+from tertulia.methods.common.local_lda import LocalTask
+from tertulia.methods.ftm.method import train_local
+from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
-from tertulia.runs.layout import Run
 
 PARTIES = {name: texts[:40] for name, texts in three_parties(1).items()}
 METHODS = {
@@ -72,8 +73,7 @@ def watched(monkeypatch):
 
 
 def unpacked(monkeypatch):
-    for side in ("server", "party"):
-        monkeypatch.setattr(f"tertulia.federation.{side}.packed.pack", lambda data, base=None: data)
+    monkeypatch.setattr("tertulia.federation.packing.pack", lambda data, base=None: data)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -143,7 +143,7 @@ def test_the_policy_counts_what_a_question_has_when_it_is_unpacked(tmp_path):
 def test_strangers_get_nothing_unpacked(owners, tmp_path, monkeypatch):
     party = Attacked(tmp_path, FTM, OPEN, owners=owners)
     unpacked = []
-    monkeypatch.setattr("tertulia.federation.party.packed.unpack", lambda data, find: unpacked.append(data) or data)
+    monkeypatch.setattr("tertulia.federation.packing.unpack", lambda data, find: unpacked.append(data) or data)
     sent = question(party, pack(task(party)))
     for stranger in (dataclasses.replace(sent, run="guess"), dataclasses.replace(sent, plan="0" * 64)):
         assert decode(party.host.answer(stranger.to_bytes())).kind != "ok"

@@ -1,4 +1,4 @@
-"""What crosses a network before anything is trusted: chunks, versions, addresses, and how a call's end is put."""
+"""The wire protocol before a peer is trusted: chunks, versions, addresses, and the errors of calls."""
 
 import os
 import threading
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tertulia.errors import ConfigError, FormatError
-from tertulia.federation.engines.grpc import dial, seats, wire, work
+from tertulia.federation.engines.grpc import client, connections, party_session, wire
 from tertulia.federation.party.failures import ENCODED_FAILURE
 
 
@@ -82,7 +82,7 @@ def test_addresses():
 
 
 class Ended:
-    """How gRPC describes the end of a call."""
+    """The end of a call, as gRPC describes it."""
 
     def __init__(self, code, details):
         self._code, self._details = code, details
@@ -102,23 +102,23 @@ class Ended:
     "details", ["", "\x1b[2J{host}", wire.OTHER_PROTOCOL, wire.NEWER_STREAM, "hostname lookup error"]
 )
 def test_every_end_of_a_call_is_one_sentence(code, details):
-    text = str(dial.trouble(Ended(code, details), wire.Address("topics.example.org", 7443)))
+    text = str(client.connection_error(Ended(code, details), wire.Address("topics.example.org", 7443)))
     assert text.isprintable()
     assert 10 < len(text) < 400 or details.startswith("\x1b")
     assert "{where}" not in text
 
 
 def test_questions_and_answers_that_nobody_would_take_are_not_sent(monkeypatch):
-    monkeypatch.setattr(seats, "MOST_BYTES", 10)
-    monkeypatch.setattr(work, "MOST_BYTES", 10)
+    monkeypatch.setattr(connections, "MOST_BYTES", 10)
+    monkeypatch.setattr(party_session, "MOST_BYTES", 10)
     with pytest.raises(FormatError, match="a question of 11 bytes is too long"):
-        seats.GrpcTransport(seats.Seats(), ["a"]).ask({"a": bytes(11)}, None)
+        connections.GrpcTransport(connections.Connections(), ["a"]).ask({"a": bytes(11)}, None)
 
     def answer(frame):
         party.stop()
         return bytes(11)
 
-    party = work.Work(answer)
+    party = party_session.WorkQueue(answer)
     party.add(1, b"")
     party.run()
     assert party._ready == (1, ENCODED_FAILURE)
@@ -131,7 +131,7 @@ def test_a_repeat_that_crosses_its_answer_is_not_worked_again_unless_the_stream_
         asked.append(frame)
         return frame.upper()
 
-    party = work.Work(answer)
+    party = party_session.WorkQueue(answer)
     worker = threading.Thread(target=party.run)
     worker.start()
     try:

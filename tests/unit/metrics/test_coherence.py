@@ -24,7 +24,7 @@ def corpus_of(lists):
 
 
 def virtual(lists, window):
-    """The virtual documents, as sets of words."""
+    """Return the virtual documents as sets of words."""
     if window is None:
         return [set(words) for words in lists]
     return [set(words[i : i + window]) for words in lists for i in range(max(len(words) - window + 1, 1))]

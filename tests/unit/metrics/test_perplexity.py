@@ -13,7 +13,7 @@ PHI = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
 
 
 def corpus_of(*texts):
-    """A corpus whose vocabulary is a, b, c in this order."""
+    """Make a corpus with the vocabulary a, b, c in this order."""
     return Corpus.from_texts(["a b c", *texts], options=plain).select(np.arange(1, len(texts) + 1))
 
 

@@ -1,4 +1,4 @@
-"""Two models side by side."""
+"""Comparison of the topics of two models."""
 
 import numpy as np
 import pytest

@@ -29,7 +29,7 @@ def test_a_new_topic_gets_an_id_that_no_topic_ever_had():
     last = model(A, B, ids=(0, 4), retired=(7,))
     found = keep_ids(model(C, A), last)
     assert (found.ids, found.retired) == ((0, 8), (4, 7))
-    again = keep_ids(model(B, A), found)  # what comes back is new: nobody promised that it is the same
+    again = keep_ids(model(B, A), found)  # a topic that comes back counts as new
     assert (again.ids, again.retired) == ((0, 9), (4, 7, 8))
 
 

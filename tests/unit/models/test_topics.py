@@ -18,7 +18,7 @@ def model(**changes):
 
 
 def literal_theta(tokens, alpha, iterations=500):
-    """EM of the kernel's docstring, a token at a time."""
+    """Run the EM of the kernel's docstring, one token at a time."""
     theta = np.ones(2)
     for _ in range(iterations):
         shares = [theta * PHI[:, WORDS.index(word)] for word in tokens]
@@ -115,7 +115,7 @@ def test_top_words_and_table_are_sorted():
         "money",
         "bank",
         "loan",
-    ]  # of equals the first word leads
+    ]  # among equals, the first word comes first
     rows = topics.topics_table(2).rows()
     assert rows == [(1, 0.75, "loan bank"), (0, 0.25, "rain sun")]
 

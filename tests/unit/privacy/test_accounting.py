@@ -250,7 +250,7 @@ def test_vacuous_guarantees_are_called_so():
 @pytest.mark.parametrize("kind", [GAUSSIAN, LAPLACE, "ZCDpEvent", "DiscreteLaplaceDpEvent"])
 @pytest.mark.parametrize(("epsilon", "rounds"), [(1e3, 1), (1e3, 1000), (1e6, 1), (1e6, 100_000), (300.0, 10**8)])
 def test_absurd_epsilons_are_told_and_not_stumbled_over(kind, epsilon, rounds):
-    """Whoever sets almost no noise gets a number that says so: dp-accounting overflowed, for Gaussians."""
+    """Almost no noise gives a number that says so: dp-accounting overflowed, for Gaussians."""
     data = {"ZCDpEvent": {"type": kind, "rho": epsilon}}.get(kind, noisy(kind, 1 / epsilon))
     if kind == "DiscreteLaplaceDpEvent":
         data = {"type": kind, "noise_parameter": epsilon, "sensitivity": 1}

@@ -11,9 +11,10 @@ import pytest
 from tertulia.errors import ConfigError, FormatError
 from tertulia.privacy import home
 from tertulia.privacy.home import KEY, LEDGER, open_home
-from tertulia.privacy.ledger import Ledger, Release
-from tertulia.privacy.mechanisms import Clear, DiscreteLaplace, Mechanism
-from tertulia.privacy.noise import NoiseKey, is_bound
+from tertulia.privacy.ledger import Release
+from tertulia.privacy.mechanisms import DiscreteLaplace, Mechanism
+from tertulia.privacy.noise import NoiseKey
+from tertulia.privacy.snapshots import read_ledger
 
 LAPLACE = DiscreteLaplace("counts", 1, 1.0)
 
@@ -97,55 +98,30 @@ def test_a_crash_while_a_home_is_made_is_made_good(tmp_path, monkeypatch, when):
     assert open_home(tmp_path).key == key == open_home(tmp_path).key
 
 
-def of_before(directory, mechanism: Mechanism, *, with_key: bool) -> None:
-    """A home as it was before ledgers knew their keys."""
-    open_home(directory).ledger.close()
-    key = NoiseKey.load(directory / KEY).key
-    (directory / LEDGER).unlink()
-    (directory / KEY).unlink()
-    plain = Ledger(directory / LEDGER)
-    with plain._transaction():
-        import hashlib
-        import json
-
-        body = release(mechanism).to_json()
-        digest = hashlib.blake2b(json.dumps(["0" * 64, "a", body]).encode(), digest_size=32).hexdigest()
-        plain._db.execute("INSERT INTO entries (id, body, hash) VALUES ('a', ?, ?)", (body, digest))
-        plain._db.execute("PRAGMA user_version=2")
-    plain.close()
-    if with_key:
-        (directory / KEY).write_bytes(key)
-        (directory / KEY).chmod(0o600)
-
-
-def test_a_home_of_before_is_bound_at_its_first_opening(tmp_path):
-    of_before(tmp_path, LAPLACE, with_key=True)
-    assert not is_bound(tmp_path / KEY)
-    old = (tmp_path / KEY).read_bytes()
-    opened = open_home(tmp_path)
-    assert opened.key.key == old
-    assert is_bound(tmp_path / KEY)
-    assert (tmp_path / KEY).stat().st_mode & 0o777 == 0o600
-    assert opened.ledger.releases() == [release()]
-    opened.ledger.verify()
-
-
-def test_a_ledger_of_before_without_its_key_is_refused_if_it_has_drawn_noise(tmp_path):
-    of_before(tmp_path / "noisy", LAPLACE, with_key=False)
-    with pytest.raises(FormatError, match=r"noise\.key is missing"):
-        open_home(tmp_path / "noisy")
-    of_before(tmp_path / "clear", Clear("counts"), with_key=False)  # it never had one
-    assert open_home(tmp_path / "clear").ledger.releases() == [release(Clear("counts"))]
-
-
-def test_a_bound_key_never_takes_a_ledger_of_before(tmp_path):
-    """Else whoever may write to the ledger could write one of the old format, whose chain needs no key."""
+@pytest.mark.parametrize("with_key", [True, False])
+def test_a_home_of_an_earlier_format_is_refused_and_stays_as_it_is(tmp_path, with_key):
+    """Else somebody who may write to the ledger could write one of the old format, whose chain needs no key."""
     opened = open_home(tmp_path)
     opened.ledger.record(release())
     opened.ledger.close()
     with sqlite3.connect(tmp_path / LEDGER) as db:
-        db.execute("DELETE FROM entries")
+        db.execute("DELETE FROM entries WHERE seq = 0")
         db.execute("PRAGMA user_version=2")
     db.close()
-    with pytest.raises(FormatError, match="is not the ledger of"):
-        open_home(tmp_path)
+    if not with_key:
+        (tmp_path / KEY).unlink()
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    for read in (open_home, read_ledger):
+        with pytest.raises(FormatError, match=r"ledger\.sqlite was made by an earlier, unreleased version"):
+            read(tmp_path)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_a_key_never_takes_a_ledger_that_names_none(tmp_path):
+    open_home(tmp_path).ledger.close()
+    with sqlite3.connect(tmp_path / LEDGER) as db:
+        db.execute("DELETE FROM entries")
+    db.close()
+    for read in (open_home, read_ledger):
+        with pytest.raises(FormatError, match="is not the ledger of"):
+            read(tmp_path)

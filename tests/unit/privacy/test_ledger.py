@@ -1,6 +1,5 @@
 """The ledger: charged on disk first, charged once, chained, and safe among threads, processes and crashes."""
 
-import hashlib
 import json
 import math
 import sqlite3
@@ -16,6 +15,7 @@ import pytest
 
 from helpers.mechanisms import Concentrated
 from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
+from tertulia.kernels.reports.channel import Channel
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import (
     Adjacency,
@@ -27,8 +27,10 @@ from tertulia.privacy.mechanisms import (
     Public,
     Unit,
 )
+from tertulia.privacy.mechanisms.token_reports import TokenReports
 from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.policy import Policy
+from tertulia.privacy.reported_documents import Fingerprints
 
 CLEAR = Clear("topic-word matrix", claimed=Claim(8.0, 0.0, "FTM sec. 3.1.1"))
 KEY = NoiseKey.fixed(bytes(range(32)))
@@ -95,47 +97,20 @@ def test_every_charge_is_synced_to_disk(ledger, tmp_path):
     assert Ledger(tmp_path / "scratch.sqlite", durable=False)._db.execute("PRAGMA synchronous").fetchone() == (off,)
 
 
-def of_format(version: int, path, **changes) -> str:
-    """A ledger of before, with one release; its digest."""
-    fields = json.loads(release(LAPLACE, "a").to_json()) | changes
-    body = json.dumps(fields, sort_keys=True, separators=(",", ":"))
-    digest = hashlib.blake2b(json.dumps(["0" * 64, "a", body]).encode(), digest_size=32).hexdigest()
+@pytest.mark.parametrize("key", [None, KEY])
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_ledger_of_an_earlier_format_is_refused_and_stays_as_it_is(tmp_path, version, key):
+    path = tmp_path / "ledger.sqlite"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE entries (seq INTEGER PRIMARY KEY, id TEXT UNIQUE, body TEXT, hash TEXT)")
-        db.execute("INSERT INTO entries (id, body, hash) VALUES ('a', ?, ?)", (body, digest))
+        db.execute("INSERT INTO entries (id, body, hash) VALUES ('a', '{}', 'ff')")
         db.execute(f"PRAGMA user_version={version}")
     db.close()
-    return digest
-
-
-@pytest.mark.parametrize(("version", "changes"), [(1, {"views": ["eavesdropper", "server"]}), (2, {})])
-def test_a_ledger_of_before_is_upgraded_with_a_copy_and_its_charges_stand(tmp_path, version, changes):
-    """Those of format 1 also say who sees a release, which was everybody."""
-    path = tmp_path / "ledger.sqlite"
-    digest = of_format(version, path, **changes)
-    old = path.read_bytes()
-    assert Ledger(path).releases() == [release(LAPLACE, "a")]  # reading alone changes nothing
-    assert path.read_bytes()[100:] == old[100:]
-    ledger = Ledger(path, KEY)
-    assert not ledger.record(release(LAPLACE, "a"))  # charged before
-    with pytest.raises(PolicyRefusal, match="one release, one content"):
-        ledger.record(release(LAPLACE, "a", when=2))
-    assert spent(ledger) == 1.0
-    ledger.verify(digest)  # as an old model keeps it
-    ledger.verify(ledger.digest())
-    with sqlite3.connect(tmp_path / f"ledger.sqlite.format-{version}") as copy:
-        assert copy.execute("SELECT id, hash FROM entries").fetchall() == [("a", digest)]
-    copy.close()
-
-
-def test_a_ledger_of_before_that_was_edited_is_not_upgraded(tmp_path):
-    path = tmp_path / "ledger.sqlite"
-    of_format(2, path)
-    with sqlite3.connect(path) as db:
-        db.execute("UPDATE entries SET body = replace(body, '1.0', '0.1')")
-    db.close()
-    with pytest.raises(FormatError, match="tampered"):
-        Ledger(path, KEY)
+    before = path.read_bytes()
+    with pytest.raises(FormatError, match=r"ledger\.sqlite was made by an earlier, unreleased version: it cannot be"):
+        Ledger(path, key)
+    assert [file.name for file in tmp_path.iterdir()] == ["ledger.sqlite"]
+    assert path.read_bytes() == before
 
 
 def test_rows_say_when_for_whom_and_under_which_rules(tmp_path):
@@ -376,3 +351,16 @@ def test_a_newer_ledger_is_named(tmp_path):
     newer.close()
     with pytest.raises(FormatError, match=r"format 99.*upgrade"):
         Ledger(path)
+
+
+def test_after_reports_were_refused_later_charges_are_still_counted(ledger):
+    """A refusal rolls back, and must leave nothing behind in memory that hides the rows to come."""
+    tokens = TokenReports("reports", channel=Channel("krr", 1.0, V=9))
+    first, edited = (Fingerprints([b"i" * 16], [content * 16]) for content in (b"a", b"b"))
+    policy = Policy.parse('[[budget]]\nunit = "token"\nadjacency = "substitute"\nepsilon = 1.5\ndelta = 0.0\n')
+    ledger.record_reports(release(tokens, "reports"), first, policy)
+    with pytest.raises(PolicyRefusal):
+        ledger.record_reports(release(tokens, "reports"), edited, policy)
+    assert ledger.reported("reports").number(edited)[1].rows
+    ledger.record(release(DiscreteLaplace("counts", 1, 0.25, unit=Unit.TOKEN, adjacency=Adjacency.SUBSTITUTE), "more"))
+    assert ledger.cost(Unit.TOKEN, Adjacency.SUBSTITUTE, 0.0).epsilon == pytest.approx(1.25)

@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 
 from tertulia.errors import ConfigError, PolicyRefusal
-from tertulia.methods import METHODS
+from tertulia.methods.registry import METHODS
 from tertulia.privacy.ledger import Ledger
 from tertulia.privacy.policy import Policy, strict_example, write_example
 from tertulia.privacy.policy_lines import line_of, lines_needed, write_lines
 from tertulia.runs.budgets import announced, planned_releases
-from tertulia.runs.config import RunSettings
+from tertulia.runs.settings import RunSettings
 
 FEDERATED = [name for name, method in METHODS.items() if method.settings.federates]
 

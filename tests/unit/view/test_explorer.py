@@ -16,7 +16,7 @@ from tertulia.errors import InputError
 from tertulia.models.edits import digest_of
 from tertulia.view.pages.explorer import explorer
 from tertulia.view.pages.explorer.facts import reader_of
-from tertulia.view.pages.explorer.packed import error_of, pack
+from tertulia.view.pages.explorer.packing import error_of, pack
 
 K, V = 50, 10_000
 ALPHA = np.full(K, 0.1)

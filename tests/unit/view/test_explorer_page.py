@@ -282,7 +282,7 @@ def test_keys_alone_do_everything(browser, place, model):
 
 def test_documents_are_found_by_topic_and_by_word(browser, texts_place, model):
     page = opened_at(browser, texts_place).page
-    assert page.inner_text(".banner") == "Holds texts: do not pass on."
+    assert page.inner_text(".banner") == "Contains texts: do not pass on."
     page.click("#tab-documents")
     texts = [text for text in texts_for(model, 120) if text.strip()]
     heaviest = int(model.weights.argmax())

@@ -14,16 +14,16 @@ from helpers.hostile import NAMES, STEERING
 from helpers.runs import prepared
 from helpers.texts import halves
 from tertulia.errors import ConfigError
-from tertulia.privacy.watching import releases_after
+from tertulia.privacy.snapshots import releases_after
 from tertulia.runs.driver import finish
 from tertulia.runs.scenarios import keep_rows
-from tertulia.view.pages.live import Guard, Shown, app_of, live_page, page_of
-from tertulia.view.watch import watcher
-from tertulia.view.watch.scene import new_look, new_party
+from tertulia.view.pages.live import Guard, SnapshotStream, app_of, live_page, page_of
+from tertulia.view.watch import monitor
+from tertulia.view.watch.snapshot import new_party, new_snapshot
 from tertulia.view.watch.terminal import WIDTH, view
 
 METHOD = {"name": "consensus", "topics": 2, "rounds": 2, "sweeps": 1, "start_sweeps": 1}
-LOOK = new_look("ward", round=1, rounds=3, state="under way")
+LOOK = new_snapshot("ward", round=1, rounds=3, state="under way")
 
 
 def asked(app, path="/", query="", method="GET", **headers):
@@ -47,7 +47,7 @@ def asked(app, path="/", query="", method="GET", **headers):
 
 
 def guarded(token):
-    return app_of(Shown(lambda: LOOK), Guard(frozenset({"127.0.0.1", "ward.example"}), token))
+    return app_of(SnapshotStream(lambda: LOOK), Guard(frozenset({"127.0.0.1", "ward.example"}), token))
 
 
 @pytest.mark.parametrize("host", ["evil.example", "", "127.0.0.1.evil.example", "ward.example.evil"])
@@ -123,9 +123,9 @@ def test_a_look_that_fails_is_said_and_stops_nothing():
             raise OSError("no such file")
         return found
 
-    shown = Shown(look)
+    shown = SnapshotStream(look)
     shown._over.set()  # so that one more look is taken
-    shown.keep_looking()
+    shown.poll()
     assert json.loads(shown.text)["text"] == "cannot be read just now (OSError)"
     assert json.loads(shown.text)["title"] == "ward"
     assert json.loads(shown.text)["ended"]
@@ -166,8 +166,8 @@ def test_no_page_unless_asked_for():
 
 def test_a_run_is_seen_as_it_goes(tmp_path):
     run = prepared(tmp_path / "ward", {"north": halves(1), "south": halves(2)}, METHOD, heldout=0.2)
-    look, seen = watcher(tmp_path / "ward"), []
-    assert watcher(tmp_path / "nothing")()["state"] == "waiting"
+    look, seen = monitor(tmp_path / "ward"), []
+    assert monitor(tmp_path / "nothing")()["state"] == "waiting"
     finish(run, observe=lambda kind, facts: seen.append(look()))
     assert [one["round"] for one in seen] == [1, 2, 3]
     assert [one["state"] for one in seen] == ["under way"] * 3
@@ -210,7 +210,7 @@ def test_a_party_that_refuses_and_one_that_joins_later_are_told_apart(tmp_path):
     own = {"south": {"policy": str(tmp_path / "policy.toml")}, "west": {"joins": 3}}
     texts = {name: halves(i) for i, name in enumerate(("north", "south", "west", "east"))}
     run = prepared(tmp_path / "ward", texts, METHOD, parties=own)
-    look, seen = watcher(tmp_path / "ward"), []
+    look, seen = monitor(tmp_path / "ward"), []
     with pytest.warns(UserWarning, match="south"):
         finish(run, observe=lambda kind, facts: seen.append(look()) if kind == "round" else None)
     states = {party["name"]: party["state"] for party in seen[0]["parties"]}
@@ -227,7 +227,7 @@ def test_a_terminal_of_eighty_columns_is_wide_enough_whatever_names_are():
     parties = [new_party(name, state="here", phase="training", up=10**9) for name in NAMES]
     topics = [{"number": 1, "share": 0.5, "words": [[word[:60], 0.1, True] for word in NAMES if word.isascii()]}]
     left = [{"at": 0.0, "party": "north", "what": "words", "bytes": 10, "level": "clear", "round": 0}]
-    look = new_look(
+    look = new_snapshot(
         NAMES[-1],
         parties=parties * 5,
         topics=topics,
@@ -244,7 +244,7 @@ def test_a_terminal_of_eighty_columns_is_wide_enough_whatever_names_are():
 
 def test_a_page_with_hostile_names_holds_no_markup_of_theirs():
     parties = [new_party(name) for name in NAMES]
-    whole = page_of(json.dumps({**new_look("ward", parties=parties), "ended": False}))
+    whole = page_of(json.dumps({**new_snapshot("ward", parties=parties), "ended": False}))
     assert not STEERING.search(whole)
     assert "<script>document" not in whole
     assert "<img" not in whole

@@ -13,8 +13,9 @@ import tertulia as tt
 from helpers import drawn
 from tertulia.errors import InputError
 from tertulia.models.compare import similarities
+from tertulia.runs.results import FederatedTopics
+from tertulia.view.plane import hellinger, to_plane
 from tertulia.view.plots.canvas import BLUE, GREEN, GREY, ORANGE, PALETTE
-from tertulia.view.plots.map import hellinger, to_plane
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +55,29 @@ def test_weights_stand_heaviest_first_and_the_rest_is_added_up():
     shares = drawn.bars(unknown.plot.weights(["word1 word2", "word3 word3 word3"], most=30))[0]
     theta = unknown.transform(["word1 word2", "word3 word3 word3"])
     np.testing.assert_allclose(shares, np.sort(theta.T @ [0.4, 0.6])[::-1])
+
+
+def test_percent_are_written_with_the_decimals_that_ticks_need():
+    model = drawn.model(12)
+    weights = np.full(12, 0.0823)
+    axes = tt.Topics(model.topic_word, model.vocabulary, weights=weights).plot.weights()
+    axes.set_xticks([0, 0.025, 0.05, 0.075, 0.1])
+    drawn.draw(axes)
+    assert drawn.labels(axes.xaxis) == ["0%", "2.5%", "5%", "7.5%", "10%"]
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 11])
+def test_rounds_have_ticks_at_whole_numbers(n):
+    history = tuple({"round": i, "perplexity": 900.0 / i, "bytes": {"north": [1, 1]}} for i in range(1, n + 1))
+    shown = drawn.result(2)
+    result = FederatedTopics(shown.topic_word, shown.vocabulary, local=shown.local, history=history)
+    for what in ("perplexity", "bytes"):
+        axes = result.plot.rounds(what)
+        drawn.draw(axes)
+        low, high = axes.get_xlim()
+        ticks = [tick for tick in axes.get_xticks() if low <= tick <= high]
+        assert ticks
+        assert all(tick == int(tick) for tick in ticks)
 
 
 def test_names_are_shown_and_hidden_topics_are_not():
@@ -167,6 +191,13 @@ def test_tradeoff_joins_seeds_and_puts_no_noise_last():
     for wrong in ([(0, 1.0)], [(1, float("nan"))], [{"epsilon": 1}], [3], []):
         with pytest.raises(InputError):
             drawn.model(2).plot.tradeoff(wrong)
+
+
+def test_over_time_says_that_it_shows_some_of_the_topics():
+    titles = [drawn.model(K).plot.over_time(drawn.documents()).get_title() for K in (6, 15)]
+    assert titles == ["How topics move over time", "How topics move over time (6 largest of 15 topics)"]
+    some = drawn.model(15).plot.over_time(drawn.documents(), topics=[1, 2])
+    assert some.get_title().endswith("(2 of 15 topics)")
 
 
 def test_over_time_draws_the_models_own_table():

@@ -13,10 +13,10 @@ from matplotlib.colors import to_hex
 import tertulia as tt
 from helpers import drawn
 from tertulia.errors import InputError, NotFitted
-from tertulia.runs.layout import Run
-from tertulia.runs.rehearsal import hosts_of
+from tertulia.runs.directory import Run
+from tertulia.runs.one_machine import hosts_of
 from tertulia.view.plots.canvas import BLUE, GREY, VERMILION
-from tertulia.view.plots.letters import shown
+from tertulia.view.plots.labels import shown
 from tertulia.view.tables import thing_rows
 
 NAMES = list(drawn.every_plot(drawn.result(2)))

@@ -1,4 +1,4 @@
-"""What everything costs together: words, documents and users told apart, and derived things not told as free."""
+"""The total cost: words, documents and users are distinguished, and derived releases are not free."""
 
 import math
 
@@ -30,7 +30,9 @@ def ledger(tmp_path):
 
 
 def table(ledger, delta, lengths=None, policy=""):
-    spent = lambda unit, bounds: ledger.cost(unit, Adjacency.SUBSTITUTE, delta, bounds=bounds)  # noqa: E731
+    spent = lambda unit, bounds: ledger.cost(  # noqa: E731
+        unit, Adjacency.SUBSTITUTE, delta, tokens=bounds.tokens_per_document
+    )
     return {row["of"]: row for row in totals(ledger.releases(), spent, lengths, Policy.parse(policy))}
 
 
@@ -78,15 +80,15 @@ def test_clear_things_cost_everything_for_everybody(ledger):
 
 
 def test_users_are_told_of_where_they_are_declared(ledger):
-    ledger.record(release(KRR, "a"))
+    ledger.record(release(KRR, "a"), Policy.parse("max_documents_per_user = 3"))
     assert "a user" not in table(ledger, 0.0, Lengths(5, 10))
     assert table(ledger, 0.0, Lengths(5, 10), "max_documents_per_user = 3")["a user"]["real epsilon"] == "240"
     ledger.record(release(UserReports("reports", channel=Channel("krr", 2.0, V=50), tokens=6), "u"))
-    told = table(ledger, 0.0, Lengths(5, 10), "max_documents_per_user = 3")
-    assert told["a user"]["real epsilon"] == "252"
-    assert told["a word"]["real epsilon"] == "10"  # one report of each kind
-    assert told["an average document (5 words)"]["real epsilon"] == "50"
-    assert told["the longest document (10 words)"]["real epsilon"] == "92"  # of which only six are reported anew
+    found = table(ledger, 0.0, Lengths(5, 10), "max_documents_per_user = 3")
+    assert found["a user"]["real epsilon"] == "252"
+    assert found["a word"]["real epsilon"] == "10"  # one report of each kind
+    assert found["an average document (5 words)"]["real epsilon"] == "50"
+    assert found["the longest document (10 words)"]["real epsilon"] == "92"  # of which only six are reported again
 
 
 def test_lengths_are_those_of_training_documents_in_the_vocabulary():

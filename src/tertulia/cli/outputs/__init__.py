@@ -1,7 +1,7 @@
-"""What `--json` prints, command by command: the only place where these keys are declared.
+"""Outputs of commands with `--json`: the only place where their keys are declared.
 
-Keys are stable: within a major version none is renamed, removed or given another type; new ones may come. The page
-docs/commands.md and the schemas in docs/commands.schema.json are made from here.
+Keys are stable: within a major version none is renamed, removed or given another type; new ones may be added.
+docs/commands.md and docs/commands.schema.json are generated from these classes.
 """
 
 from __future__ import annotations
@@ -34,5 +34,5 @@ OUTPUTS: dict[str, type[Output]] = {
 
 
 def schemas() -> dict[str, Any]:
-    """A JSON Schema for each command, by its name."""
+    """Return a JSON Schema for each command, by its name."""
     return {name: output.model_json_schema() for name, output in OUTPUTS.items()}

@@ -1,4 +1,4 @@
-"""What commands print about what left, or would leave."""
+"""Outputs about releases, planned and past."""
 
 from __future__ import annotations
 
@@ -10,34 +10,40 @@ from tertulia.cli.outputs.base import NO_BOUND, Output
 
 
 class Total(Output):
-    """What everything together costs one unit."""
+    """Total cost for one unit."""
 
     party: str
     of: str = Field(description="in words")
     unit: str = Field(description="token, document or user")
     words: int | None = Field(description="of that document; null for a user")
     real_epsilon: float | None = Field(description=NO_BOUND)
+    delta: float = Field(description="at which epsilon holds")
     remarks: list[str]
     holds: str = Field(description="in this run, or in all runs with this home")
 
 
 class Thing(Output):
-    """One kind of thing that left, or would leave."""
+    """One kind of release."""
 
     party: str
     what: str
     mechanism: str
     unit: str
     adjacency: str
-    releases: int = Field(description="how many times")
+    releases: int = Field(description="number of answers in which it left, in this run")
+    arrays: int = Field(description="number of arrays; 0 if it stays at the party")
+    bytes: int | None = Field(description="sent, after packing; null: not recorded")
+    bytes_before_packing: int
     claimed_epsilon: float | None
-    claimed_in: str | None = Field(description="where the claim is made")
+    claimed_in: str | None = Field(description="source of the claim")
+    claimed_delta: float | None
     real_epsilon: float | None = Field(description=NO_BOUND)
+    delta: float = Field(description="at which the real epsilon holds")
     remarks: list[str]
 
 
 class Verdict(Output):
-    """What an officer reads first."""
+    """Verdict on one party."""
 
     party: str
     verdict: str
@@ -46,7 +52,7 @@ class Verdict(Output):
 
 
 class Privacy(Output):
-    """What left, and what it costs."""
+    """What left the parties, and its cost."""
 
     delta: float
     totals: list[Total]
@@ -55,21 +61,22 @@ class Privacy(Output):
 
 
 class Read(Output):
-    """What would be read at a party."""
+    """Documents that a party would read."""
 
     party: str
     documents: int
     tokens: int
     words: int
-    words_of_one_document: int = Field(description="that would leave though only one document has them")
+    words_of_one_document: int = Field(description="words that would leave although only one document has them")
     summary: str
 
 
 class BudgetLine(Output):
-    """A budget, in all runs from the same home."""
+    """A budget over all runs with the same home."""
 
     party: str
     of: str = Field(description="unit and adjacency")
+    delta: float
     spent_so_far: float | None = Field(description=NO_BOUND)
     this_run: float | None
     after_it: float | None
@@ -79,24 +86,37 @@ class BudgetLine(Output):
 
 
 class Planned(Output):
-    """One kind of thing that would leave."""
+    """One kind of planned release."""
 
     party: str
     what: str
-    times: int | None = Field(description="null: as often as it takes")
-    seen: str = Field(description="by whom")
+    times: int | None = Field(description="number of answers in which it would leave; null: not limited")
+    seen: str = Field(description="who can read it")
     mechanism: str
     claimed_epsilon: float | None
     claimed_in: str | None
+    claimed_delta: float | None
     real_epsilon: float | None = Field(description=NO_BOUND)
+    delta: float = Field(description="at which the real epsilon holds")
     policy: str = Field(description="the file, or `default`")
     verdict: str = Field(description="`allowed`, or the rule that forbids it: then the exit code is 3")
 
 
+class Recipient(Output):
+    """Statements of the operator, which parties approve with the plan."""
+
+    organisation: str
+    purpose: str
+    legal_basis: str
+    retention: str
+
+
 class Check(Output):
-    """What a run would do."""
+    """Report of a dry run."""
 
     read: list[Read]
+    terms: dict[str, Any] = Field(description="tokenisation, split of documents, and terms")
+    recipient: Recipient
     train: dict[str, Any] = Field(description="the settings, as docs/reference.md names them")
     totals: list[Total]
     budgets: list[BudgetLine]
@@ -109,15 +129,15 @@ class Disclosure(Output):
     party: str
     round: int
     what: str
-    shape: list[int] | None = Field(description="of the array; null for what did not leave")
-    bytes: int
+    shape: list[int] | None = Field(description="of the array; null if nothing left")
+    bytes: int = Field(description="of the array, before packing")
     seen: str
     mechanism: str
     step: str
 
 
 class Disclosures(Output):
-    """Every release."""
+    """All releases."""
 
     disclosures: list[Disclosure]
 
@@ -138,6 +158,6 @@ class LedgerLine(Output):
 
 
 class LedgerOutput(Output):
-    """What was charged."""
+    """All charges of a ledger."""
 
     ledger: list[LedgerLine]

@@ -1,4 +1,4 @@
-"""What commands print about runs, models and the state of things."""
+"""Outputs about runs, models, installations and federations."""
 
 from __future__ import annotations
 
@@ -10,35 +10,43 @@ from tertulia.cli.outputs.base import NO_BOUND, OpenOutput, Output
 
 
 class Trained(OpenOutput):
-    """And the method's measures of the last round, such as `perplexity`. A method of your own prints what it gives."""
+    """Result of a run, with the method's measures of the last round, such as `perplexity`."""
 
-    directory: str = Field(description="the run's")
+    directory: str = Field(description="of the run")
     topics: int
-    parties: list[str] = Field(description="those that took part")
-    absent: dict[str, str] = Field(description="those that never answered, and why")
-    round: int = Field(description="the last one")
+    parties: list[str] = Field(description="parties that took part")
+    absent: dict[str, str] = Field(description="parties that never answered, and the reason")
+    participation: dict[str, Any] = Field(
+        description="for each party the ranges of `rounds` in which it took part, and the number of rounds, `of`"
+    )
+    round: int = Field(description="last round")
     seconds: float = Field(description="of the last round")
     bytes: dict[str, list[int]] = Field(description="to and from each party, in the last round")
 
 
 class Demo(Output):
-    """What the demo compares."""
+    """Comparison of the demo."""
 
     documents: dict[str, int] = Field(description="of each team")
     topics: int
-    perplexity: dict[str, dict[str, float]] = Field(description="by model, then by whose documents")
-    words_of_one_document: dict[str, int] = Field(description="of each team, among the words that it sends")
+    perplexity: dict[str, dict[str, float]] = Field(
+        description="by model (alone, federated, pooled, and pooled until converged), then by team"
+    )
+    sweeps: dict[str, int] = Field(description="of each model")
+    words_of_one_document: dict[str, int] = Field(
+        description="of each team: words that it sends although only one document has them"
+    )
     bytes: dict[str, int] = Field(description="`up` from the teams, `down` to them")
-    model: str = Field(description="where it is saved")
+    model: str = Field(description="directory of the model")
     seconds: float
 
 
 class Scenario(Output):
-    """One way to train."""
+    """One scenario."""
 
     scenario: str
     method: str
-    models: int = Field(description="over which the scores are means")
+    models: int = Field(description="number of models; scores are their means")
     topics: int
     perplexity: float
     diversity: float
@@ -46,7 +54,7 @@ class Scenario(Output):
 
 
 class Scenarios(Output):
-    """All ways to train."""
+    """All scenarios."""
 
     scenarios: list[Scenario]
 
@@ -55,14 +63,14 @@ class TopicsOutput(Output):
     """A model's topics."""
 
     topics: list[list[str]] = Field(description="the top words of each")
-    weights: list[float] | None = Field(None, description="shares of tokens, where they are known")
-    names: list[str] | None = Field(None, description="where some were given")
-    hidden: list[int] | None = Field(None, description="where some are")
+    weights: list[float] | None = Field(None, description="shares of tokens, if known")
+    names: list[str] | None = Field(None, description="if some were given")
+    hidden: list[int] | None = Field(None, description="if some are hidden")
     provenance: dict[str, Any]
 
 
 class Drift(Output):
-    """What became of the topics of an earlier model."""
+    """Changes since the model that this one continues."""
 
     continues: dict[str, Any] = Field(description="the earlier `run` and the hash of its `model`")
     drift: list[dict[str, Any]] = Field(
@@ -109,14 +117,14 @@ class Prevalence(Output):
 
 
 class Similarity(Output):
-    """How like one party is to all."""
+    """Similarity of one party to all."""
 
     party: str
     similarity: dict[str, float | None] = Field(description="from 0 to 1")
 
 
 class Comparison(Output):
-    """Which party works on what."""
+    """Comparison of parties."""
 
     parties: list[str]
     epsilon: float | None = Field(description=NO_BOUND)
@@ -126,27 +134,27 @@ class Comparison(Output):
 
 
 class FindingLine(Output):
-    """What one check found."""
+    """Result of one check."""
 
     what: str
-    state: str = Field(description="good, beware or bad; with any that is bad the exit code is 1")
+    state: str = Field(description="good, beware or bad; if one is bad, the exit code is 1")
     text: str
 
 
 class Doctor(Output):
-    """What keeps a server or a party from working."""
+    """Results of all checks."""
 
     findings: list[FindingLine]
 
 
 class Status(OpenOutput):
-    """Of a federation: `engine`, `serving`, `members`, `proposal`, `run`, `model`, `edited`; of a party: its own."""
+    """Status of a federation (`engine`, `serving`, `members`, `proposal`, `run`, `model`, `edited`) or of a party."""
 
     federation: str
 
 
 class UpgradeLine(Output):
-    """A thing that was found."""
+    """A file or directory that was found."""
 
     what: str
     where: str
@@ -156,17 +164,17 @@ class UpgradeLine(Output):
 
 
 class Upgraded(Output):
-    """What is carried over."""
+    """Formats that were found, and conversions."""
 
     upgrade: list[UpgradeLine]
     backup: str | None
 
 
 class Warm(Output):
-    """What was compiled."""
+    """Result of the compilation."""
 
-    kernels: int = Field(description="that there are")
-    stored: int = Field(description="that are on disk now")
-    compiled: int = Field(description="that were not before")
+    kernels: int = Field(description="number of kernels")
+    stored: int = Field(description="number of kernels on disk")
+    compiled: int = Field(description="number of kernels compiled now")
     seconds: float
     folder: str

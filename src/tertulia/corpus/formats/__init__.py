@@ -1,7 +1,7 @@
-"""File formats: each opens a file as its column names and a stream of records, broken ones included.
+"""File formats: each opens a file as column names and a stream of records, broken ones included.
 
-CSV and JSON lines go through Python's own parsers rather than polars: those can name the broken line, drop it alone
-and go on, in the memory of one row. A format is a module with `SUFFIXES` and `open_table`, and a word in `_FORMATS`.
+CSV and JSON lines are read by Python's own parsers rather than by polars: those can name a broken line, drop only that
+line and continue, in the memory of one row. A format is a module with `SUFFIXES` and `open_table`, in `_FORMATS`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OPENERS: dict[str, Callable[[Path, Request], Table]] = {
 
 
 def open_table(path: Path, request: Request) -> Table:
-    """Open a file in the format that its name says."""
+    """Open a file in the format of its suffix."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and is_compressed(path):
         suffixes.pop()

@@ -1,24 +1,24 @@
-"""Comma-separated values with a header line; also by semicolons, bars or, in a .tsv file, tabs."""
+"""Comma-separated values with a header line; the separator may also be a semicolon, a bar or a tab."""
 
 from __future__ import annotations
 
 import csv
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from pathlib import Path
 
 from tertulia.corpus.formats.base import Record, Request, Table, empty_table, encoding_of, read_lines
-from tertulia.corpus.formats.guessing import guess_separator
 from tertulia.errors import InputError
 
 SUFFIXES = (".csv", ".tsv")
-_FIELD_LIMIT = 1 << 24  # characters of one field; a quote that is never closed swallows at most so many
+_FIELD_LIMIT = 1 << 24  # characters of one field: the most that an unclosed quote can swallow
+_SEPARATORS = (",", ";", "\t", "|")
 _HINT = " If something else separates its fields, say so: separator=..."
 
 
 def open_table(path: Path, request: Request) -> Table:
-    """Open a file; each row is checked against the header."""
+    """Open a file, and check each row against the header."""
     encoding, guesses = encoding_of(path, request)
     separator, usual = request.separator, "\t" if ".tsv" in path.suffixes else ","
     if separator is None:
@@ -46,6 +46,23 @@ def open_table(path: Path, request: Request) -> Table:
     return Table(columns, records(), hint=hint, encoding=encoding, guesses=guesses)
 
 
+def guess_separator(header: str, wanted: Collection[str], usual: str) -> str:
+    """Guess the separator from the header line: the one that gives the most of the wanted columns.
+
+    >>> guess_separator("id;text", {"text"}, usual=",")
+    ';'
+    """
+
+    def fitness(separator: str) -> tuple[int, int, bool]:
+        try:
+            names = [name.strip() for name in next(csv.reader([header], delimiter=separator), [])]
+        except csv.Error:
+            return 0, 0, False
+        return len(set(wanted) & set(names)), len(names), separator == usual
+
+    return max((usual, *_SEPARATORS), key=fitness)
+
+
 def _first_line(path: Path, encoding: str) -> str:
     with closing(read_lines(path, encoding, newline="")) as lines:
         return next((line for line in lines if not line.isspace()), "")
@@ -54,8 +71,8 @@ def _first_line(path: Path, encoding: str) -> str:
 def _rows(lines: Iterator[str], separator: str) -> Iterator[tuple[int, list[str] | None]]:
     """Parse rows, each with the number of its first line; None where a row is broken.
 
-    A quote that is never closed swallows the lines after it until the parser notices. Only the line with the quote is
-    broken: the others are read again.
+    An unclosed quote swallows the lines after it until the parser fails. Only the line with the quote is broken: the
+    others are parsed again.
     """
     again: deque[str] = deque()
     taken: list[str] = []
@@ -82,6 +99,6 @@ def _rows(lines: Iterator[str], separator: str) -> Iterator[tuple[int, list[str]
             continue
         if row is None:
             return
-        if row:  # csv gives [] for a blank line
+        if row:  # a blank line gives []
             yield number, row
         number += len(taken)

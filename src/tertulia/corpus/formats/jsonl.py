@@ -1,4 +1,4 @@
-"""JSON lines: one object per line; blank lines do not count."""
+"""JSON lines: one object per line; blank lines are skipped."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from tertulia.corpus.formats.base import Record, Request, Table, empty_table, encoding_of, read_lines
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
-_PEEK = 100  # lines looked at to learn the columns
+_PEEK = 100  # lines read to find the columns
 
 
 def open_table(path: Path, request: Request) -> Table:
-    """Open a file of JSON lines; its columns are the names that the first lines hold."""
+    """Open a file of JSON lines; its columns are the keys of the first lines."""
     encoding, guesses = encoding_of(path, request)
 
     def records() -> Iterator[Record]:

@@ -1,4 +1,4 @@
-"""Parquet, streamed by polars in batches: only the columns that are wanted are read."""
+"""Parquet, streamed by polars in batches; only the wanted columns are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BATCH = 500  # rows
 
 
 def open_table(path: Path, request: Request) -> Table:
-    """Open a file; types become text later, as those of any table."""
+    """Open a file; values are converted to text later, as in any table."""
     import polars as pl
     from polars.exceptions import PolarsError
 

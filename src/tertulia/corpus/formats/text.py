@@ -10,7 +10,7 @@ SUFFIXES = (".txt", ".text", ".md")
 
 
 def open_table(path: Path, request: Request) -> Table:
-    """Open a file, known by its path; a party by file is the first folder below the root."""
+    """Open a file, whose id is its path; in a split by file, the party is the first folder below the root."""
     root, raw = request.root, read_bytes(path)
     encoding, guesses = guess_from(raw) if request.encoding is None else (request.encoding, ())
     inside = path.relative_to(root)

@@ -1,1 +1,1 @@
-"""How frames of bytes travel between server and parties: in this process, or between processes."""
+"""Engines: transports that carry frames between server and parties, in this process or between processes."""

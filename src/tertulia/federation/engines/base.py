@@ -1,7 +1,7 @@
-"""What every engine offers, and the one list of them.
+"""The interface of engines, and the list of them.
 
 A new engine is a module with a function `start(setup) -> Transport`, and a line in `ENGINES`. Modules are imported when
-an engine is asked for, since some need packages that not everybody has.
+an engine is asked for, since some need optional packages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tertulia._memory import keep_blocks
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError
 from tertulia.federation import packing
-from tertulia.federation.custom import folders_of
+from tertulia.federation.method_modules import folders_of
 from tertulia.federation.types import PartyId
 
 ENGINES = {
@@ -26,12 +26,12 @@ ENGINES = {
     "grpc": "tertulia.federation.engines.grpc.loopback",
     "ray": "tertulia.federation.engines.ray.transport",
 }
-APART = ("nvflare",)  # carries runs between organisations only: nothing of it can be started on one machine
+APART = ("nvflare",)  # engines between organisations only, which cannot be started on one machine
 MOST_BYTES = packing.MOST_BYTES  # of a frame
 
 
 class Transport(Protocol):
-    """Carries frames of bytes to the parties and back, whatever they hold, and says who is there."""
+    """Carries frames of bytes to the parties and back, and lists the parties."""
 
     @property
     def parties(self) -> Sequence[PartyId]:
@@ -45,22 +45,22 @@ class Transport(Protocol):
         """
 
     def close(self) -> None:
-        """Let the parties go."""
+        """Release the parties."""
 
 
 @dataclass(frozen=True)
 class EngineSetup:
-    """What engines are started with."""
+    """The arguments of an engine."""
 
-    directories: Mapping[PartyId, Path]  # where parties live, in the federation's order
-    workers: int = 1  # how many parties of one process may work at the same time
+    directories: Mapping[PartyId, Path]  # of the parties, in the federation's order
+    workers: int = 1  # parties of one process that may work at the same time
     corpora: Mapping[PartyId, Corpus] = field(default_factory=dict)  # documents in memory; only `local` can use them
     pins: Mapping[str, str] = field(default_factory=dict)  # modules of users' own methods, and their hashes
     address: str = "local"  # of the cluster, for `ray`
 
 
 def environment(pins: Mapping[str, str]) -> dict[str, str]:
-    """What a party's process finds: what we have here, and where users' methods are."""
+    """Return the environment of a party's process: ours, and the folders of users' methods."""
     paths = [*folders_of(pins), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | ({"PYTHONPATH": os.pathsep.join(paths)} if paths else {})
 

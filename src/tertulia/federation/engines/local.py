@@ -1,7 +1,7 @@
-"""The local engine: every party in this process, answered one after the other or by worker threads.
+"""The local engine: all parties in this process, served one after the other or by worker threads.
 
-Kernels release the GIL, so threads do run side by side; replies are combined in party order, so results do not
-depend on their number. Messages are encoded here too: nothing crosses but bytes, and the byte counts are real.
+Kernels release the GIL, so threads run in parallel. Replies are combined in party order, so results do not depend on
+the number of threads. Messages are encoded here, too, so byte counts are those of other engines.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tertulia.federation.party.host import PartyHost
 from tertulia.federation.types import PartyId
 
 
-class _Line:
-    """A party's questions, one at a time and in the order in which they were asked, by whichever worker has time.
+class _Queue:
+    """A party's questions, answered by the workers one at a time and in order.
 
-    The order matters: a question voids the answers to later ones. Were one that timed out to be worked on after its
-    successor, the party would lose an answer that counted.
+    The order matters, because a question voids the answers to later ones: a question that timed out, if answered after
+    its successor, would make the party lose an answer that counted.
     """
 
     def __init__(self, answer: Callable[[bytes], bytes], pool: ThreadPoolExecutor) -> None:
@@ -35,7 +35,7 @@ class _Line:
         self._lock = threading.Lock()  # of the two above
 
     def ask(self, frame: bytes) -> Future[bytes]:
-        """Queue a question; it can be cancelled until its turn comes."""
+        """Queue a question; it can be cancelled until a worker takes it."""
         future: Future[bytes] = Future()
         with self._lock:
             self._open.append((frame, future))
@@ -45,7 +45,7 @@ class _Line:
         return future
 
     def _work(self) -> None:
-        """Answer until nothing is open: who waits behind a late answer keeps no worker."""
+        """Answer until the queue is empty; a waiting question blocks no worker."""
         while True:
             with self._lock:
                 if not self._open:
@@ -56,7 +56,7 @@ class _Line:
                 future.set_result(self._answer_or_fail(frame))
 
     def _answer_or_fail(self, frame: bytes) -> bytes:
-        """An answer; should a party's host itself break, only its own answer is lost."""
+        """Answer a frame; an exception in a party's host fails only this party."""
         try:
             return self._answer(frame)
         except Exception as error:
@@ -69,7 +69,7 @@ class LocalTransport:
     def __init__(self, hosts: Sequence[PartyHost], workers: int = 1) -> None:
         self.hosts = {host.config.id: host for host in hosts}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="party")
-        self._lines = {party: _Line(partial(self._answer, party), self._pool) for party in self.hosts}
+        self._queues = {party: _Queue(partial(self._answer, party), self._pool) for party in self.hosts}
 
     @property
     def parties(self) -> list[PartyId]:
@@ -77,11 +77,11 @@ class LocalTransport:
         return list(self.hosts)
 
     def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
-        """Ask all; who is late counts as silent, and its answer is voided when it is asked again."""
-        asked = {party: self._lines[party].ask(frame) for party, frame in frames.items()}
+        """Ask all. A late party counts as silent, and its answer is voided when it is asked again."""
+        asked = {party: self._queues[party].ask(frame) for party, frame in frames.items()}
         answered, late = wait(asked.values(), timeout)
         for future in late:
-            future.cancel()  # nobody waits for it any longer
+            future.cancel()  # if no worker has taken it
         return {party: future.result() for party, future in asked.items() if future in answered}
 
     def close(self) -> None:

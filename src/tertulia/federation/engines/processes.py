@@ -1,7 +1,7 @@
-"""The processes engine: each party an operating-system process that owns its documents and its directory.
+"""The processes engine: each party is an operating-system process that owns its documents and its directory.
 
-Nothing crosses but encoded frames, over the process's standard input and output. A party that dies is started again
-and asked again; its answer log makes the repeat harmless. When the server dies, the pipe closes and the party ends.
+Encoded frames travel over the process's standard input and output. A party that dies is started and asked again; its
+answer log makes the repeat harmless. When the server dies, the pipe closes and the party exits.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tertulia.federation.types import PartyId
 
 _FRAME = struct.Struct("<QQ")  # length, serial number
 _RESTARTS = 5  # in a row, for one question
-_WAITING = 4  # answers that nobody has asked for
-_PART = 1 << 24  # bytes that are read at a time
+_WAITING = 4  # unread answers
+_PART = 1 << 24  # bytes per read
 
 
 class _PartyProcess:
-    """One party's process, with a thread that reads from it and one that writes: a late party must not stop others."""
+    """One party's process, with a thread each for reading and writing, so that a late party does not block others."""
 
     def __init__(self, party: PartyId, directory: Path, pins: Mapping[str, str]) -> None:
         self.party = party
@@ -39,7 +39,7 @@ class _PartyProcess:
         self._start()
 
     def _start(self) -> None:
-        # -P: modules are not looked for in the working directory, which may be anybody's
+        # -P: modules are not imported from the working directory, which others may control
         command = [sys.executable, "-P", "-m", "tertulia.federation.engines.processes", str(self.directory)]
         command += [f"{module}={pin}" for module, pin in self.pins.items()]
         self._process = subprocess.Popen(
@@ -56,7 +56,7 @@ class _PartyProcess:
 
     @staticmethod
     def _read(pipe: IO[bytes], inbox: SimpleQueue[tuple[int, bytes] | None]) -> None:
-        """Read until the party ends, or sends what no party would; whatever happens, who waits is not left waiting."""
+        """Read answers until the party ends or sends malformed data; always wake the caller, even on error."""
         try:
             while inbox.qsize() < _WAITING and (received := receive_or_none(pipe)) is not None:
                 inbox.put(received)
@@ -66,7 +66,7 @@ class _PartyProcess:
             inbox.put(None)
 
     def _write(self, pipe: IO[bytes], outbox: SimpleQueue[tuple[int, bytes] | None]) -> None:
-        """Write the newest frame whenever the party reads; older ones that still wait are past their time."""
+        """Write the newest frame whenever the party reads; drop obsolete frames that still wait."""
         while (frame := outbox.get()) is not None:
             while frame is not None and not outbox.empty():
                 frame = outbox.get()
@@ -74,17 +74,17 @@ class _PartyProcess:
                 if frame is None:
                     break
                 send(pipe, *frame)
-            except OSError:  # a broken pipe: `answer_or_none` will start the party again
+            except OSError:  # a broken pipe: `answer_or_none` starts the party again
                 break
         self._hang_up(pipe)
 
     def send(self, frame: bytes) -> None:
-        """Send a frame; that the process is dead shows when its answer is awaited."""
+        """Queue a frame; `answer_or_none` notices if the process is dead."""
         self._serial += 1
         self._outbox.put((self._serial, frame))
 
     def answer_or_none(self, frame: bytes, deadline: float | None) -> bytes | None:
-        """The answer to the frame sent last, or None when time is up; late answers to earlier ones are dropped."""
+        """Wait for the answer to the last frame; None when time is up. Late answers to earlier frames are dropped."""
         restarts = 0
         while True:
             try:
@@ -102,7 +102,7 @@ class _PartyProcess:
                 return received[1]
 
     def _restart(self) -> None:
-        self._end(1)  # its pipe has ended: if it lives, it has sent what cannot be read
+        self._end(1)  # its pipe has ended: if the process is alive, it has sent malformed data
         self._outbox.put(None)
         self._hang_up(self._process.stdout)
         self._start()
@@ -111,11 +111,11 @@ class _PartyProcess:
     def _hang_up(pipe: object) -> None:
         try:
             pipe.close()  # type: ignore[attr-defined]
-        except OSError:  # what was still buffered for a dead process cannot be delivered
+        except OSError:  # the buffer of a dead process cannot be flushed
             return
 
     def close(self) -> None:
-        """End the process, once it has read what it was sent."""
+        """End the process, after it has read the frames that it was sent."""
         self._outbox.put(None)
         self._end(10)
         self._hang_up(self._process.stdout)
@@ -140,7 +140,7 @@ class ProcessTransport:
         return list(self._processes)
 
     def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
-        """Ask all at once, then gather what comes in time."""
+        """Ask all at once; return the answers that come in time."""
         deadline = None if timeout is None else time.monotonic() + timeout
         for party, frame in frames.items():
             self._processes[party].send(frame)
@@ -166,7 +166,7 @@ def send(pipe: IO[bytes], serial: int, frame: bytes) -> None:
 
 
 def receive_or_none(pipe: IO[bytes]) -> tuple[int, bytes] | None:
-    """Read one frame; None at the end of the pipe, or where what follows cannot be a frame."""
+    """Read one frame; None at the end of the pipe, or for a malformed frame."""
     header = pipe.read(_FRAME.size)
     if len(header) < _FRAME.size:
         return None
@@ -174,7 +174,7 @@ def receive_or_none(pipe: IO[bytes]) -> tuple[int, bytes] | None:
     if length > MOST_BYTES:
         return None
     parts, left = [], length
-    while left:  # memory is taken as bytes come, not as a header says
+    while left:  # memory is allocated as bytes arrive, not by the header
         part = pipe.read(min(left, _PART))
         if not part:
             return None
@@ -184,17 +184,17 @@ def receive_or_none(pipe: IO[bytes]) -> tuple[int, bytes] | None:
 
 
 def serve(directory: Path, pins: Mapping[str, str]) -> None:
-    """What a party's process does: answer what it is asked until the pipe closes."""
-    from tertulia.federation.engines.hosting import hosted
+    """Run a party's process: answer frames until the pipe closes."""
+    from tertulia.federation.engines.party_process import host_party
 
-    # Whatever a library prints must not end up among the frames.
+    # Output of libraries must not be mixed with frames.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    with hosted(directory, pins) as answer:
+    with host_party(directory, pins) as answer:
         while (received := receive_or_none(sys.stdin.buffer)) is not None:
             serial, frame = received
             try:
                 send(replies, serial, answer(frame))
-            except BrokenPipeError:  # the server is gone: the answer is in the log, should it be asked for again
+            except BrokenPipeError:  # the server has gone; the answer log keeps the answer
                 return
 
 

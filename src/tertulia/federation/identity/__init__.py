@@ -1,5 +1,5 @@
-"""Who is who in a network of houses: keys, certificates, invitations and the register of members.
+"""Identities in a network of organisations: keys, certificates, invitations and the register of members.
 
-Nothing here opens a connection. A party's key is made at home and never travels; what travels is a request for a
-certificate, signed by it.
+Nothing here opens a connection. A party makes its key itself, and the key never leaves the party; only a request for a
+certificate travels, signed with the key.
 """

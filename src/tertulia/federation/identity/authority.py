@@ -1,6 +1,6 @@
-"""The federation's own small authority: it signs the server's certificate, invitations, and members' certificates.
+"""The federation's own certificate authority: it signs the certificates of the server, of invitations and of members.
 
-A server's certificate serves only servers, a member's only clients, so that none can pass for the other.
+A server's certificate is valid for servers only, a member's for clients only, so that neither can pose as the other.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tertulia.errors import ConfigError, FormatError
 from tertulia.federation.identity import keys
 from tertulia.federation.identity.invitations import INVITATION, Invitation
 
-_YEARS = timedelta(days=20 * 365)  # of the authority
-_SERVER, _LEFT = timedelta(days=365), timedelta(days=30)  # of the server's certificate, and when it is renewed
+_AUTHORITY = timedelta(days=20 * 365)  # lifetime of the authority's certificate
+_SERVER, _LEFT = timedelta(days=365), timedelta(days=30)  # lifetime of the server's, and when it is renewed
 _REMEDY = "restore it from a backup, or make a new federation with `tertulia init`"
 
 
 class Authority:
-    """The authority of one federation, kept in a folder of the server's."""
+    """The authority of one federation, stored in a folder of the server."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -37,14 +37,16 @@ class Authority:
 
     @classmethod
     def create(cls, directory: Path, federation: str) -> Authority:
-        """Make the authority of a new federation."""
+        """Create the authority of a new federation."""
         if (directory / "ca.pem").exists():
             raise ConfigError(f"{directory} holds an authority already: its members would lose theirs; choose another")
         key = keys.new_key()
         name = keys.subject(f"authority of {federation}"[: keys.MOST_LETTERS])
         start = keys.now() - keys.SKEW
         certificate = (
-            x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), start, start + _YEARS)
+            x509.CertificateBuilder(
+                name, name, key.public_key(), x509.random_serial_number(), start, start + _AUTHORITY
+            )
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(_usage(signs_certificates=True), critical=True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -60,8 +62,8 @@ class Authority:
         return cls(directory)
 
     def server_identity(self, hosts: Sequence[str]) -> tuple[bytes, bytes]:
-        """The server's key and certificate for these hosts; made anew when it has a month left, or hosts changed."""
-        path = self.directory / "server.pem"  # both in one file, so that they are never of two makes
+        """Return the server's key and certificate; replace them a month before they expire, or when hosts change."""
+        path = self.directory / "server.pem"  # both in one file, so that they always belong together
         alternatives = [_alternative(host) for host in hosts]
         if path.exists():
             key, certificate = keys.read_key(path.read_bytes(), path), keys.read_certificate(path.read_bytes(), path)
@@ -77,7 +79,7 @@ class Authority:
         return list(names) == alternatives and certificate.issuer == self._certificate.subject
 
     def invite(self, member: str, address: str, federation: str, days: float = 7.0) -> Invitation:
-        """An invitation for one member: with it a certificate can be asked for, once, and nothing else."""
+        """Make an invitation for one member; it permits one request for a certificate, and nothing else."""
         keys.member_name(member)
         key = keys.new_key()
         certificate = self._issue(key.public_key(), INVITATION, timedelta(days=days))
@@ -87,7 +89,7 @@ class Authority:
         )  # fmt: skip
 
     def sign(self, csr_pem: bytes, member: str, days: float = 365.0) -> bytes:
-        """A member's certificate, for the key whose signature the request carries."""
+        """Sign a member's certificate, for the key that signed the request."""
         request = keys.read_request(csr_pem)
         if keys.name_of(request) != keys.member_name(member):
             raise FormatError("this request for a certificate is for another name")
@@ -102,7 +104,7 @@ class Authority:
         valid: timedelta,
         hosts: list[x509.GeneralName] | None = None,
     ) -> x509.Certificate:
-        """Sign a certificate: with hosts a server's, without a client's."""
+        """Sign a certificate: a server's if hosts are given, else a client's."""
         start = keys.now()
         begins, ends = min(start, start + valid) - keys.SKEW, start + valid
         purpose = ExtendedKeyUsageOID.CLIENT_AUTH if hosts is None else ExtendedKeyUsageOID.SERVER_AUTH
@@ -125,7 +127,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 def _alternative(host: str) -> x509.GeneralName:
-    """A host as certificates have it: a number or a name."""
+    """Convert a host, an address or a name, to the form that certificates use."""
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Invitations: one file that lets one party in, once, for a few days.
+"""Invitations: a file with which one party can join, once, within a few days.
 
-It holds the federation's authority, which pins the server's identity, and a certificate with its key with which
-nothing can be done but to ask for the party's own certificate.
+It holds the certificate of the federation's authority, which pins the server's identity, and a key with a certificate
+that permits only to request the party's own certificate.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Invitation:
-    """What a party is sent when it is invited."""
+    """The file that an invited party receives."""
 
     federation: str
     member: str
@@ -36,11 +36,11 @@ class Invitation:
 
     @property
     def serial(self) -> str:
-        """The number by which the server knows it."""
+        """The serial number by which the server knows the invitation."""
         return f"{keys.read_certificate(self.certificate_pem).serial_number:x}"
 
     def save(self, path: Path) -> None:
-        """Write the file; who can read it can join, so only its owner can."""
+        """Write the file, readable by its owner only: anybody who can read it can join."""
         facts = {name: v.decode() if isinstance(v, bytes) else v for name, v in asdict(self).items()}
         facts["expires"] = self.expires.isoformat()
         atomic_write(path, json.dumps({_MARK: _FORMAT, **facts}, indent=1).encode())
@@ -67,7 +67,7 @@ class Invitation:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """What the file of an invitation says."""
+    """Read the fields of an invitation's file."""
     try:
         with path.open("rb") as file:
             facts: dict[str, Any] = json.loads(file.read(_MOST_BYTES))

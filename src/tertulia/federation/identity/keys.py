@@ -1,4 +1,4 @@
-"""Keys and what is made with them: requests for certificates, fingerprints, files that only their owner can read."""
+"""Private keys, requests for certificates, fingerprints, and files that only their owner can read."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from tertulia._disk import atomic_write, file_name, private_directory
 from tertulia.errors import ConfigError, FormatError
 
 Key = ec.EllipticCurvePrivateKey
-MOST_LETTERS = 64  # of a name: a certificate has no room for more
+MOST_LETTERS = 64  # of a name: the limit of certificates
 MOST_PEM = 1 << 14  # bytes of a key, a certificate or a request
-SKEW = timedelta(days=1)  # clocks of two houses may differ: certificates are valid from a day before
+SKEW = timedelta(days=1)  # clocks may differ between organisations: certificates are valid from a day earlier
 _CURVE = ec.SECP256R1()
 _HASH = hashes.SHA256()
-_RENEWAL = b"tertulia renewal\0"  # so that no signature made for something else can serve
+_RENEWAL = b"tertulia renewal\0"  # domain separation: no other signature is valid for a renewal
 
 
 def new_key() -> Key:
-    """A new key."""
+    """Generate a private key."""
     return ec.generate_private_key(_CURVE)
 
 
 def member_name(name: str) -> str:
-    """Return a name that a member can have; raise `ConfigError` for any other."""
+    """Return a valid name of a member; raise `ConfigError` for any other."""
     try:
         if len(file_name(name)) <= MOST_LETTERS:
             return name
@@ -42,41 +42,41 @@ def member_name(name: str) -> str:
 
 
 def subject(name: str) -> x509.Name:
-    """A name as certificates have it."""
+    """Convert a name to a certificate's subject."""
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
 def name_of(certificate: x509.Certificate | x509.CertificateSigningRequest) -> str:
-    """The name that a certificate or a request is for."""
+    """Return the name that a certificate or a request is for."""
     names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(names[0].value) if len(names) == 1 else ""
 
 
 def csr(key: Key, name: str) -> bytes:
-    """A request for a certificate, signed by the key that it is for."""
+    """Make a request for a certificate, signed by its own key."""
     made = x509.CertificateSigningRequestBuilder().subject_name(subject(name)).sign(key, _HASH)
     return made.public_bytes(serialization.Encoding.PEM)
 
 
 def fingerprint(of: x509.Certificate | x509.CertificateSigningRequest | ec.EllipticCurvePublicKey) -> str:
-    """What identifies a key: the hash of its public half, whatever certificate it has."""
+    """Return the hash of a public key, which identifies the key in any certificate."""
     public = of if isinstance(of, ec.EllipticCurvePublicKey) else of.public_key()
     return hashlib.sha256(
         public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     ).hexdigest()
 
 
-def spoken(fingerprint: str) -> str:
-    """A fingerprint in groups of four, to be read out on the telephone.
+def readable(fingerprint: str) -> str:
+    """Write a fingerprint in groups of four, to be read out on the telephone.
 
-    >>> spoken("0123456789ab")
+    >>> readable("0123456789ab")
     '0123 4567 89ab'
     """
     return " ".join(fingerprint[i : i + 4] for i in range(0, len(fingerprint), 4))
 
 
 def sign_renewal(old: Key, request: bytes) -> bytes:
-    """What proves that a new key's request comes from who has the old key."""
+    """Sign a new key's request with the old key."""
     return old.sign(_RENEWAL + request, ec.ECDSA(_HASH))
 
 
@@ -92,14 +92,14 @@ def check_renewal(certificate: x509.Certificate, request: bytes, signature: byte
 
 
 def pem(key: Key) -> bytes:
-    """A key as a file holds it."""
+    """Encode a key for a file."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 
 def read_key(data: bytes, where: object = "this key") -> Key:
-    """The key of a file; `where` is named when it is none."""
+    """Decode a key; an error names `where` it came from."""
     try:
         key = serialization.load_pem_private_key(data, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -110,7 +110,7 @@ def read_key(data: bytes, where: object = "this key") -> Key:
 
 
 def read_certificate(data: bytes, where: object = "this certificate") -> x509.Certificate:
-    """A certificate, with a key of the only kind that we make; `where` is named when it is none."""
+    """Decode a certificate, which must have a key of our kind; an error names `where` it came from."""
     try:
         certificate = x509.load_pem_x509_certificate(data[:MOST_PEM])
         public = certificate.public_key()
@@ -122,7 +122,7 @@ def read_certificate(data: bytes, where: object = "this certificate") -> x509.Ce
 
 
 def read_request(data: bytes) -> x509.CertificateSigningRequest:
-    """A request for a certificate, if it is signed by its own key."""
+    """Decode a request for a certificate; it must be signed by its own key."""
     try:
         request = x509.load_pem_x509_csr(data[:MOST_PEM])
         public = request.public_key()
@@ -135,18 +135,18 @@ def read_request(data: bytes) -> x509.CertificateSigningRequest:
 
 
 def now() -> datetime:
-    """The time by which certificates are judged."""
+    """Return the time by which certificates are judged."""
     return datetime.now(UTC)
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file whole, in a folder that only its owner can enter."""
+    """Write a file atomically, in a folder that only its owner can enter."""
     private_directory(path.parent)
     atomic_write(path, data)
 
 
 def read_private(path: Path, remedy: str) -> bytes:
-    """Read such a file; that it is missing is said with the remedy."""
+    """Read such a file; the error for a missing one names the remedy."""
     try:
         return path.read_bytes()
     except FileNotFoundError:

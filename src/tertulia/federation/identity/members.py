@@ -1,7 +1,7 @@
-"""The register of members (`members.json`): who is invited, who has joined, and with which key.
+"""The register of members (`members.json`): the state and the key of each member.
 
-Two processes may work on it, the server and an operator's command: each change is made on what the disk holds, and
-whoever asks reads again what has changed.
+Two processes may use it, the server and an operator's command. Each change starts from the file on disk, and each
+reader loads the file again after a change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cryptography import x509
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tertulia._disk import atomic_write, private_directory
-from tertulia._locks import taking_turns
+from tertulia._locks import brief_lock
 from tertulia.errors import ConfigError, FormatError, Stranger
 from tertulia.federation.identity import keys
 from tertulia.federation.identity.invitations import INVITATION
@@ -39,52 +39,53 @@ REASONS = frozenset({UNKNOWN, EXPIRED, REVOKED, LEFT, ANOTHER_KEY, NOT_JOINED, U
 
 @dataclass(frozen=True)
 class Member:
-    """What is known of one member."""
+    """The record of one member."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     state: State = "invited"
-    fingerprint: str = ""  # of the key that it uses
-    renewed: str = ""  # of the key of a renewed certificate; the old one serves until this one is used
-    invitation: str = ""  # the serial number of its last one
-    expires: datetime | None = None  # that invitation
+    fingerprint: str = ""  # of the key in use
+    renewed: str = ""  # of the key of a renewed certificate; the old key is valid until this one is first used
+    invitation: str = ""  # the serial number of the last invitation
+    expires: datetime | None = None  # when that invitation does
 
 
 _REGISTER = TypeAdapter(dict[str, Member])
 
 
 class Members:
-    """The register, in a folder of the server's."""
+    """The register, in a folder of the server."""
 
     def __init__(self, directory: Path) -> None:
         self._path = private_directory(directory) / "members.json"
         self._lock = threading.Lock()
-        self._seen: object = None  # what the file looked like when it was read
+        self._seen: object = None  # inode, time and size of the file when it was read
         self._members: dict[str, Member] = {}
 
-    # --- what is known --------------------------------------------------------------------------------------------
+    # --- queries --------------------------------------------------------------------------------------------------
 
     @property
     def names(self) -> list[str]:
-        """All members, in the federation's order."""
+        """The names of all members, in the federation's order."""
         return list(self._current())
 
     def state(self, name: str) -> State:
-        """How far a member has come."""
+        """Return the state of a member."""
         return self._find(name).state
 
     def fingerprint(self, name: str) -> str:
-        """The fingerprint of a member's key; empty before it has joined."""
+        """Return the fingerprint of a member's key; empty before it has joined."""
         return self._find(name).fingerprint
 
     def keys(self) -> dict[str, str]:
-        """Who has joined, each with the fingerprint of its key."""
+        """Return the members that have joined, each with the fingerprint of its key."""
         return {name: member.fingerprint for name, member in self._current().items() if member.state == "joined"}
 
-    def admits(self, certificate: x509.Certificate) -> str:
-        """The member whose certificate this is; raise `Stranger` if there is none. The authority's word is not enough.
+    def member_of(self, certificate: x509.Certificate) -> str:
+        """Return the member whose certificate this is; raise `Stranger` if there is none.
 
-        The connection has proved that the caller has the key, and that the authority has signed.
+        TLS has checked that the caller has the key, and that the authority has signed. That does not suffice: the
+        member may have been revoked since.
         """
         name = keys.name_of(certificate)
         member = self._current().get(name)
@@ -97,22 +98,22 @@ class Members:
             raise Stranger(ANOTHER_KEY)
         if certificate.not_valid_after_utc < keys.now():
             raise Stranger(EXPIRED)
-        if shown == member.renewed:  # it has arrived: from now on the old key opens nothing
+        if shown == member.renewed:  # first use of the new key: the old key is valid no more
             self._change(name, lambda known: _promoted(known, shown))
         return name
 
-    def invited_by(self, certificate: x509.Certificate) -> str:
-        """The member that an invitation's certificate is for; raise `Stranger` if it opens nothing any more."""
+    def invitee_of(self, certificate: x509.Certificate) -> str:
+        """Return the member that an invitation is for; raise `Stranger` if the invitation is not valid."""
         serial = f"{certificate.serial_number:x}"
         for name, member in self._current().items():
             if keys.name_of(certificate) == INVITATION and member.invitation == serial:
                 return name
         raise Stranger(NO_INVITATION)
 
-    # --- what changes ---------------------------------------------------------------------------------------------
+    # --- changes --------------------------------------------------------------------------------------------------
 
     def add(self, names: Iterable[str]) -> None:
-        """Take up new members, to be invited; those that are known stay as they are."""
+        """Add new members, to be invited; known members do not change."""
         wanted = [keys.member_name(name) for name in names]
         if INVITATION in wanted:
             raise ConfigError(f"a member cannot be called '{INVITATION}': that is what invitations are called")
@@ -120,15 +121,15 @@ class Members:
             for name in wanted:
                 members.setdefault(name, Member())
 
-    def invited(self, name: str, serial: str, expires: datetime) -> None:
-        """Note an invitation; an older one of this member opens nothing any more. Who was revoked may come back."""
+    def note_invitation(self, name: str, serial: str, expires: datetime) -> None:
+        """Record an invitation; it voids an older one. A member that was revoked may be invited again."""
         self._find(name)
         if self.state(name) == "joined":
             raise ConfigError(f"'{name}' has joined already: revoke its certificate before you invite it again")
         self._change(name, lambda known: Member("invited", invitation=serial, expires=expires))
 
     def enrol(self, name: str, invitation_serial: str, certificate: bytes | x509.Certificate) -> None:
-        """Note a member's first certificate. An invitation serves one key: a repeat with that key changes nothing."""
+        """Record a member's first certificate. An invitation is for one key; a repeat with that key changes nothing."""
         shown = keys.fingerprint(_read(certificate))
 
         def enrolled(known: Member) -> Member:
@@ -140,21 +141,21 @@ class Members:
 
         self._change(name, enrolled)
 
-    def certified(self, name: str, fingerprint: str) -> None:
-        """Note a member whose key another authority has certified: it needs no invitation. Who was revoked stays so."""
+    def note_certificate(self, name: str, fingerprint: str) -> None:
+        """Record a key that another authority has certified, without an invitation. A revoked member stays revoked."""
         self._change(name, lambda known: known if known.state == "revoked" else Member("joined", fingerprint))
 
     def renew(self, name: str, certificate: bytes | x509.Certificate) -> None:
-        """Note the key of a renewed certificate; it takes over when it is first used."""
+        """Record the key of a renewed certificate; its first use makes it the member's key."""
         shown = keys.fingerprint(_read(certificate))
         self._change(name, lambda known: replace(known, renewed=shown if shown != known.fingerprint else ""))
 
     def revoke(self, name: str) -> None:
-        """Let a member in no more, from this moment."""
+        """Refuse a member from now on."""
         self._change(name, lambda known: replace(known, state="revoked"))
 
     def leave(self, name: str) -> None:
-        """Note that a member has left by itself."""
+        """Record that a member has left."""
         self._change(name, lambda known: replace(known, state="left"))
 
     # --- the file -------------------------------------------------------------------------------------------------
@@ -163,7 +164,7 @@ class Members:
         return _member(self._current(), name)
 
     def _current(self) -> dict[str, Member]:
-        """The register as it is on the disk now; nobody changes what this returns."""
+        """Return the register as it is on disk; callers must not change it."""
         with self._lock:
             try:
                 found = self._path.stat()
@@ -185,13 +186,13 @@ class Members:
             raise FormatError(f"{self._path} is damaged: restore it from a backup") from error
 
     def _change(self, name: str, change: Callable[[Member], Member]) -> None:
-        """Replace what is known of a member, on the disk, before anybody else can."""
+        """Change the record of a member on disk, under the lock."""
         with self._changing() as members:
             members[name] = change(_member(members, name))
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Member]]:
-        with taking_turns(self._path.parent):
+        with brief_lock(self._path.parent):
             members = self._load()
             before = dict(members)
             yield members

@@ -1,11 +1,14 @@
-"""What a party has answered: its state and its replies, one atomic file per answer.
+"""A party's log of answers: its replies and the state after each, one atomic file per answer.
 
 An answer and the state after it are stored together, so that after `kill -9` the party has either both or neither. A
-repeated question gets the stored bytes: noise is never drawn twice. Answers that need not survive a crash (free of
-charge, in methods with thousands of tiny steps) stay in memory until the next durable commit: the last one, and the one
-before it, to which the party returns when the last came too late and did not count. Answers are kept as they travel,
-packed (`federation.packing`), which spares the disk most of them. Files of old answers are written over by new ones,
-though not before the disk has forgotten their old names: a power failure must not show new contents under an old name.
+repeated question gets the stored bytes: noise is never drawn twice.
+
+Some answers need not survive a crash: they cost nothing, in methods with thousands of tiny steps. These stay in memory
+until the next durable commit. The log keeps the last one and the one before, to which the party returns if the last
+came too late and did not count.
+
+Answers are stored packed (`federation.packing`), which saves most of the disk space. New answers overwrite the files of
+old ones, but only after the rename of these files is on disk: after a power failure, no old name may show new contents.
 """
 
 from __future__ import annotations
@@ -17,20 +20,23 @@ from typing import Any
 import numpy as np
 
 from tertulia._arrays import Array
-from tertulia._disk import atomic_write, private_directory, read_checked, with_checksum
+from tertulia._disk import atomic_write, private_directory, read_checked, read_lines, with_checksum, write_line
 from tertulia._kinds import check_fields
 from tertulia.errors import FormatError
 from tertulia.federation import faults
 from tertulia.federation.codec import decode, encode
-from tertulia.federation.messages import BEFORE_ALL, Place
+from tertulia.federation.messages import BEFORE_ALL, Question
+from tertulia.federation.types import Place
 
+TRAVELLED = "travelled.log"  # one line for each answer: its packed size
+AnswerSizes = dict[tuple[str, str], int]  # (place in the run, hash of the question) -> bytes
 _DIGIT = "[0-9]"
 _SPARE = ".spare"
 _MOST_SPARE = 2
 
 
 class _Stored:
-    """What a file holds."""
+    """The fields of a file."""
 
     hash: str
     state_at: tuple[int, int]
@@ -45,7 +51,7 @@ class Entry:
     place: Place
     hash: str
     answer: bytes
-    state_at: Place  # whose file holds the state after this answer: its own, unless the step left the state as it was
+    state_at: Place  # the answer whose file holds the state: this one, unless the step did not change the state
 
 
 class AnswerLog:
@@ -62,8 +68,8 @@ class AnswerLog:
             self._stored[place] = self._read(place)[0].state_at
         for path in directory.glob(f"*{_SPARE}"):  # of an earlier process
             path.unlink()
-        self._retired: list[Path] = []  # files that are no longer needed, by names that may not be on the disk yet
-        self._spare: list[Path] = []  # the same, on the disk by no other name: to be written over
+        self._retired: list[Path] = []  # files that are no longer needed, whose rename may not be on disk yet
+        self._spare: list[Path] = []  # the same, with the rename on disk: they can be overwritten
         self._latest: Entry | None = None
         self._state: Any = None
         self._before: tuple[Entry, Any] | None = None  # the answer before the last, and the state after it
@@ -80,7 +86,7 @@ class AnswerLog:
         return self._latest.place if self._latest else BEFORE_ALL
 
     def find_or_none(self, place: Place, hash_: str) -> bytes | None:
-        """The stored answer to this very question, if there is one."""
+        """Return the stored answer to exactly this question, if there is one."""
         entry = self._latest
         if entry is None or entry.place != place:
             entry = self._read(place)[0] if place in self._stored else None
@@ -111,10 +117,10 @@ class AnswerLog:
         atomic_write(self._path(entry.place), with_checksum(encode(stored)), durable=self.durable, over=over)
         faults.point("party.after_save")
         self._stored[entry.place] = entry.state_at
-        self._spare, self._retired = self._spare + self._retired, []  # the directory is on the disk
+        self._spare, self._retired = self._spare + self._retired, []  # the directory is on disk
 
     def forget_after(self, place: Place) -> None:
-        """Void what was answered after `place`: the server never got it, or asks something else now."""
+        """Void the answers after `place`: the server did not get them, or asks something else now."""
         if self.latest <= place:
             return
         self._drop([late for late in self._stored if late > place])
@@ -127,7 +133,7 @@ class AnswerLog:
             self._latest = replace(self._latest, state_at=self._latest.place)
 
     def forget_before(self, round_: int) -> None:
-        """Drop answers to earlier rounds, but for the last of them, which later states may build on."""
+        """Drop answers to earlier rounds, except the last, which later states may refer to."""
         old = [place for place in self._stored if place[0] < round_][:-1]
         needed = {state_at for place, state_at in self._stored.items() if place not in old}
         self._drop([place for place in old if place not in needed])
@@ -142,7 +148,7 @@ class AnswerLog:
             del self._stored[place]
 
     def _recall(self) -> None:
-        """Take the newest stored answer as the latest."""
+        """Load the newest stored answer as the latest."""
         self._latest, self._state, self._before = None, None, None
         if self._stored:
             self._latest, self._state = self._read(max(self._stored))
@@ -161,3 +167,19 @@ class AnswerLog:
 
     def _path(self, place: Place) -> Path:
         return self.directory / f"{place[0]:08d}-{place[1]:06d}.safetensors"
+
+
+def note_answer_size(directory: Path, question: Question, size: int, *, keep: bool) -> None:
+    """Log the packed size of an answer before it is sent, unless the directory is temporary."""
+    if keep:
+        place = f"{question.place[0]}.{question.place[1]}"
+        write_line(directory / TRAVELLED, "info", question.hash, place=place, bytes=size)
+
+
+def answer_sizes(directory: Path) -> AnswerSizes:
+    """Return the packed sizes of a run's answers; none for a temporary run, or one of an earlier version."""
+    return {
+        (str(line["place"]), str(line["text"])): int(line["bytes"])
+        for line in read_lines(directory / TRAVELLED)
+        if isinstance(line.get("bytes"), int) and "place" in line
+    }

@@ -1,4 +1,4 @@
-"""One question being answered: what a step may see of its party, and the door through which its reply leaves."""
+"""The context of a step: the data that the step may read at its party, and the release of its reply."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tertulia._arrays import Array
-from tertulia._disk import atomic_write, file_name, private_directory, read_checked, with_checksum
-from tertulia._logs import write_line
+from tertulia._disk import atomic_write, file_name, private_directory, read_checked, with_checksum, write_line
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import FormatError, PolicyRefusal, Unreleased
 from tertulia.federation.codec import decode, encode
-from tertulia.federation.messages import Ask, Question
+from tertulia.federation.fields import Weight, field_with
+from tertulia.federation.messages import BEFORE_ALL, Ask, Question
 from tertulia.federation.party import reports
 from tertulia.federation.party.failures import NGRAMS
 from tertulia.federation.types import PartyId, Randomness
@@ -24,11 +24,11 @@ from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public, Rando
 if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
 
-SCORES = "scores.log"  # what left of scores, for the party's own people: the server's method adds them up
+SCORES = "scores.log"  # released scores, for the party's own staff; the server gets them added up
 
 
 class Released(np.ndarray[Any, np.dtype[Any]]):
-    """An array that went through `party.release`. Whatever is computed from it is raw again, until released."""
+    """An array that `party.release` returned. An array computed from it is not released."""
 
     release_id: str | None = None
 
@@ -44,7 +44,7 @@ class StepContext:
         self._question = question
         self._ask = ask
         self._count = 0
-        self.charged = False  # was noise drawn? Such a reply must survive a crash, for it may not be drawn again
+        self.charged = False  # was noise drawn? Then the reply must survive a crash: noise is not drawn twice
 
     @property
     def id(self) -> PartyId:
@@ -53,42 +53,52 @@ class StepContext:
 
     @property
     def seed(self) -> int:
-        """The key of the model's randomness for this question."""
+        """The seed of the model's randomness for this question."""
         return self._host.seed(self._question)
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """The place of this question in the run: round, and number within the round."""
+        return self._question.place
+
+    @property
+    def counted(self) -> tuple[int, int] | None:
+        """The place of this party's last reply to this step that is in a sum; None before the first."""
+        return None if self._question.counted == BEFORE_ALL else self._question.counted
+
     def documents(self, vocabulary: Vocabulary | None = None, part: str = "train", *, unknown: bool = False) -> Corpus:
-        """The training, held-out or validation documents, over an agreed vocabulary or over the party's own words."""
+        """Return training, held-out or validation documents, over an agreed vocabulary or the party's own words."""
         return self._host.documents(vocabulary, part, unknown=unknown)
 
     def setting(self, name: str, default: Any) -> Any:
-        """The party's own choice, else the server's."""
+        """Return the party's own value of a setting, or else `default`."""
         return self._host.config.settings.get(name, default)
 
     @property
     def min_documents_per_cell(self) -> int:
-        """What the party's policy says of small cells of tables."""
+        """The minimum number of documents in a cell of a table, by the party's policy."""
         return self._host.policy.min_documents_per_cell
 
     @property
     def min_documents_per_word(self) -> int:
-        """How many of its documents must have a word before the party may name it."""
+        """The minimum number of documents that must contain a word before the party may disclose it."""
         return self._host.policy.word_minimum(self._host.config.owners)
 
     @property
     def score_epsilon(self) -> float | None:
-        """What the party's policy says of scores."""
+        """The epsilon of a score by the party's policy; None: scores are exact."""
         return self._host.policy.score_epsilon
 
     def release(self, x: Array, mechanism: Mechanism) -> Array:
-        """Check the policy, charge the ledger on disk, and only then let `x` through the mechanism."""
+        """Check the policy, charge the ledger on disk, and only then apply the mechanism to `x`."""
         host, question = self._host, self._question
         x = np.asarray(x)
         round_, ordinal = question.place
         noisy = not isinstance(mechanism, Clear | Public | Derived)
         if noisy and mechanism.unit is Unit.TOKEN:
             _check_words_are_tokens(host.corpus)
-        # A repeat of this question about the same data gives the same id, hence the same charge and the same noise. A
-        # changed question, or other data (a rewound state, a grown corpus), give another: a new charge and new noise.
+        # If the same question is repeated on the same data, the id is the same, and so are charge and noise. Another
+        # question, or other data (after a rollback, or in a larger corpus), gets a new id, a new charge and new noise.
         contents = host.noise_key.mac_of_array(x)
         release_id = f"{question.run}/{self.id}/{round_}.{ordinal}/{question.hash[:16]}/{self._count}/{contents}"
         self._count += 1
@@ -98,6 +108,7 @@ class StepContext:
         )  # fmt: skip
         host.door.check_release(release)
         self._ledger.record(release, host.policy, sync=noisy or question.durable)
+        host.door.note_release(release)
         self.charged = self.charged or noisy
         noise = host.noise_key.stream(question.run, release_id, question.hash)
         released = np.array(mechanism.apply(x, noise)).view(Released)
@@ -108,19 +119,19 @@ class StepContext:
         return released
 
     def randomise(self, corpus: Corpus, mechanism: Randomiser) -> Randomness:
-        """Charge for noisy reports of tokens, once for each ledger, and give the keys that regenerate them."""
+        """Charge for noisy reports of tokens, once per ledger, and return the keys that regenerate them."""
         _check_words_are_tokens(corpus)
         return reports.randomise(self._host, self._ledger, corpus, mechanism)
 
     @property
     def _ledger(self) -> Ledger:
-        """The party's ledger, which notes whom the next releases are for."""
+        """The party's ledger, with the recipient of the next releases set."""
         ledger = self._host.ledger
         ledger.addressee = (f"server of run {self._question.run}", self._question.plan)
         return ledger
 
     def notice(self, text: str) -> None:
-        """Tell the party's own people something."""
+        """Inform the party's own staff."""
         self._host.notice(text)
 
     def keep(self, name: str, **arrays: Array) -> None:
@@ -130,7 +141,7 @@ class StepContext:
         atomic_write(path, with_checksum(encode(arrays)), durable=self._host.config.durable)
 
     def kept(self, name: str) -> dict[str, Array]:
-        """What `keep` stored."""
+        """Return the arrays that `keep` stored."""
         arrays: dict[str, Array] = decode(read_checked(self._kept_file(name)))
         return arrays
 
@@ -138,27 +149,30 @@ class StepContext:
         return self._host.directory / "kept" / f"{file_name(name)}.safetensors"
 
     def prepare_reply(self, reply: Any) -> Any:
-        """Make a reply ready to leave: every field released; for `mean`, multiplied by its weight before it leaves."""
+        """Check that every field of a reply was released; for `mean`, multiply the fields by the reply's weight."""
         fields = {f.name: getattr(reply, f.name) for f in dataclasses.fields(reply)}
         for name, value in fields.items():
             if not isinstance(value, Released) or value.release_id is None:
                 raise Unreleased(f"field '{name}' of {type(reply).__name__} was not released: use `party.release(...)`")
         if self._ask.verb == "mean":
-            if "weight" not in fields:
-                raise FormatError(f"a reply to `mean` needs a field 'weight', {type(reply).__name__} has none")
-            weight = float(fields["weight"])
-            scaled = {n: _scale(v, weight) for n, v in fields.items() if n != "weight"}
-            return dataclasses.replace(reply, **scaled, weight=np.float64(weight))
+            weighted_by = field_with(type(reply), Weight)
+            if weighted_by is None:
+                raise FormatError(
+                    f"a reply to `mean` needs a field marked as its weight, {type(reply).__name__} has none"
+                )
+            weight = float(fields[weighted_by])
+            scaled = {n: _scale(v, weight) for n, v in fields.items() if n != weighted_by}
+            return dataclasses.replace(reply, **scaled, **{weighted_by: np.float64(weight)})
         return reply
 
 
 def _check_words_are_tokens(corpus: Corpus) -> None:
-    """Noise that hides a token must hide a word: of n-grams one word is in several, and each would tell of it."""
+    """Refuse n-grams: one word is in several of them, and noise that hides one token would not hide the word."""
     if (n := corpus.options.ngrams) > 1:
         most = n * (n + 1) // 2
         raise PolicyRefusal(NGRAMS, f"a word is in up to {most} tokens, and noise is for one: leave `ngrams` out")
 
 
 def _scale(x: Array, weight: float) -> Array:
-    """Multiply by a weight; floating numbers keep their width, as half precision is chosen for half the bytes."""
+    """Multiply by a weight. Floating-point numbers keep their width, because float16 was chosen to halve the bytes."""
     return np.multiply(x, x.dtype.type(weight) if np.issubdtype(x.dtype, np.floating) else np.float64(weight))

@@ -1,8 +1,8 @@
-"""What a party answers is decided here, before its documents are touched: run, plan, step, verb, message.
+"""Admission of questions: a party checks run, plan, step, verb and message before it reads any document.
 
-A run is agreed. At its first question a party pins the plan by its hash, and the word list by its fingerprint when it
-first sees one; what another plan, or another list, would ask is another run, with a consent of its own. Only steps that
-the plan names are run, under the verbs that it names, with the settings that it has.
+The parties agree on a run. At the first question a party pins the hash of the plan, and at the first word list the
+list's fingerprint. Another plan or another list needs another run, with a new consent. The party runs only the steps
+that the plan names, with the plan's verbs and the plan's settings.
 """
 
 from __future__ import annotations
@@ -17,26 +17,30 @@ from pydantic import BaseModel
 
 from tertulia._disk import atomic_write
 from tertulia.errors import ConfigError, FormatError, PolicyRefusal
+from tertulia.federation.checks import check_question, parts, word_lists
+from tertulia.federation.fields import OneOf, bare, declared
 from tertulia.federation.messages import Ask, Inquiry, Question, Verb, fingerprint
-from tertulia.federation.party.bounds import check_message, parts, word_lists
 from tertulia.federation.party.failures import OWN_EPSILON
-from tertulia.federation.party.lists import WordStore
+from tertulia.federation.party.release_limits import ReleaseLimits, occasion_of
+from tertulia.federation.party.word_store import WordStore
 from tertulia.federation.plan import KEEPS, Plan
 from tertulia.federation.types import Step
+from tertulia.privacy.home import Home
 from tertulia.privacy.releases import Release
 
 if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
 
-# Constant texts: what the server sent is not sent back.
+# Constant texts: an answer never repeats what the server sent.
 NO_SUCH_STEP = "this party does not offer the step: its own config lists the methods whose steps it runs"
 NO_SUCH_VERB = "a question asks for 'each', 'sum' or 'mean'"
 NO_SUCH_RUN = "this party takes no part in this run"
+NO_PLAN = "this party has agreed to no plan: its party.json has none"
 NO_SUCH_PLAN = "this is not the plan that the party has agreed to: another plan is another run"
 
 
 class Door:
-    """One party's decisions about what it is asked."""
+    """One party's decisions whether to answer a question and to allow a release."""
 
     def __init__(self, host: PartyHost) -> None:
         self._host = host
@@ -45,18 +49,18 @@ class Door:
 
     @property
     def closed(self) -> bool:
-        """Whether the parties have several owners, so that all must be agreed."""
+        """Whether the parties have several owners, so that everything must be agreed."""
         return self._host.config.owners == "several"
 
     @cached_property
     def plan(self) -> Plan | None:
-        """The run as this party agreed to it, if it was asked to."""
+        """The plan that this party has agreed to, None if it has none."""
         fields = self._host.config.plan
         return None if fields is None else Plan.from_dict(fields)
 
     @cached_property
     def _agreed(self) -> dict[str, str]:
-        """What was pinned before: the hash of the plan, the fingerprint of the words."""
+        """The pinned facts: the hash of the plan, the fingerprint of the words, the name of the home."""
         try:
             found = json.loads(self._path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -70,33 +74,45 @@ class Door:
         atomic_write(self._path, json.dumps(agreed).encode(), durable=self._host.config.durable)
         self._agreed.update(facts)
 
+    @property
+    def home(self) -> str | None:
+        """The name of the home with which this run began, None before the first answer."""
+        return self._agreed.get("home")
+
+    def pin_home(self, home: Home) -> None:
+        """Pin the home at the first answer; `open_home` then refuses another one."""
+        if self.home is None:
+            self._pin(home=home.identity)
+
     # --- the envelope ---------------------------------------------------------------------------------------------
 
     def check_length(self, length: int) -> None:
-        """A question that is too long, packed or not, is not even read."""
+        """Refuse a question that is too long, packed or unpacked, before it is decoded."""
         if length > self._host.policy.max_question_bytes:
             raise PolicyRefusal("max_question_bytes", f"a question of {length} bytes is too long")
 
     def check_run(self, asked: Question | Inquiry) -> None:
-        """Another run is not this party's, and does not hear which is."""
+        """Refuse a question of another run, without naming this party's run."""
         if asked.run != self._host.config.run:
             if self.closed:
                 raise PolicyRefusal("run", NO_SUCH_RUN)
             raise ConfigError(NO_SUCH_RUN)
+        if self.closed and self.plan is None:  # forgotten, left, or never approved
+            raise PolicyRefusal("plan", NO_PLAN)
 
     def check_envelope(self, question: Question) -> None:
-        """The round, and the plan; the first question's is pinned."""
+        """Check the round and the plan; pin the plan of the first question."""
         round_, most = question.place[0], self._host.policy.max_rounds
         if round_ > most:
             raise PolicyRefusal("max_rounds", f"round {round_} is above this party's {most}")
         self._check_plan(question.plan)
 
     def _check_plan(self, hash_: str) -> None:
-        if not hash_ and not self.closed:  # a server of one owner need not name its plan
+        if not hash_ and not self.closed:  # in a simulation the server need not name its plan
             return
         own = None if self.plan is None else self.plan.hash
         if self.closed and own is None:
-            raise PolicyRefusal("plan", "this party has agreed to no plan: its party.json has none")
+            raise PolicyRefusal("plan", NO_PLAN)
         if own not in (None, hash_) or self._agreed.get("plan", hash_) != hash_:
             raise PolicyRefusal("plan", NO_SUCH_PLAN)
         if "plan" not in self._agreed:
@@ -105,7 +121,7 @@ class Door:
     # --- what is asked --------------------------------------------------------------------------------------------
 
     def admit(self, question: Question) -> tuple[Ask, Step]:
-        """The step to run, if what is asked is agreed and well formed."""
+        """Return the decoded question and the step to run; raise unless both are agreed and well formed."""
         ask = self._lists.complete(question.ask(), question.lists)
         if ask.verb not in get_args(Verb):
             raise FormatError(NO_SUCH_VERB)
@@ -114,9 +130,11 @@ class Door:
             names = ", ".join(self._host.config.methods)
             self._host.notice(f"was asked for {ask.step!r}, which is no step of its plan, nor of its methods {names}")
             raise FormatError(NO_SUCH_STEP)
-        check_message(step, ask.message, self._host.policy)
+        check_question(step, ask.message, self._host.policy)
         self._check_settings(ask)
         self._check_own_epsilon(question, ask)
+        if self._announced is not None:
+            self._announced.check_question(ask.step, ask.verb, occasion_of(question.place, question.hash))
         for words in word_lists(ask.message):
             self._check_words(words)
         self._lists.keep({fingerprint(words): words for words in word_lists(ask.message)} if question.lists else {})
@@ -127,16 +145,16 @@ class Door:
         return plan is None or not plan.steps or (ask.step, ask.verb) in plan.steps
 
     def _check_settings(self, ask: Ask) -> None:
-        """Settings that travel must be those of the plan; a step that lets nothing leave may have others."""
+        """Refuse settings that differ from the plan's, except in a step that releases nothing."""
         plan = self.plan
         if plan is None or (ask.step, KEEPS) in plan.steps:
             return
         for part in parts(ask.message):
-            if isinstance(part, BaseModel) and not agrees(part.model_dump(mode="json"), plan.settings):
+            if isinstance(part, BaseModel) and not agrees(part, plan.settings):
                 raise PolicyRefusal("plan", "settings differ from those that the party has agreed to")
 
     def _check_words(self, words: tuple[str, ...]) -> None:
-        """One list per run. Whoever chose lists anew in each question could count any word."""
+        """Pin one word list per run: a server that may change the list with each question could count any word."""
         if not self.closed:
             return
         found = fingerprint(words)
@@ -149,7 +167,7 @@ class Door:
     # --- a party's own epsilon ------------------------------------------------------------------------------------
 
     def _check_own_epsilon(self, question: Question, ask: Ask) -> None:
-        """A party with an epsilon of its own lets nothing be computed without noise, nor more often than planned."""
+        """For a party with its own epsilon, refuse steps without noise, and more rounds than planned."""
         plan = self.plan
         if self._host.config.settings.get("epsilon") is None or plan is None or (ask.step, KEEPS) in plan.steps:
             return
@@ -162,8 +180,23 @@ class Door:
             if question.hash not in asked and len(asked) >= times:
                 raise PolicyRefusal("rounds", f"{times} rounds are planned, for which its epsilon holds")
 
+    @cached_property
+    def _announced(self) -> ReleaseLimits | None:
+        """The plan's limits on releases, None if the method announces none."""
+        if self.plan is None or not self.plan.limits:
+            return None
+        left = (release for release in self._host.ledger.releases() if release.run == self._host.config.run)
+        return ReleaseLimits(self.plan.limits, left, self._host.policy.max_repeats)
+
+    def note_release(self, release: Release) -> None:
+        """Count a release that was charged against the plan's limits."""
+        if self._announced is not None:
+            self._announced.note(release)
+
     def check_release(self, release: Release) -> None:
-        """Nothing leaves by a step that only keeps things, nor without noise where the party has its own epsilon."""
+        """Refuse a release that the plan does not announce, or one without noise if the party has its own epsilon."""
+        if self._announced is not None:
+            self._announced.check_release(release)
         if self.plan is not None and (release.step, KEEPS) in self.plan.steps:
             raise PolicyRefusal("plan", f"'{release.what}' would leave by a step that the plan lets only keep things")
         own = self._host.config.settings.get("epsilon")
@@ -171,23 +204,21 @@ class Door:
             raise PolicyRefusal(OWN_EPSILON, f"'{release.what}' would leave without noise, beyond {own:g}")
 
 
-def agrees(part: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether settings that travel say the same as a plan's, as far as both speak of a thing.
+def agrees(part: BaseModel, settings: Mapping[str, Any]) -> bool:
+    """Tell whether the settings of a question equal the plan's, for all names that both have.
 
-    Rounds in which parties start may have their own number of sweeps.
-
-    >>> agrees({"topics": 5, "sweeps": 9}, {"topics": 5, "sweeps": 2, "start_sweeps": 9, "rounds": 3})
-    True
+    A setting marked `OneOf` must equal one of the plan's settings that the mark names.
     """
-    sweeps = [value for name, value in settings.items() if name.endswith("sweeps")]
-    return all(
-        value in sweeps if name == "sweeps" else value == settings[name]
-        for name, value in part.items()
-        if name in settings
-    )
+    marks = declared(type(part))
+    for name, value in part.model_dump(mode="json").items():
+        one_of = next((mark.settings for mark in bare(marks[name])[1] if isinstance(mark, OneOf)), (name,))
+        agreed = [settings[other] for other in one_of if other in settings]
+        if agreed and value not in agreed:
+            return False
+    return True
 
 
 def policy_path_or_none(directory: Path, home: str | None, owners: str) -> Path | None:
-    """Where a party's policy is. Between several owners that in its `home` comes first, wherever a run is."""
+    """Return the path of a party's policy; with several owners, one in `home` precedes one in `directory`."""
     places = [Path(home)] if home is not None and owners == "several" else []
     return next((path for place in (*places, directory) if (path := place / "policy.toml").exists()), None)

@@ -1,7 +1,7 @@
-"""What a party says when it does not answer: between several owners a constant, or the name of a rule, and no more.
+"""A party's answers when a step fails or is refused: between several owners, only a constant or the name of a rule.
 
-Reasons may quote documents, paths and numbers of raw data. They go to `party.log`, at the party. Where one owner has
-all parties, a simulation, there is nobody to keep them from.
+Reasons may quote documents, paths and numbers of raw data, so they go to the party's own `party.log`. In a simulation,
+where one owner has all parties, the answer holds the reason.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import traceback
 from pathlib import Path
 
-from tertulia.errors import Missed, PolicyRefusal, TertuliaError
+from tertulia.errors import LOST_CONTRIBUTION, LostContribution, Missed, PolicyRefusal, TertuliaError
 from tertulia.federation.codec import encode
 from tertulia.federation.messages import Answer
 
@@ -21,25 +21,27 @@ ONE_CONTENT = "one release, one content"
 NGRAMS = "ngrams"
 RULES = frozenset({"run", "plan", "words", "rounds", OWN_EPSILON, ONE_CONTENT, NGRAMS})  # beside those of policies
 LOG = "party.log"
-REFUSALS = "refusals.log"  # the name of a rule per line
+REFUSALS = "refusals.log"  # one rule's name per line
 
 
 def kind_of(error: Exception) -> str:
-    """Whether a party refuses, is absent, or has failed."""
+    """Return the kind of answer for an error: refused, absent or failed."""
     if isinstance(error, PolicyRefusal):
         return "refused"
     return "absent" if isinstance(error, Missed) else "failed"
 
 
 def constant_answer(error: Exception, rules: frozenset[str] = frozenset()) -> Answer:
-    """What another owner may know: that there is no answer, and which rule of the policy forbids it."""
+    """Build the answer for another owner: a constant, or the rule of the policy that refuses."""
     if isinstance(error, PolicyRefusal):
         return Answer("refused", f"refused by rule '{error.rule}'" if error.rule in RULES | rules else REFUSED, None)
-    return Answer("absent", ABSENT, None) if isinstance(error, Missed) else Answer("failed", FAILED, None)
+    if isinstance(error, Missed):
+        return Answer("absent", LOST_CONTRIBUTION if isinstance(error, LostContribution) else ABSENT, None)
+    return Answer("failed", FAILED, None)
 
 
 def full_answer(error: Exception, log: Path | None) -> Answer:
-    """What an owner of all parties wants to know; unexpected errors have their traceback in the log."""
+    """Build the answer for an owner of all parties; the traceback of an unexpected error is in the log."""
     if isinstance(error, PolicyRefusal | Missed):
         return Answer(kind_of(error), str(error), None)
     if isinstance(error, TertuliaError):
@@ -48,7 +50,7 @@ def full_answer(error: Exception, log: Path | None) -> Answer:
 
 
 def describe(error: Exception, *, details: bool) -> str:
-    """The reason for the party's log: our own texts, and of others where it happened; what they say, if it may be."""
+    """Describe an error for the party's log: our own text, or the place of another error; with `details`, its text."""
     if isinstance(error, TertuliaError):
         return f"{type(error).__name__}: {error}"
     if details:

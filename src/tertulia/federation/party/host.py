@@ -1,6 +1,6 @@
-"""A party's side of the federation: its directory, its documents, its ledger, its state, and how it answers a frame.
+"""A party's side of the federation: it opens the party's directory, documents, ledger and state, and answers frames.
 
-Every engine runs this same code; engines differ only in how a frame of bytes gets here.
+All engines run this code; they differ only in how they deliver a frame of bytes.
 """
 
 from __future__ import annotations
@@ -19,25 +19,24 @@ from weakref import WeakKeyDictionary
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from tertulia._disk import atomic_write, private_directory
-from tertulia._locks import holding
-from tertulia._logs import Level, read_lines, write_line
+from tertulia._disk import Level, atomic_write, private_directory, read_lines, write_line
+from tertulia._locks import directory_lock
 from tertulia.corpus import Corpus, Vocabulary
+from tertulia.corpus.advice import emptied_or_none
 from tertulia.errors import ConfigError, FormatError, InputError, PolicyRefusal, TertuliaError
 from tertulia.federation import faults
 from tertulia.federation.codec import encode
 from tertulia.federation.messages import Answer, Ask, Inquiry, Question, read_frame
-from tertulia.federation.packing import LackingBase, size_of, unpack
+from tertulia.federation.method_modules import steps_of
+from tertulia.federation.packing import LackingBase, PartyPacking, size_of, unpack
 from tertulia.federation.party import failures
-from tertulia.federation.party.answer_log import AnswerLog
+from tertulia.federation.party.answer_log import AnswerLog, note_answer_size
 from tertulia.federation.party.context import StepContext
+from tertulia.federation.party.document_limits import limit_corpus
 from tertulia.federation.party.door import Door, policy_path_or_none
 from tertulia.federation.party.inquiries import INQUIRIES
-from tertulia.federation.party.limits import limited
-from tertulia.federation.party.lists import LackingWords
-from tertulia.federation.party.packed import Packing
-from tertulia.federation.party.reports import Known
-from tertulia.federation.party.steps import steps_of
+from tertulia.federation.party.reports import CorpusReports
+from tertulia.federation.party.word_store import LackingWords
 from tertulia.federation.types import PartyId, Step
 from tertulia.privacy.home import Home, open_home
 from tertulia.privacy.ledger import Ledger
@@ -50,36 +49,36 @@ NO_SUCH_INQUIRY = "this party does not answer this inquiry"
 
 @dataclass(frozen=True)
 class PartyConfig:
-    """What a party's directory says of it (`party.json`)."""
+    """The contents of `party.json` in a party's directory."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid")  # of `load`
+    __pydantic_config__ = ConfigDict(extra="forbid")  # applies to `load`
 
     id: PartyId
     run: str
     seed: int
-    methods: tuple[str, ...]  # the modules whose steps this party offers; a question never imports anything
+    methods: tuple[str, ...]  # modules whose steps this party offers; a question cannot import others
     heldout: float = 0.0
     validation: float = 0.0
     settings: dict[str, Any] = field(default_factory=dict)  # the party's own choices, such as its number of topics
-    source: dict[str, Any] | None = None  # a corpus.recipe, where documents are read at the party
-    home: str | None = None  # where ledger and noise key live when they outlast the run, as a budget does
+    source: dict[str, Any] | None = None  # a recipe (`corpus.recipes`), if the party reads its documents itself
+    home: str | None = None  # directory of ledger and noise key, if a budget extends over several runs
     noise_key: str | None = None  # a fixed key in hex, for tests; it marks the ledger non-private
     durable: bool = True  # fsync; switched off only for throw-away directories
-    owners: str = "one"  # "several": parties with files of their own, and everything fails closed
-    plan: dict[str, Any] | None = None  # the run that the party agrees to, a `federation.plan.Plan`
+    owners: str = "one"  # "several": each owner has its own files, and everything fails closed
+    plan: dict[str, Any] | None = None  # the agreed plan of the run, a `federation.plan.Plan`
 
     def save(self, directory: Path) -> None:
-        """Write `party.json`, in a directory that is the party's alone."""
+        """Write `party.json` into a directory that only the party's user can read."""
         private_directory(directory)
         atomic_write(directory / "party.json", json.dumps(asdict(self), indent=1).encode(), durable=self.durable)
 
     def home_in(self, directory: Path) -> Path:
-        """Where ledger and noise key are: at home, or in the party's directory of a run."""
+        """Return the directory of ledger and noise key: the home, or else the party's directory of this run."""
         return Path(self.home or directory)
 
     @classmethod
     def load(cls, directory: Path) -> PartyConfig:
-        """Read `party.json`; whatever is in it, either right or `FormatError`."""
+        """Read and validate `party.json`; raise `FormatError` if it is damaged."""
         path = directory / "party.json"
         try:
             config = TypeAdapter(cls).validate_json(path.read_bytes(), strict=True)
@@ -96,15 +95,15 @@ class PartyConfig:
         if config.home is not None and not Path(config.home).is_absolute():
             raise ConfigError(
                 f"{path}: home = '{config.home}' depends on the working directory, and so would the budget: write it "
-                "from the root on, as `tertulia upgrade` does for a run of an earlier version"
+                "from the root on"
             )
         return config
 
 
 def parts_of(corpus: Corpus, heldout: float, validation: float = 0.0) -> dict[str, Corpus]:
-    """Training documents, a share that is held out, and one to choose a model by."""
+    """Split a corpus into training documents, a held-out share, and a validation share for choosing a model."""
     train, rest = corpus.split(heldout + validation)
-    if train.n_documents == 0:  # so few documents that none was left: train on them
+    if train.n_documents == 0:  # too few documents: train on all that there are
         train, rest = rest, train
     chosen_by, scored = rest.split(heldout)
     return {"train": train, "heldout": scored, "validation": chosen_by}
@@ -118,16 +117,16 @@ class PartyHost:
         self.config = PartyConfig.load(directory)
         self.policy = self._find_policy()
         self.policy.check_home(self.config.id, self.config.home)
-        self.pins: Mapping[str, str] | None = None  # by an engine: which modules besides our own it may import
+        self.pins: Mapping[str, str] | None = None  # by an engine: foreign modules that may be imported -> hash
         self._given = corpus
         self._encoded: dict[tuple[str, str, bool], Corpus] = {}
-        self.fingerprints: WeakKeyDictionary[Corpus, Known] = WeakKeyDictionary()
-        self._lock = threading.Lock()  # one question at a time, also when an earlier one has timed out
+        self.fingerprints: WeakKeyDictionary[Corpus, CorpusReports] = WeakKeyDictionary()
+        self._lock = threading.Lock()  # one question at a time, even if an earlier one has timed out
         self.door = Door(self)
-        self._packing = Packing()
+        self._packing = PartyPacking()
 
     def _find_policy(self) -> Policy:
-        """The party's rules; without a file a simulation is open, and between owners nothing leaves in clear."""
+        """Load the policy; without a file, allow everything in a simulation, and no clear data with several owners."""
         config = self.config
         path = policy_path_or_none(self.directory, config.home, config.owners)
         if path is not None:
@@ -136,12 +135,12 @@ class PartyHost:
 
     @cached_property
     def steps(self) -> Mapping[str, Step]:
-        """What this party offers: the steps of its own methods."""
+        """The steps that this party offers: those of its own methods."""
         return steps_of(self.config.methods, self.pins)
 
     @cached_property
     def answers(self) -> AnswerLog:
-        """What this party answered before, and its state since; methods define what states are made of."""
+        """The log of earlier answers, with the party's state. The method modules define the classes of states."""
         _ = self.steps
         return AnswerLog(self.directory / "answers", durable=self.config.durable)
 
@@ -161,11 +160,11 @@ class PartyHost:
 
     @cached_property
     def parts(self) -> dict[str, Corpus]:
-        """Training, held-out and validation documents, told apart by a hash of ids, within the policy's limits."""
-        return parts_of(limited(self.corpus, self.policy.bounds), self.config.heldout, self.config.validation)
+        """Training, held-out and validation documents, split by a hash of their ids, within the policy's limits."""
+        return parts_of(limit_corpus(self.corpus, self.policy.bounds), self.config.heldout, self.config.validation)
 
     def documents(self, vocabulary: Vocabulary | None, part: str, *, unknown: bool = False) -> Corpus:
-        """One part over an agreed vocabulary; the last few are kept, as every round asks for the same."""
+        """Return one part over an agreed vocabulary, from a small cache: every round asks for the same."""
         if vocabulary is None:
             return self.parts[part]
         key = (vocabulary.fingerprint, part, unknown)
@@ -173,17 +172,20 @@ class PartyHost:
             if len(self._encoded) >= _PARTS_KEPT:
                 self._encoded.pop(next(iter(self._encoded)))
             self._encoded[key] = self.parts[part].encode(vocabulary, unknown=unknown)
+            if part == "train" and (text := emptied_or_none(self.parts[part], self._encoded[key])):
+                self.notice(text)
         return self._encoded[key]
 
     @cached_property
     def home(self) -> Home:
         """Ledger and noise key, which belong together."""
         config = self.config
-        return open_home(config.home_in(self.directory), fixed_key=config.noise_key, durable=config.durable)
+        place, known = config.home_in(self.directory), self.door.home
+        return open_home(place, fixed_key=config.noise_key, durable=config.durable, identity=known)
 
     @property
     def ledger(self) -> Ledger:
-        """What left this party."""
+        """The ledger of everything that has left this party."""
         return self.home.ledger
 
     @property
@@ -192,12 +194,12 @@ class PartyHost:
         return self.home.key
 
     def seed(self, question: Question) -> int:
-        """The key of the model's randomness for one question."""
+        """Derive the seed of the model's randomness for one question."""
         text = f"{self.config.seed}/{self.config.id}/{question.place[0]}/{question.place[1]}"
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
     def answer(self, frame: bytes) -> bytes:
-        """Answer a frame, whatever it holds; what goes wrong stays in this party's log, but for what may be known."""
+        """Answer any frame, even a malformed one. Errors go to the party's log, and into the answer if allowed."""
         with self._lock:
             try:
                 self.door.check_length(len(frame))
@@ -213,7 +215,7 @@ class PartyHost:
                 return self._fail(error)
 
     def _fail(self, error: Exception) -> bytes:
-        """Say that there is no answer; why, only where one owner has all parties."""
+        """Return an answer that reports an error; it gives the details only if one owner has all parties."""
         try:
             if isinstance(error, PolicyRefusal):
                 self._note_refusal(error.rule)
@@ -223,57 +225,59 @@ class PartyHost:
                 write_line(self.directory / failures.LOG, level, reason)
                 return encode(failures.constant_answer(error, self.policy.rules))
             log = self.directory / failures.LOG if self.config.durable else None
-            if not isinstance(error, TertuliaError):  # the text may quote documents
+            if not isinstance(error, TertuliaError):  # its text may quote documents
                 self._log_failure(error, log)
             return encode(failures.full_answer(error, log))
         except Exception:  # a text that cannot be encoded, a log that cannot be written
             return failures.ENCODED_FAILURE
 
     def _alone_at_home(self) -> AbstractContextManager[None]:
-        """Wait while another run's question is answered from this home; a run's own directory has its lock already."""
-        return nullcontext() if self.config.home is None else holding(Path(self.config.home), wait=self.notice)
+        """Lock the home, which other runs may use at the same time; the directory of a run is locked already."""
+        return nullcontext() if self.config.home is None else directory_lock(Path(self.config.home), wait=self.notice)
 
     def _inform(self, inquiry: Inquiry) -> bytes:
-        """Answer an inquiry: no step runs, nothing is charged, and neither state nor answer log move."""
+        """Answer an inquiry: no step runs, nothing is charged, and neither the state nor the answer log changes."""
         if inquiry.about not in INQUIRIES:
             raise FormatError(NO_SUCH_INQUIRY)
         return encode(Answer("ok", "", INQUIRIES[inquiry.about](self.ledger, inquiry)))
 
     def _answer(self, packed: Question) -> bytes:
-        """The bytes that travel for an answer; whose run and plan are not this party's gets nothing unpacked."""
+        """Answer a question, packed if the server accepts that. The plan is checked before anything is unpacked."""
         self.door.check_envelope(packed)
         self.door.check_length(size_of(packed.body))
         answer = self._find_answer(self._packing.unpack(packed))
         return answer if packed.packs else unpack(answer)
 
     def _find_answer(self, question: Question) -> bytes:
-        known = self.answers.find_or_none(question.place, question.hash)
+        known = self.answers.find_or_none(question.place, question.key)
         if known is not None:
             return known
-        admitted = self.door.admit(question) if question.body else None  # before anything is forgotten or looked at
+        admitted = self.door.admit(question) if question.body else None  # checked before any answer is deleted
         self.answers.forget_after(question.previous)
         self.answers.forget_before(question.safe)
         if self.answers.latest < question.previous:
             return encode(Answer("behind", "", None))
-        if admitted is None:  # the server is about to commit
+        if admitted is None:  # an empty body: the server is about to commit
             self.ledger.sync()
             self.answers.flush()
             return encode(Answer("ok", "", None))
         return self._run(question, *admitted)
 
     def _run(self, question: Question, ask: Ask, step: Step) -> bytes:
+        self.door.pin_home(self.home)
         context = StepContext(self, question, ask)
         faults.point("party.before_step")
         state, reply = step(context, self.answers.state, ask.message)
         answer = self._packing.pack(encode(Answer("ok", "", context.prepare_reply(reply))), question)
         durable = question.durable or context.charged
-        self.answers.add(question.place, question.hash, state, answer, durable=durable)
+        self.answers.add(question.place, question.key, state, answer, durable=durable)
         self._packing.keep(question, ask)
+        note_answer_size(self.directory, question, len(answer), keep=self.config.durable)
         faults.point("party.before_reply")
         return answer
 
     def refusals(self) -> list[str]:
-        """The rules by which this party's policy refused something in this run, in order."""
+        """Return the policy rules that have refused a question or release in this run, in order."""
         return [line["text"] for line in read_lines(self.directory / failures.REFUSALS)]
 
     def _note_refusal(self, rule: str) -> None:
@@ -281,14 +285,14 @@ class PartyHost:
             write_line(self.directory / failures.REFUSALS, "warning", rule)
 
     def notice(self, text: str) -> None:
-        """Say something on this party's side: in its log and, where one owner sees all, on standard error."""
+        """Write a text to this party's log and, if one owner has all parties, to standard error."""
         if not self.door.closed:
             logging.getLogger("tertulia.party").warning("party '%s': %s", self.config.id, text)
         if self.config.durable or self.door.closed:
             write_line(self.directory / failures.LOG, "info", text)
 
     def _log_failure(self, error: Exception, log: Path | None) -> None:
-        """Keep the traceback; a throw-away directory would take its log with it."""
+        """Log the traceback: to a file, or to standard error if the directory is temporary."""
         if log is not None:
             write_line(log, "error", failures.describe(error, details=True))
         else:

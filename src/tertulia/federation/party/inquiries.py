@@ -1,8 +1,9 @@
-"""What a party's host tells the server about its ledger, whatever the methods.
+"""The answers of a party's host to inquiries about its ledger; they do not depend on methods.
 
-The server never opens a ledger. It may know the digest, which every model keeps so that a rewritten history shows, and
-what it has received: a row for each release of this run. Other runs' releases, what a mechanism found out about the
-data, and the sizes of reports, which do not leave, stay at the party.
+The server never opens a ledger. It may know what it has received: a row for each release of its run, and the reports
+that these are computed from. It may also know the hash of the last entry for it, which covers all entries before; every
+model stores that hash, so that a rewritten history is detected. The party keeps for itself the entries for other
+servers and their number, the facts that a mechanism found in the data, and the sizes of reports.
 """
 
 from __future__ import annotations
@@ -12,15 +13,32 @@ from typing import Any
 
 from tertulia.federation.messages import DISCLOSURES, LEDGER_DIGEST, Inquiry
 from tertulia.federation.party.reports import REPORTS
+from tertulia.privacy.chain import GENESIS
 from tertulia.privacy.ledger import Ledger
 
 
+def recipient_of(run: str) -> str:
+    """Return the ledger's name for the recipient of a run's entries."""
+    return f"server of run {run}"
+
+
 def _digest(ledger: Ledger, inquiry: Inquiry) -> str:
-    return ledger.digest(inquiry.entry)
+    """Return number and hash of the last entry for this server, or of an earlier one; "" if it is missing.
+
+    The number counts the server's own entries: the length of the chain would reveal other federations.
+    """
+    own = [row.hash for row in ledger.entries() if row.entry.recipient == recipient_of(inquiry.run)]
+    number = len(own) if inquiry.entry is None else inquiry.entry
+    if not 0 <= number <= len(own):
+        return ""
+    return f"{number}:{own[number - 1] if number else GENESIS}"
 
 
 def _disclosures(ledger: Ledger, inquiry: Inquiry) -> tuple[dict[str, Any], ...]:
-    """A row per release, in order; reports of tokens, which are charged once for all runs, among them."""
+    """Return a row for each release of the run, in order, and for the reports that the run charged or used."""
+    releases, own = ledger.releases(), recipient_of(inquiry.run)
+    sources = {parent for release in releases if release.run == inquiry.run for parent in release.parents}
+    sources |= {row.entry.id for row in ledger.entries() if row.entry.recipient == own}
     return tuple(
         {
             "round": release.round,
@@ -31,8 +49,8 @@ def _disclosures(ledger: Ledger, inquiry: Inquiry) -> tuple[dict[str, Any], ...]
             "shape": None if release.verb == REPORTS else release.shape,
             "bytes": 0 if release.verb == REPORTS else release.nbytes,
         }
-        for release in ledger.releases()
-        if release.run in ("", inquiry.run)
+        for release in releases
+        if release.run == inquiry.run or (release.verb == REPORTS and release.id in sources)
     )
 
 

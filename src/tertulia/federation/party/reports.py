@@ -1,7 +1,7 @@
-"""How a party charges for noisy reports of its tokens, and derives the keys that they are regenerated from.
+"""Noisy reports of a party's tokens: how they are charged, and the keys from which they are regenerated.
 
-Reports of tokens belong to documents (`privacy.reported`): a document has a key of its own, a function of the party's
-key, of what the document contains and of a number that tells equal documents apart. Other noise, such as that on the
+Reports of tokens belong to documents (`privacy.reported_documents`). Each document has its own key: a function of the
+party's key, the document's contents and a number that distinguishes equal documents. Other noise, such as that on the
 counts of a whole corpus, belongs to the corpus and to the question.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,36 +20,36 @@ from tertulia._arrays import Array
 from tertulia.corpus import Corpus
 from tertulia.federation.types import Randomness
 from tertulia.privacy.ledger import Ledger, Release
-from tertulia.privacy.mechanisms import Randomiser
+from tertulia.privacy.mechanisms import Randomiser, Unit
 from tertulia.privacy.noise import NoiseKey
-from tertulia.privacy.reported import NO_IDS, Fingerprints, Numbered
+from tertulia.privacy.reported_documents import NO_IDS, NOBODY, Fingerprints, Numbered
 
 if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
 
-REPORTS = "reports"  # the verb under which a ledger has what is charged, but does not itself leave
-_NOTHING = np.zeros(0, np.int32)  # a charge for reports says nothing of how many there are
+REPORTS = "reports"  # the ledger's verb for reports, which are charged but do not leave themselves
+_NOTHING = np.zeros(0, np.int32)  # a charge for reports does not record their number
 _NAMELESS = "/documents without ids"
-_HASHED = re.compile("[0-9a-f]{16}")  # the id of a document that has none
+_HASHED = re.compile("[0-9a-f]{16}")  # a hash, in place of a missing id
 
 
-class Known(NamedTuple):
-    """What is remembered of a corpus, as every round asks for the same."""
+class CorpusReports(NamedTuple):
+    """The cached reports of a corpus, since every round asks for the same."""
 
     documents: Fingerprints
-    named: bool  # have the documents ids?
-    made: dict[str, Randomness]  # by the id of the charge
+    named: bool  # whether the documents have ids
+    made: dict[str, Randomness]  # by family of reports
 
 
 def randomise(host: PartyHost, ledger: Ledger, corpus: Corpus, mechanism: Randomiser) -> Randomness:
-    """Charge for noisy reports, unless that was done before, and give the keys."""
+    """Charge for noisy reports, unless they were charged before; return the keys."""
     known = host.fingerprints.get(corpus)
     if known is None:
-        known = host.fingerprints[corpus] = Known(fingerprints_of(corpus, host.noise_key), has_ids(corpus), {})
+        known = host.fingerprints[corpus] = CorpusReports(fingerprints_of(corpus, host.noise_key), has_ids(corpus), {})
     family = family_of(host.config.id, corpus, mechanism)
     if not mechanism.by_document:
-        contents = host.noise_key.mac(*known.documents.contents).hex()
-        release = _release(host, mechanism, f"{family}/{contents}")
+        contents = host.noise_key.mac(*(part for document in known.documents.each() for part in document)).hex()
+        release = _of_users(_release(host, mechanism, f"{family}/{contents}"), known.documents)
         ledger.record(release, host.policy)
         return Randomness((release.id,), host.noise_key.document_key(release.id.encode()), np.zeros((0, 8), np.uint32))
     family += "" if known.named else _NAMELESS
@@ -63,24 +64,24 @@ def randomise(host: PartyHost, ledger: Ledger, corpus: Corpus, mechanism: Random
 
 
 def family_of(party: str, corpus: Corpus, mechanism: Randomiser) -> str:
-    """What all reports have in common that a party makes of documents over these words, under this mechanism."""
+    """Return the name of the family of a party's reports over these words, under this mechanism."""
     params = json.dumps(mechanism.params(), sort_keys=True)
     return f"{REPORTS}/{party}/{corpus.vocabulary.fingerprint}/{mechanism.name}/{params}"
 
 
-class Foreseen(NamedTuple):
-    """How many of a corpus's documents were not reported so far, and how many versions of one there would be."""
+class Forecast(NamedTuple):
+    """The number of documents, of those not reported so far, and of versions of one document."""
 
     documents: int
     new: int
-    versions: int  # of the most often edited one
+    versions: int  # of the document that was edited most often
 
 
-def foresee(party: str, ledger: Ledger, key: NoiseKey, corpus: Corpus, mechanism: Randomiser) -> Foreseen:
-    """What reports of these documents would add to a ledger; nothing is charged."""
+def forecast(party: str, ledger: Ledger, key: NoiseKey, corpus: Corpus, mechanism: Randomiser) -> Forecast:
+    """Forecast what reports of these documents would add to a ledger; nothing is charged."""
     charge = family_of(party, corpus, mechanism) + ("" if has_ids(corpus) else _NAMELESS)
     numbered, new = ledger.reported(charge).number(fingerprints_of(corpus, key))
-    return Foreseen(corpus.n_documents, len(new), numbered.versions)
+    return Forecast(corpus.n_documents, len(new), numbered.versions)
 
 
 def _release(host: PartyHost, mechanism: Randomiser, id_: str) -> Release:
@@ -89,20 +90,40 @@ def _release(host: PartyHost, mechanism: Randomiser, id_: str) -> Release:
     )
 
 
+def _of_users(release: Release, documents: Fingerprints) -> Release:
+    """Add to a charge per user the largest number of documents of one user."""
+    if release.unit is not Unit.USER:
+        return release
+    users = Counter(user for *_, user in documents.each())
+    unnamed = users.pop(NOBODY, 0) > 0
+    return replace(release, documents_of_user=max(users.values(), default=1), unnamed_users=unnamed)
+
+
 def fingerprints_of(corpus: Corpus, key: NoiseKey) -> Fingerprints:
-    """MACs of documents' ids, and of the words that they hold."""
+    """Return MACs of documents' ids, words and users."""
     words, ends = np.ascontiguousarray(corpus.words, np.int32), pairwise(corpus.documents.tolist())
     contents = [key.mac(b"words", words[a:b].tobytes()) for a, b in ends]
-    return Fingerprints([key.mac(b"id", str(name).encode()) for name in corpus.table["id"]], contents)
+    ids = [key.mac(b"id", str(name).encode()) for name in corpus.table["id"]]
+    return Fingerprints(
+        ids, contents, [NOBODY if user is None else key.mac(b"user", user) for user in users_of(corpus)]
+    )
+
+
+def users_of(corpus: Corpus) -> list[bytes | None]:
+    """Return the user of each document; None where it is missing."""
+    if "user" not in corpus.table.columns:
+        return [None] * corpus.n_documents
+    users = corpus.table["user"].to_list()
+    return [user.encode() if user and user.strip() else None for user in users]
 
 
 def has_ids(corpus: Corpus) -> bool:
-    """Whether documents have ids of their own: those that have none are known by a hash of their text."""
+    """Tell whether documents have ids of their own; without, a hash of the text stands for the id."""
     return not all(_HASHED.fullmatch(str(name)) for name in corpus.table["id"])
 
 
 def _keys(key: NoiseKey, family: str, documents: Fingerprints, numbered: Numbered) -> Array:
-    """A key for each document's reports, [D, 8]."""
+    """Derive a key for each document's reports, [D, 8]."""
     name = family.encode()
     made = b"".join(
         key.document_key(name, content, number.to_bytes(4, "little"))

@@ -1,1 +1,1 @@
-"""The server's side: the handle that methods use, its journal, and who takes part."""
+"""The server's side: the handle that methods use, its journal, its inquiries, and the parties of each round."""

@@ -1,16 +1,16 @@
-"""How replies to `sum` and `mean` are added up.
+"""Sums and means of replies.
 
-The contract, on which equal results at any worker count and on any engine rest:
+Results are equal at any worker count and on any engine, because of these rules:
 
-- a reply is a message whose fields are all numeric arrays, of the same shapes at every party; each field is added up by
-  itself;
-- integers are added in int64 and floating numbers in float64, whatever their width on the wire;
-- the sum starts at zero and takes one reply after the other, in the order in which it gets them, which is party order.
-  Floating addition depends on the order, so another order may give other bits.
+- a reply is a message whose fields are all numeric arrays, with the same shapes at every party; each field is added up
+  separately;
+- integers are added in int64 and floating-point numbers in float64, independently of their width on the wire;
+- the sum starts at zero and adds one reply after another, in party order. Floating-point addition depends on the order,
+  so another order may give other bits.
 
-For `mean` a party has multiplied its fields by its weight before it answers; the server divides the totals by the sum
-of the weights. So `mean` is a `sum` too, and whatever hides single replies from the server need only be done here and
-where a party prepares its reply.
+For `mean`, a party multiplies its fields by its weight before it answers, and the server divides the totals by the sum
+of the weights. So `mean` is a `sum`, too. Secure aggregation would need changes only here and where a party prepares
+its reply.
 """
 
 from __future__ import annotations
@@ -23,22 +23,29 @@ import numpy as np
 
 from tertulia._arrays import Array
 from tertulia.errors import FormatError, QuorumError
+from tertulia.federation.fields import Weight, field_with
 
 
 def add_replies(replies: Sequence[Any]) -> Any:
-    """The total of all replies, as a message of their kind."""
+    """Return the total of all replies, as a message of the same class."""
     first = replies[0]
     totals = {f.name: _add(f.name, [getattr(reply, f.name) for reply in replies]) for f in dataclasses.fields(first)}
     return dataclasses.replace(first, **totals)
 
 
 def average_replies(replies: Sequence[Any]) -> Any:
-    """The weighted mean of replies that parties have multiplied by their weights; `weight` is the sum of weights."""
-    total = add_replies(replies)
-    if not 0 < total.weight < np.inf:
-        raise QuorumError(f"the weights of all replies sum to {total.weight}: no mean exists")
-    names = [f.name for f in dataclasses.fields(total) if f.name != "weight"]
-    return dataclasses.replace(total, **{name: getattr(total, name) / total.weight for name in names})
+    """Return the weighted mean of replies that parties have multiplied by their weights, and the sum of weights."""
+    total, weighted_by = add_replies(replies), str(field_with(type(replies[0]), Weight))
+    weight = getattr(total, weighted_by)
+    if not 0 < weight < np.inf:
+        raise QuorumError(f"the weights of all replies sum to {weight}: no mean exists")
+    names = [f.name for f in dataclasses.fields(total) if f.name != weighted_by]
+    return dataclasses.replace(total, **{name: getattr(total, name) / weight for name in names})
+
+
+def weight_of(reply: Any) -> float:
+    """Return the weight of a reply to `mean`."""
+    return float(getattr(reply, str(field_with(type(reply), Weight))))
 
 
 def _add(name: str, parts: Sequence[Any]) -> Array:

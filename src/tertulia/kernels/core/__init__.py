@@ -1,1 +1,1 @@
-"""What all kernels stand on: compiling, threads, random numbers, vector code, tables, checks."""
+"""The base of all kernels: compiling, threads, random numbers, vector code, tables, checks."""

@@ -13,7 +13,7 @@ from tertulia.kernels.core.jit import kernel
 def build(weight: F64, keep: F32, other: I32, stack: I32) -> None:
     """Fill a table [K] from weights [K], none negative and not all zero; stack [K] is scratch.
 
-    `weight` is used up: it ends as what the cells held when they were filled.
+    `weight` is overwritten.
     """
     K = weight.shape[0]
     scale = K / weight.sum()
@@ -40,7 +40,7 @@ def build(weight: F64, keep: F32, other: I32, stack: I32) -> None:
 
 @kernel
 def draw(keep: F32, other: I32, u: float) -> int:
-    """A draw from a table, from u in [0, 1): its leading digits choose the cell, the others whether to keep it."""
+    """Draw from a table by u in [0, 1): its leading digits choose the cell, the others whether to keep it."""
     K = keep.shape[0]
     at = u * K
     j = min(int(at), K - 1)

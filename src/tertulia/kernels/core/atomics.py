@@ -1,4 +1,4 @@
-"""What threads do to the same numbers at the same time: add, read, and wait for each other."""
+"""Atomic operations for threads inside one kernel: fetch-and-add, load, and a barrier."""
 
 # mypy: disable-error-code="no-untyped-call"
 # llvmlite and numba's code generator carry no types.
@@ -16,14 +16,14 @@ from tertulia.kernels.core.jit import lean_kernel
 from tertulia.kernels.core.scalars import larger, smaller
 from tertulia.kernels.core.vectors import data_of, intrinsic
 
-# To wait: at first by looking again, then in short sleeps, after which a thread has its turn again sooner than if it
-# had given way to another process. A core that sleeps on a rented machine is lent to others, and comes back late: 0.3 s
-# of work in which two threads meet 600 times took 0.4 to 2.3 s with sleeps after 0.02 ms. So looking goes on longer,
-# but not where it is in vain because other processes have the core of whom we wait for: each time it is halved twice.
+# A thread that waits first spins, then sleeps for short times, after which it is scheduled sooner than after a yield.
+# On a rented machine a core that sleeps is lent to others and comes back late: 0.3 s of work with 600 barriers of two
+# threads took 0.4 to 2.3 s when threads slept after 0.02 ms. So threads spin for about a millisecond. When the peer is
+# descheduled, spinning is in vain: each time the spin budget is quartered.
 _X86 = platform.machine() in ("x86_64", "AMD64")
-_LOOKS = 2**15 if _X86 else 2**20  # about a millisecond, with `rest` or without
-_SHORTER = 6  # times halved, at the most
-_PAUSE = 20  # microseconds
+_SPINS = 2**15 if _X86 else 2**20  # about a millisecond, with `spin_pause` or without
+_MOST_HALVINGS = 6  # of the spin budget
+_SLEEP = 20  # microseconds
 _sleep: Any = types.ExternalFunction("usleep", types.int32(types.uint32))
 
 
@@ -41,7 +41,7 @@ def fetch_add(typing: Any, x: Any, i: Any, more: Any) -> Any:
 
 @intrinsic
 def read(typing: Any, x: Any, i: Any) -> Any:
-    """What x[i] of a flat array of whole numbers is by now, with all that its writer wrote before."""
+    """Load x[i] of a flat array of whole numbers, with acquire semantics."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load_atomic(_place(context, builder, signature, args), "acquire", x.dtype.bitwidth // 8)
@@ -50,8 +50,8 @@ def read(typing: Any, x: Any, i: Any) -> Any:
 
 
 @intrinsic
-def rest(typing: Any) -> Any:
-    """Tell the processor that this thread only looks: one that shares a core with it then has more of the core."""
+def spin_pause(typing: Any) -> Any:
+    """Tell the processor that this thread spins, so that a thread on the same core gets more of it."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if _X86:
@@ -63,27 +63,27 @@ def rest(typing: Any) -> Any:
 
 
 @lean_kernel
-def meet(gate: I64, threads: int) -> bool:
-    """Wait until all threads are here; False if one of them has failed. A gate is three numbers, at first 0.
+def barrier_wait(barrier: I64, threads: int) -> bool:
+    """Wait until all threads are here; False if one of them has failed.
 
-    The third is how many times looking was cut by half.
+    A barrier is three numbers, at first 0: arrivals so far, a flag for failure, and halvings of the spin budget.
     """
     if threads == 1:
         return True
-    all_here = (fetch_add(gate, 0, 1) // threads + 1) * threads  # ever more: a gate serves any number of meetings
-    looks, most = 0, _LOOKS >> gate[2]
-    while read(gate, 0) < all_here:
-        if read(gate, 1) != 0:
+    all_here = (fetch_add(barrier, 0, 1) // threads + 1) * threads  # arrivals only grow: a barrier can be used again
+    spins, most = 0, _SPINS >> barrier[2]
+    while read(barrier, 0) < all_here:
+        if read(barrier, 1) != 0:
             return False
-        looks += 1
-        if looks > most:
-            _sleep(_PAUSE)
+        spins += 1
+        if spins > most:
+            _sleep(_SLEEP)
         else:
-            rest()
-    if looks > most:
-        gate[2] = smaller(gate[2] + 2, _SHORTER)
-    elif looks > 0:
-        gate[2] = larger(gate[2] - 1, 0)
+            spin_pause()
+    if spins > most:
+        barrier[2] = smaller(barrier[2] + 2, _MOST_HALVINGS)
+    elif spins > 0:
+        barrier[2] = larger(barrier[2] - 1, 0)
     return True
 
 

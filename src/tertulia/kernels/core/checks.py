@@ -1,4 +1,4 @@
-"""Checks at the kernels' front doors: compiled code trusts its indices, so nothing unchecked may reach it."""
+"""Checks of arguments: compiled code trusts its indices, so no array reaches it unchecked."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tertulia._arrays import F64, I32, I64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core.jit import freeze
 
-# Kernels compute in 32 bits here and there. Beyond these a prior becomes 0 or infinite, draws become no number, and no
-# number is an index that points anywhere.
+# Some kernels compute in 32 bits. Beyond these bounds a prior becomes 0 or infinite there, draws become NaN, and NaN as
+# an index points anywhere.
 LEAST_PRIOR, MOST_PRIOR = 1e-20, 1e9
 
 
 def check_documents(words: Array, documents: Array, V: int) -> tuple[I32, I64]:
-    """Tokens [N] within the vocabulary and document offsets [D+1] that cover them, both frozen."""
+    """Check tokens [N] against the vocabulary and document offsets [D+1] against the tokens; return both frozen."""
     words, documents = np.asarray(words), np.asarray(documents)
     if words.ndim != 1 or documents.ndim != 1 or len(documents) == 0:
         raise InputError(f"words {words.shape} and documents {documents.shape} must be flat; documents starts with 0")
@@ -25,7 +25,7 @@ def check_documents(words: Array, documents: Array, V: int) -> tuple[I32, I64]:
 
 
 def check_sentences(sentences: Array, documents: Array, n_tokens: int) -> tuple[I64, I64]:
-    """Token offsets of the sentences that have words [S+1], and of documents in these [D+1], both frozen."""
+    """Return the token offsets of the sentences that have words [S+1] and document offsets in these [D+1], frozen."""
     tokens: I64 = np.unique(np.append(0, np.asarray(sentences, dtype=np.int64)))
     if tokens[0] < 0 or tokens[-1] != n_tokens or not np.all(np.isin(documents, tokens)):
         raise InputError("sentences must rise from 0 to the number of tokens, and documents end where a sentence ends")
@@ -33,7 +33,7 @@ def check_sentences(sentences: Array, documents: Array, n_tokens: int) -> tuple[
 
 
 def check_assignment(z: Array, n_tokens: int, K: int, least: int = 0) -> I32:
-    """A copy of the topics [N] of tokens, each within 0..K-1; with `least` = -1 some may have none."""
+    """Copy the topics [N] of tokens, each within 0..K-1; with `least` = -1 some may have none."""
     z = np.asarray(z)
     if z.shape != (n_tokens,):
         raise InputError(f"z has shape {z.shape}, but there are {n_tokens} tokens: is it another corpus's state?")
@@ -42,7 +42,7 @@ def check_assignment(z: Array, n_tokens: int, K: int, least: int = 0) -> I32:
 
 
 def check_alpha(alpha: float | Array, K: int) -> F64:
-    """The prior of topics [K], from one number or K of them."""
+    """Check the prior of topics, one number or K of them; return it as [K]."""
     alpha = np.asarray(alpha, dtype=np.float64)
     if alpha.shape not in ((), (K,)):
         raise InputError(f"alpha has shape {alpha.shape}: give one number, or one for each of the {K} topics")
@@ -58,7 +58,7 @@ def check_counts(counts: Array) -> None:
 
 
 def check_beta(beta: float) -> float:
-    """The prior of words."""
+    """Check the prior of words."""
     if not LEAST_PRIOR <= beta <= MOST_PRIOR:
         raise InputError(f"beta = {beta}: it must be a positive number, such as 0.01")
     return float(beta)
@@ -73,7 +73,7 @@ def check_size(V: int, K: int) -> None:
 
 
 def check_topics(topic_word: Array) -> Array:
-    """A topic-word matrix [K, V] of finite masses, none negative."""
+    """Check a topic-word matrix [K, V]: masses are finite, and none is negative."""
     topic_word = np.asarray(topic_word)
     if topic_word.ndim != 2:
         raise InputError(f"topic_word has shape {topic_word.shape}: it must be [topics, words]")

@@ -1,4 +1,4 @@
-"""A step of EM for theta as explicit vector code, four words at a time; see `simd` for why it is written so."""
+"""A step of EM for theta as explicit vector code, four words at a time; see `simd` for the reasons."""
 
 # mypy: disable-error-code="no-untyped-call"
 # llvmlite and numba's code generator carry no types.
@@ -21,7 +21,7 @@ _ZEROS = constant(_FLOATS, 0.0)
 
 @intrinsic
 def attract(typing: Any, theta: Any, pull: Any, rows: Any, mine: Any, count: Any, j: Any) -> Any:
-    """pull[k] += sum over the words i = j..j+3 of count[i] / mass_i * rows[mine[i], k], padded to whole rows of lanes.
+    """Do pull[k] += sum over words i = j..j+3 of count[i] / mass_i * rows[mine[i], k], padded to whole rows of lanes.
 
     mass_i = sum over k of theta[k] * rows[mine[i], k]; a word without mass pulls nothing. Four words share the reading
     of theta, the additions across lanes, and the reading and writing of pull: at 112 lanes a word takes 11 ns instead
@@ -57,9 +57,9 @@ def attract(typing: Any, theta: Any, pull: Any, rows: Any, mine: Any, count: Any
 
 @intrinsic
 def advance(typing: Any, theta: Any, pull: Any, alpha: Any) -> Any:
-    """pull[k] = alpha[k] + theta[k] * pull[k], the next theta; return the sum of its distances from theta.
+    """Do pull[k] = alpha[k] + theta[k] * pull[k], the next theta; return the sum of its distances from theta.
 
-    At 112 lanes it takes 12 ns; a loop and `dot`, which leave registers in between, 50.
+    At 112 lanes it takes 12 ns; a loop and `dot`, which write to memory in between, take 50.
     """
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -81,13 +81,13 @@ def advance(typing: Any, theta: Any, pull: Any, alpha: Any) -> Any:
 
 
 def _sum_four(builder: Any, vectors: list[Any]) -> Any:
-    """The sums of four vectors, as one vector of four."""
+    """Sum each of four vectors; return the sums as one vector of four."""
 
-    def meet(x: Any, y: Any, left: list[int], right: list[int]) -> Any:
+    def add_halves(x: Any, y: Any, left: list[int], right: list[int]) -> Any:
         return builder.fadd(builder.shuffle_vector(x, y, mask(left)), builder.shuffle_vector(x, y, mask(right)))
 
     a, b, c, d = vectors
     for half in (8, 4):
-        a, b, c, d = (meet(v, v, list(range(half)), list(range(half, 2 * half))) for v in (a, b, c, d))
-    ab, cd = (meet(x, y, [0, 4, 1, 5], [2, 6, 3, 7]) for x, y in ((a, b), (c, d)))
-    return meet(ab, cd, [0, 1, 4, 5], [2, 3, 6, 7])
+        a, b, c, d = (add_halves(v, v, list(range(half)), list(range(half, 2 * half))) for v in (a, b, c, d))
+    ab, cd = (add_halves(x, y, [0, 4, 1, 5], [2, 6, 3, 7]) for x, y in ((a, b), (c, d)))
+    return add_halves(ab, cd, [0, 1, 4, 5], [2, 3, 6, 7])

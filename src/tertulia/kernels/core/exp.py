@@ -1,8 +1,8 @@
 """Rows of exponentials as explicit vector code, of float32 or float64.
 
 exp(x) = 2^n e^r with n the whole number next to x / log 2; e^r is its Taylor series, and 2^n an addition to the bits
-of the exponent. Rows must be padded to whole vectors (`vectors.padded_width`); |x| is held below what has a normal
-power.
+of the exponent. Rows must be padded to whole vectors (`vectors.padded_width`); |x| is clamped, so
+that the result is a normal number.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -23,7 +23,7 @@ from tertulia.kernels.core.vectors import LANES, array_of, constant, data_of, in
 
 
 class _Format(NamedTuple):
-    """A type of numbers, and what its exponential needs."""
+    """A type of numbers, and the constants of its exponential."""
 
     number: Any
     bits: Any
@@ -40,11 +40,11 @@ class _Format(NamedTuple):
         return self.many(self.number)
 
     def many(self, kind: Any) -> Any:
-        """As many of a type as there are lanes."""
+        """Return the type of a register of `kind`."""
         return kind if self.lanes == 1 else ir.VectorType(kind, self.lanes)
 
     def everywhere(self, value: float, kind: Any = None) -> Any:
-        """A constant in all lanes."""
+        """Return a constant in all lanes."""
         kind = kind or self.number
         return ir.Constant(kind, value) if self.lanes == 1 else constant(self.many(kind), value)
 
@@ -57,7 +57,7 @@ _DOUBLE = _Format(
 
 @intrinsic
 def exp(typing: Any, x: Any) -> Any:
-    """The exponential of x; loops over it become vector code."""
+    """Compute the exponential of x; loops over it become vector code."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _exp(builder, _form(signature.args[0])._replace(lanes=1), args[0])
@@ -67,7 +67,7 @@ def exp(typing: Any, x: Any) -> Any:
 
 @intrinsic
 def softplus(typing: Any, x: Any) -> Any:
-    """The logarithm of 1 + exp(x); loops over it become vector code."""
+    """Compute the logarithm of 1 + exp(x); loops over it become vector code."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         form, x = _form(signature.args[0])._replace(lanes=1), args[0]
@@ -121,15 +121,15 @@ def exponent_row(typing: Any, rows: Any, r: Any, shifts: Any, rates: Any, out: A
 
 
 def _plus_times(builder: Any, a: Any, b: Any, c: Any) -> Any:
-    """The sum a b + c, in one instruction where there is one."""
+    """Compute a b + c, in one instruction where the processor has it."""
     return builder.fadd(builder.fmul(a, b, flags=("contract",)), c, flags=("contract",))
 
 
 def _exp(builder: Any, form: _Format, x: Any) -> Any:
     most, least = form.everywhere(form.most), form.everywhere(-form.most)
-    x = builder.select(builder.fcmp_unordered("<", x, most), x, most)  # unordered: what is no number stays so
+    x = builder.select(builder.fcmp_unordered("<", x, most), x, most)  # unordered: NaN stays NaN
     x = builder.select(builder.fcmp_unordered(">", x, least), x, least)
-    # What is added to 1.5 * 2^mantissa is rounded to a whole number, and stands in the lowest bits.
+    # A number added to 1.5 * 2^mantissa is rounded to a whole number, which the lowest bits then hold.
     shift = form.everywhere(1.5 * 2.0**form.mantissa)
     shifted = _plus_times(builder, x, form.everywhere(1.0 / math.log(2.0)), shift)
     n = builder.fsub(shifted, shift)
@@ -153,7 +153,7 @@ def _vectors(builder: Any, form: _Format, B: Any) -> Iterator[Any]:
 
 
 def _row(context: Any, builder: Any, signature: Any, args: Any, a: int, r: Any) -> Any:
-    """The format of matrix argument `a`, how wide it is, and where its row r begins."""
+    """Return the format of matrix argument `a`, its width, and where its row r begins."""
     array = array_of(context, builder, signature, args, a)
     B = builder.extract_value(array.shape, 1)
     return _form(signature.args[a].dtype), B, builder.gep(array.data, [builder.mul(r, B)])

@@ -1,12 +1,12 @@
 """The decorators of all kernels: machine code that releases the GIL, compiled on first use and cached on disk.
 
-numba renews a cached kernel when its own file changes, but not when a file changes whose code was inlined into it. So
-the name of a cache file also carries a digest of all sources that hold kernels, in every folder below `kernels` and in
-`metrics`: stale code is never loaded. While kernels compile for the first time, one line on stderr says what users wait
-for, and other processes wait for their turn.
+numba renews a cached kernel when its own file changes, but not when the file of an inlined function changes. So the
+name of a cache file carries a digest of all sources that hold kernels, in every folder below `kernels` and in
+`metrics`: stale code is never loaded. While kernels compile for the first time, one line on stderr tells users, and
+other processes wait for their turn.
 
-numba takes a cache only where it can write. An installation that is read-only (an image, a folder of root's) was
-compiled beforehand, so its kernels are loaded from beside the sources all the same.
+numba uses a cache only where it can write. A read-only installation (an image, a folder of root's) was compiled
+beforehand, so its kernels are loaded from beside the sources.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -28,7 +28,7 @@ from numba.core import caching, event
 from numpy.typing import DTypeLike
 
 from tertulia._arrays import Array
-from tertulia._compiling import Turns
+from tertulia.kernels.core.compile_lock import CompileLock
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).parents[2]
@@ -44,15 +44,15 @@ def kernel(function: _F) -> _F:
 
 
 def lean_kernel(function: _F) -> _F:
-    """The same for what makes no arrays: no references are counted, and the first `LDA.fit` takes a tenth less."""
+    """Compile a kernel that makes no arrays: no references are counted, and the first `LDA.fit` takes a tenth less."""
     return _compile(function, nogil=True, _nrt=False)
 
 
 def inner_kernel(function: _F) -> _F:
-    """The same for what only other kernels call: it becomes a part of them, and is never compiled by itself.
+    """Inline a kernel that only other kernels call; it is never compiled by itself.
 
-    Compiled by itself first, the first `LDA.fit` takes a fifth more (12.6 CPU seconds instead of 10.4). For each branch
-    of what it inlines numba copies all variables, so an inner kernel is short, and inlines little itself.
+    If it were compiled by itself, the first `LDA.fit` would take a fifth more (12.6 CPU seconds instead of 10.4). numba
+    copies all variables for each branch of inlined code, so an inner kernel is short, and inlines little itself.
     """
     options: dict[str, Any] = {"inline": "always"}
     inlined: _F = numba.njit(**options)(function)
@@ -60,12 +60,12 @@ def inner_kernel(function: _F) -> _F:
 
 
 def loose_kernel(function: _F) -> _F:
-    """The same, but sums may be taken in any order: they then run in vector registers, and their last bits may vary."""
+    """Compile a kernel whose sums may run in any order: in vector registers, and their last bits may vary."""
     return _compile(function, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
 
 
 def freeze(x: Any, dtype: DTypeLike) -> Array:
-    """A contiguous read-only view of `x`: memory maps and plain arrays then share one compiled version."""
+    """Return a contiguous read-only view of `x`: memory maps and plain arrays then share one compiled version."""
     view = np.ascontiguousarray(np.asarray(x), dtype=dtype).view()
     view.flags.writeable = False
     return view
@@ -86,10 +86,10 @@ def _compile(function: _F, **options: Any) -> _F:
 
 
 class _Installed(caching.InTreeCacheLocator):
-    """Finds kernels beside the sources, where they were put when the package was installed, to read them only."""
+    """The read-only place beside the sources, with kernels that were compiled when the package was installed."""
 
     def ensure_cache_path(self) -> None:
-        """Raise `OSError` unless there are some."""
+        """Raise `OSError` unless kernels are there."""
         if not _holds_kernels(Path(self.get_cache_path())):
             raise OSError
 
@@ -100,7 +100,7 @@ def _holds_kernels(folder: Path) -> bool:
 
 
 class _Places(caching.CompileResultCacheImpl):
-    """Where kernels are looked for: where numba looks, and before the user's own cache in a read-only installation."""
+    """The places of kernels: numba's own, and a read-only installation before the user's cache."""
 
     _usual = caching.CompileResultCacheImpl._locator_classes
     _after = _usual.index(caching.InTreeCacheLocator) + 1
@@ -113,7 +113,7 @@ class _Cache(caching.FunctionCache):
     _impl_class = _Places
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What is on disk; if nothing is, the turn to compile it, in which another may have been quicker."""
+        """Load a kernel from disk; if it is missing, take the turn to compile, and look again."""
         found = super().load_overload(sig, target_context)
         if found is None and TURNS.take():
             found = super().load_overload(sig, target_context)
@@ -122,20 +122,20 @@ class _Cache(caching.FunctionCache):
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled kernel, if there is room; else it serves this process alone."""
+        """Store a compiled kernel; if that fails, only this process uses it."""
         with suppress(OSError):
             super().save_overload(sig, data)
         TURNS.give_back()
 
 
 def is_stored(compiled: Any) -> bool:
-    """Whether a kernel is on disk, for some kinds of arguments."""
+    """Tell whether a kernel is on disk, for any types of arguments."""
     files = getattr(compiled._cache, "_cache_file", None)
     return files is not None and Path(files._index_path).is_file()
 
 
 def folder_or_none() -> Path | None:
-    """Where kernels of this file would be kept; None if no place can be written."""
+    """Return the folder where kernels of this file are cached; None if no folder can be written."""
     try:
         folder = Path(_Places(_compile).locator.get_cache_path())
     except RuntimeError:
@@ -143,5 +143,5 @@ def folder_or_none() -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
-TURNS = Turns(folder_or_none())
+TURNS = CompileLock(folder_or_none())
 event.register("numba:compile", TURNS)

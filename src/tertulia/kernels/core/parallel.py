@@ -1,4 +1,4 @@
-"""Work cut into blocks for threads. Kernels release the GIL, and no result depends on where the cuts fall."""
+"""Threads: work is cut into blocks. Kernels release the GIL, and no result depends on where the cuts fall."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tertulia.errors import InputError
 
 _T = TypeVar("_T")
 _this_thread = local()
-# Kept, for starting a thread takes as long as a small job. There is no bound on its threads but this one: tasks that
-# wait for each other must all run. A pool of our own took 27 µs to have two empty tasks done, and this one 40; training
-# takes the same time with either (300,000 tokens, 50 topics, 40 sweeps, two threads: 1.14 and 1.12 CPU seconds).
+# The pool is kept, for starting a thread takes as long as a small job. The bound is high, for tasks that wait for each
+# other must all run. A pool of our own ran two empty tasks in 27 µs, and this one in 40; training takes the same time
+# with either (300,000 tokens, 50 topics, 40 sweeps, two threads: 1.14 and 1.12 CPU seconds).
 _MOST_THREADS = 10_000
 
 
@@ -30,7 +30,7 @@ def _new_pool() -> ThreadPoolExecutor:
 
 
 def _replace_pool() -> None:
-    """Start anew in a child process, which has none of its parent's threads."""
+    """Make a new pool in a child process, which has none of its parent's threads."""
     global _pool
     _pool = _new_pool()
 
@@ -40,7 +40,7 @@ os.register_at_fork(after_in_child=_replace_pool)
 
 
 def cuts(offsets: Array, parts: int) -> list[tuple[int, int]]:
-    """Ranges (first, last) of items, about equal in weight, given the items' offsets [n+1]; never an empty range.
+    """Cut items into ranges (first, last) of about equal weight, given their offsets [n+1]; no range is empty.
 
     >>> cuts(np.array([0, 10, 20, 30, 40]), 2)
     [(0, 2), (2, 4)]
@@ -51,12 +51,12 @@ def cuts(offsets: Array, parts: int) -> list[tuple[int, int]]:
 
 
 def shares(offsets: Array, threads: int) -> list[tuple[int, int]]:
-    """`cuts` for `run`, several per thread: equal in weight is not equal in work, nor are threads equal in speed."""
+    """Cut items for `run`, several ranges per thread: equal weight is not equal work, nor are threads equally fast."""
     return cuts(offsets, threads if threads == 1 else 8 * threads)
 
 
 def even(n: int, parts: int) -> list[tuple[int, int]]:
-    """Ranges of about as many of n items each.
+    """Cut n items into ranges of about equal length.
 
     >>> even(5, 2)
     [(0, 2), (2, 5)]
@@ -66,15 +66,15 @@ def even(n: int, parts: int) -> list[tuple[int, int]]:
 
 
 def threads_for(n_jobs: int) -> int:
-    """As many threads as scikit-learn's `n_jobs` asks for: -1 stands for all cores that this process may use."""
+    """Return the number of threads that scikit-learn's `n_jobs` asks for; -1 stands for all cores of this process."""
     if n_jobs < 1 and n_jobs != -1:
         raise InputError(f"n_jobs = {n_jobs}: write a number of threads, or -1 for all cores")
     return n_jobs if n_jobs > 0 else len(os.sched_getaffinity(0))
 
 
 def run(function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]], threads: int) -> list[_T]:
-    """`[function(*job) for job in jobs]`, with up to `threads` jobs at a time; a job that calls `run` does so alone."""
-    threads = min(alone_or(threads), len(jobs))
+    """Return `[function(*job) for job in jobs]`, up to `threads` jobs at a time; a nested `run` has one thread."""
+    threads = min(threads_allowed(threads), len(jobs))
     if threads < 2:
         return [function(*job) for job in jobs]
     waiting, results = deque(enumerate(jobs)), {}
@@ -87,42 +87,43 @@ def run(function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]], threads: i
                 return
             results[i] = function(*job)
 
-    together([work] * threads)
+    run_at_once([work] * threads)
     return [results[i] for i in range(len(jobs))]
 
 
-def run_meeting(function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]]) -> list[_T]:
-    """`[function(gate, *job) for job in jobs]`, all at the same time: they may `meet` at the gate.
+def run_with_barrier(function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]]) -> list[_T]:
+    """Return `[function(barrier, *job) for job in jobs]`, all at once: jobs may wait for each other (`barrier_wait`).
 
-    As many as `alone_or` allows, or they would wait for ever. Where one raises, the others learn of it at the gate.
+    There may be as many jobs as `threads_allowed` returns; with more they would wait for ever. If one raises, the
+    others return from the barrier.
     """
-    gate, results = np.zeros(3, dtype=np.int64), {}
+    barrier, results = np.zeros(3, dtype=np.int64), {}
 
     def work(i: int) -> None:
-        with _shut_on_failure(gate):
-            results[i] = function(gate, *jobs[i])
+        with _release_on_failure(barrier):
+            results[i] = function(barrier, *jobs[i])
 
-    with _shut_on_failure(gate):  # some threads may have begun before one could not be had
-        together([partial(work, i) for i in range(len(jobs))])
+    with _release_on_failure(barrier):  # some threads may have started before one failed to
+        run_at_once([partial(work, i) for i in range(len(jobs))])
     return [results[i] for i in range(len(jobs))]
 
 
 @contextmanager
-def _shut_on_failure(gate: I64) -> Iterator[None]:
+def _release_on_failure(barrier: I64) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        gate[1] = 1
+        barrier[1] = 1
         raise
 
 
-def alone_or(threads: int) -> int:
-    """So many threads, but one where the caller is itself one of several."""
+def threads_allowed(threads: int) -> int:
+    """Return `threads`, or one if the caller is itself one of several threads."""
     return 1 if getattr(_this_thread, "busy", False) else threads
 
 
-def together(tasks: Sequence[Callable[[], Any]]) -> None:
-    """Do all tasks at the same time, the first in this thread: each may wait for any other."""
+def run_at_once(tasks: Sequence[Callable[[], Any]]) -> None:
+    """Run all tasks at the same time, the first in this thread: each may wait for any other."""
     others = [_pool.submit(_do, task) for task in tasks[1:]]
     try:
         _do(tasks[0])
@@ -133,7 +134,7 @@ def together(tasks: Sequence[Callable[[], Any]]) -> None:
 
 
 def _do(task: Callable[[], Any]) -> None:
-    before = alone_or(2) == 1
+    before = threads_allowed(2) == 1
     _this_thread.busy = True
     try:
         task()

@@ -1,6 +1,6 @@
 """Counter-based random numbers: draw `counter` of stream `key` is a pure function of both.
 
-So a draw does not depend on which thread makes it, nor on what was drawn before: results are equal bit for bit at any
+So a draw depends neither on the thread that makes it nor on earlier draws: results are equal bit for bit at any
 number of threads. The function is the output mix of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), whose state after
 n steps is key + n * GOLDEN. Gamma variates are by Marsaglia and Tsang (ACM TOMS 26, 2000), and by Ahrens and Dieter
 (Computing 12, 1974) for shapes below 1.
@@ -27,7 +27,7 @@ _TWO = np.uint64(2)
 
 @intrinsic
 def mix(typing: Any, x: Any) -> Any:
-    """Scatter a word's bits: a one-to-one function of it that looks like chance."""
+    """Mix a word's bits by a one-to-one function with random-looking results."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _mix(builder, args[0])
@@ -37,7 +37,7 @@ def mix(typing: Any, x: Any) -> Any:
 
 @intrinsic
 def bits(typing: Any, key: Any, counter: Any) -> Any:
-    """64 random bits."""
+    """Draw 64 random bits."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _bits(builder, *args)
@@ -47,7 +47,7 @@ def bits(typing: Any, key: Any, counter: Any) -> Any:
 
 @intrinsic
 def uniform(typing: Any, key: Any, counter: Any) -> Any:
-    """A float64 in the open interval (0, 1): its logarithm is always finite."""
+    """Draw a float64 in the open interval (0, 1): its logarithm is always finite."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         x = builder.uitofp(builder.lshr(_bits(builder, *args), _I64(12)), _F64)
@@ -58,7 +58,7 @@ def uniform(typing: Any, key: Any, counter: Any) -> Any:
 
 @intrinsic
 def uniform32(typing: Any, key: Any, counter: Any) -> Any:
-    """A float32 in [0, 1)."""
+    """Draw a float32 in [0, 1)."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         x = builder.uitofp(builder.lshr(_bits(builder, *args), _I64(40)), _F32)
@@ -78,7 +78,7 @@ def _bits(builder: Any, key: Any, counter: Any) -> Any:
 
 
 def derive(key: int | np.uint64, *labels: int) -> np.uint64:
-    """The key of a sub-stream, such as `derive(seed, sweep)`: other labels, unrelated numbers.
+    """Derive the key of a sub-stream, as in `derive(seed, sweep)`; other labels give unrelated numbers.
 
     >>> len({int(derive(7, 0)), int(derive(7, 1)), int(derive(7, 1, 0))})
     3
@@ -93,7 +93,7 @@ def derive(key: int | np.uint64, *labels: int) -> np.uint64:
 
 @kernel
 def gamma(shape: float, key: np.uint64) -> float:
-    """A Gamma(shape, 1) variate, drawn from a stream of its own; one too small for a float is 0."""
+    """Draw a Gamma(shape, 1) variate from a stream of its own; one too small for a float is 0."""
     if shape < 1.0:
         return math.exp(log_small_gamma(shape, key))
     d = shape - 1.0 / 3.0
@@ -111,7 +111,7 @@ def gamma(shape: float, key: np.uint64) -> float:
 
 @kernel
 def log_small_gamma(shape: float, key: np.uint64) -> float:
-    """The logarithm of a Gamma(shape, 1) variate for a shape below 1, always finite.
+    """Draw the logarithm of a Gamma(shape, 1) variate for a shape below 1; it is always finite.
 
     Of shape 0.01, half of the variates are below 1e-30 and one in a thousand below 1e-300.
     """

@@ -1,8 +1,8 @@
 """Inner loops as explicit vector code: a draw from K unnormalised float32 weights, and the sums of EM.
 
-Topics lie in rows of 16 lanes. Sums run down the lanes, all 16 at once; then one prefix sum across them finds the lane,
-and a walk down its running sums the row: any order of the topics will do to draw one of them. Written as LLVM vectors,
-it needs neither numba's fast-math nor its SLP vectoriser (measured: twice as fast as what they make of a loop over
+Topics lie in rows of 16 lanes. Sums run down the lanes, all 16 at once. Then one prefix sum across the lanes finds the
+lane, and a walk down its running sums finds the row: a draw may add topics up in any order. Written as LLVM vectors,
+the code needs neither numba's fast-math nor its SLP vectoriser (it is twice as fast as their version of a loop over
 blocks), and the sums are the same bits on every machine.
 """
 
@@ -43,14 +43,14 @@ _READ, _KEPT, _DATA = (ir.Constant(_INDEX, n) for n in (0, 3, 1))
 
 
 def pad_with_zeros(x: Array) -> F32:
-    """Numbers [K] as float32, in whole rows of lanes."""
+    """Return numbers [K] as float32, padded to whole rows of lanes."""
     lanes = np.zeros(padded_width(len(x)), dtype=np.float32)
     lanes[: len(x)] = x
     return freeze(lanes, np.float32)
 
 
 def empty_in_lines(n: int, width: int) -> F32:
-    """Room for [n, width], whole rows of lanes, each on a line of the cache: split lines cost a tenth of EM's time."""
+    """Allocate [n, width] with each row of lanes on one cache line: split lines cost a tenth of EM's time."""
     flat = np.empty(n * width + LANES, dtype=np.float32)
     start = -(flat.ctypes.data // flat.itemsize) % LANES
     return flat[start : start + n * width].reshape(n, width)
@@ -58,7 +58,7 @@ def empty_in_lines(n: int, width: int) -> F32:
 
 @lean_kernel
 def draw(weight: F32, phi: F32, w: int, running: F32, u: np.float32, otherwise: int) -> int:
-    """A topic k with probability ∝ weight[k] phi[w, k], from u in [0, 1); `otherwise` if there is no mass at all.
+    """Draw topic k with probability ∝ weight[k] phi[w, k], by u in [0, 1); `otherwise` if there is no mass at all.
 
     weight [K] and phi [V, K] are padded to whole rows with topics of no mass; running [K] is scratch.
     """
@@ -67,7 +67,7 @@ def draw(weight: F32, phi: F32, w: int, running: F32, u: np.float32, otherwise: 
     if lane == LANES:
         return otherwise
     k: int = lane
-    whole = running[weight.shape[0] - LANES + lane]  # > 0: the first row that reaches it has mass, whatever was rounded
+    whole = running[weight.shape[0] - LANES + lane]  # > 0: the first row that reaches it has mass, also after rounding
     while running[np.uintp(k)] <= rest and running[np.uintp(k)] < whole:  # unsigned: no check for a negative index
         k += LANES
     return k
@@ -75,14 +75,14 @@ def draw(weight: F32, phi: F32, w: int, running: F32, u: np.float32, otherwise: 
 
 @kernel
 def total(x: F32) -> np.float32:
-    """The sum of x [K]."""
+    """Sum x [K]."""
     whole: np.float32 = dot(x, np.ones((1, x.shape[0]), dtype=np.float32), 0)
     return whole
 
 
 @intrinsic
 def dot(typing: Any, x: Any, rows: Any, r: Any) -> Any:
-    """The float32 sum over k of x[k] * rows[r, k], with x [K] and rows [n, K] padded to whole rows of lanes."""
+    """Sum x[k] * rows[r, k] over k in float32, with x [K] and rows [n, K] padded to whole rows of lanes."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         K, xs, row = _row(context, builder, signature, args, 0, 1, args[2])
@@ -105,7 +105,7 @@ def dot(typing: Any, x: Any, rows: Any, r: Any) -> Any:
 
 @intrinsic
 def add(typing: Any, x: Any, scale: Any, rows: Any, r: Any) -> Any:
-    """x[k] += scale * rows[r, k] for all k, padded as for `dot`."""
+    """Do x[k] += scale * rows[r, k] for all k, padded as for `dot`."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         K, xs, row = _row(context, builder, signature, args, 0, 2, args[3])
@@ -121,7 +121,7 @@ def add(typing: Any, x: Any, scale: Any, rows: Any, r: Any) -> Any:
 
 @intrinsic
 def sum_rows(typing: Any, values: Any, words: Any, first: Any, last: Any, rows: Any, sums: Any) -> Any:
-    """sums[:] = the sum over j = first..last-1 of values[j] * rows[words[j], :], with rows [n, LANES]."""
+    """Do sums[:] = sum over j = first..last-1 of values[j] * rows[words[j], :], with rows [n, LANES]."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         scales, names, table, out = (data_of(context, builder, signature, args, a) for a in (0, 1, 4, 5))
@@ -145,7 +145,7 @@ def sum_rows(typing: Any, values: Any, words: Any, first: Any, last: Any, rows: 
 
 @intrinsic
 def _sum_down(typing: Any, weight: Any, phi: Any, w: Any, running: Any) -> Any:
-    """running[r, :] = sum over rows q <= r of weight[q, :] * phi[w, q, :]."""
+    """Do running[r, :] = sum over rows q <= r of weight[q, :] * phi[w, q, :]."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         K, weights, row = _row(context, builder, signature, args, 0, 1, args[2])
@@ -164,7 +164,7 @@ def _sum_down(typing: Any, weight: Any, phi: Any, w: Any, running: Any) -> Any:
 
 @intrinsic
 def _find_lane(typing: Any, running: Any, u: Any) -> Any:
-    """The lane in which u times the total mass falls, and how far into it; LANES if none above it has mass."""
+    """Find the lane in which u times the total mass falls, and how far into it; LANES if no lane above has mass."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         K = builder.extract_value(array_of(context, builder, signature, args, 0).shape, 0)
@@ -188,20 +188,20 @@ def _find_lane(typing: Any, running: Any, u: Any) -> Any:
 
 
 def _row(context: Any, builder: Any, signature: Any, args: Any, x: int, rows: int, r: Any) -> Any:
-    """The length of argument `x`, its data, and where row r of argument `rows` begins, a matrix just as wide."""
+    """Return the length of argument `x`, its data, and where row r of argument `rows`, as wide as x, begins."""
     K = builder.extract_value(array_of(context, builder, signature, args, x).shape, 0)
     first = builder.gep(data_of(context, builder, signature, args, rows), [builder.mul(r, K)])
     return K, data_of(context, builder, signature, args, x), first
 
 
 def _shift(builder: Any, x: Any, step: int) -> Any:
-    """The vector moved up by `step` lanes, zeros below."""
+    """Shift a vector up by `step` lanes, with zeros below."""
     return builder.shuffle_vector(_ZEROS, x, mask([LANES + j - step if j >= step else 0 for j in range(LANES)]))
 
 
 @intrinsic
 def fetch_row(typing: Any, table: Any, r: Any) -> Any:
-    """Have row r of a matrix brought into cache, without waiting for it: no processor guesses scattered ones."""
+    """Prefetch row r of a matrix: processors do not predict scattered rows."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = array_of(context, builder, signature, args, 0)
@@ -217,7 +217,7 @@ def fetch_row(typing: Any, table: Any, r: Any) -> Any:
 
 @intrinsic
 def fetch_cell(typing: Any, table: Any, r: Any, c: Any) -> Any:
-    """The same for what lies around one cell."""
+    """Prefetch the cache line of one cell."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = array_of(context, builder, signature, args, 0)

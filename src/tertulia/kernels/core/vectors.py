@@ -1,4 +1,4 @@
-"""What intrinsics share that are written as LLVM vectors: arguments as arrays, and whole registers to and from them."""
+"""Helpers of intrinsics in LLVM vector code: arguments as arrays, and loads and stores of whole registers."""
 
 # mypy: disable-error-code="no-untyped-call"
 # llvmlite and numba's code generator carry no types.
@@ -21,17 +21,17 @@ def padded_width(n: int) -> int:
 
 
 def array_of(context: Any, builder: Any, signature: Any, args: Any, a: int) -> Any:
-    """Argument `a`, an array."""
+    """Return argument `a`, an array."""
     return context.make_array(signature.args[a])(context, builder, args[a])
 
 
 def data_of(context: Any, builder: Any, signature: Any, args: Any, a: int) -> Any:
-    """Where the numbers of argument `a` begin."""
+    """Return where the numbers of argument `a` begin."""
     return array_of(context, builder, signature, args, a).data
 
 
 def place(builder: Any, vector: Any, data: Any, at: Any) -> Any:
-    """Where a register's worth of numbers lies, from number `at` on."""
+    """Return the place of a register's numbers, from number `at` on."""
     return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
 
 
@@ -46,24 +46,24 @@ def store(builder: Any, vector: Any, value: Any, data: Any, at: Any) -> None:
 
 
 def constant(vector: Any, value: Any) -> Any:
-    """The same known number in all lanes."""
+    """Return a vector with the same known number in all lanes."""
     return ir.Constant(vector, [value] * vector.count)
 
 
 def spread(builder: Any, vector: Any, value: Any) -> Any:
-    """The same number in all lanes."""
+    """Copy one number to all lanes."""
     zeros = constant(vector, 0.0)
     first = builder.insert_element(zeros, value, ir.Constant(_INDEX, 0))
     return builder.shuffle_vector(first, zeros, constant(ir.VectorType(_INDEX, vector.count), 0))
 
 
 def mask(indices: list[int]) -> Any:
-    """Which lanes a shuffle takes."""
+    """Return the mask of a shuffle that takes these lanes."""
     return ir.Constant(ir.VectorType(_INDEX, len(indices)), indices)
 
 
 def sum_across(builder: Any, x: Any) -> Any:
-    """The sum of all lanes."""
+    """Sum all lanes."""
     for step in (8, 4, 2, 1):
         turned = builder.shuffle_vector(x, x, mask([(j + step) % LANES for j in range(LANES)]))
         x = builder.fadd(x, turned)

@@ -31,7 +31,7 @@ _DRAWS = 4  # random numbers per token
 
 
 def broadcast_phi(counts: Array, beta: float) -> F32:
-    """Phi [V, padded K] from counts [K, V], of which noise may have made some negative: those are floored at 0."""
+    """Compute phi [V, padded K] from counts [K, V]; counts that noise made negative are floored at 0."""
     K, V = counts.shape
     mass = np.maximum(counts, 0) + beta
     phi = np.zeros((V, padded_width(K)), dtype=np.float32)
@@ -51,7 +51,7 @@ def resample(
     sampler: Sampler = "gibbs",
     threads: int = 1,
 ) -> I16:
-    """New topics [N] of all tokens of the users who are asked [D], given phi [V, padded K]; the others keep theirs."""
+    """Redraw the topics [N] of the users who are asked [D], given phi [V, padded K]; the others keep theirs."""
     words, documents = check_documents(words, documents, phi.shape[0])
     K = len(alpha)
     if sampler not in SAMPLERS:
@@ -109,7 +109,7 @@ def _metropolis(
     words: I32, documents: I64, asked: Bool, z: I16, phi: F32, keep: F32, other: I32, alpha: F64, first: int,
     last: int, key: np.uint64,
 ) -> None:  # fmt: skip
-    """Two proposals per token: another token's topic (or alpha's), then a topic of the word."""
+    """Make two proposals per token: another token's topic (or one of alpha's), then a topic of the word."""
     K, sum_alpha = alpha.shape[0], alpha.sum()
     cdk = np.zeros(K, dtype=np.int64)
     alpha_keep, alpha_other = np.empty(K, dtype=np.float32), np.empty(K, dtype=np.int32)
@@ -149,7 +149,7 @@ def _metropolis(
 
 @kernel
 def uniforms(n: int, key: np.uint64) -> F64:
-    """Uniform numbers, one per user: who is asked, who drops out."""
+    """Draw one uniform number per user, by which users are asked or drop out."""
     drawn = np.empty(n)
     for d in range(n):
         drawn[d] = uniform(key, np.uint64(d))

@@ -1,8 +1,8 @@
 """The tuples (w, k1, k2) by which FedLDA's users report what has changed: chosen, perturbed, added up (algorithms 1-3).
 
-A token's tuple says that the server, who has it under topic k1 (-1: not yet), shall have it under k2. A user pads the
-list with dummies to M and sends l of them, chosen uniformly without replacement. Which are chosen is the model's
-randomness; what is reported instead of a word is drawn from a secret key, by ChaCha20, one block per tuple.
+A token's tuple asks the server to move it from topic k1 (-1: it has none yet) to k2. A user pads the list with dummies
+to M and sends l of them, chosen uniformly without replacement. The choice is part of the model's randomness; reported
+words are drawn from a secret key, by ChaCha20, one block per tuple.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tertulia.kernels.reports.chacha import U32, initial_state, many_tokens, one
 _WORDS = 8 * LANES  # 64-bit words in sixteen blocks
 
 
-class Sent(NamedTuple):
+class SentTuples(NamedTuple):
     """The tuples of a round, in the order of users; their words are still the true ones."""
 
-    token: I64  # [n] whose tuple it is
+    token: I64  # [n] the token of the tuple
     user: I32  # [n]
     word: I32  # [n]
     origin: I16  # [n] k1, or -1
@@ -36,14 +36,14 @@ class Sent(NamedTuple):
 def choose(
     words: Array, documents: Array, z: I16, reported: I16, answering: Array, M: int, sampled: int, key: int | np.uint64,
     threads: int = 1,
-) -> Sent:  # fmt: skip
+) -> SentTuples:  # fmt: skip
     """Pad each answering user's tuples to M and choose l = `sampled` of them: the real ones among those."""
     chosen = np.zeros(len(words), dtype=np.bool_)
     shared = (freeze(documents, np.int64), z, reported, freeze(answering, np.bool_), M, sampled, np.uint64(key), chosen)
     parallel.run(_choose, [(*shared, *cut) for cut in parallel.cuts(documents, threads)], threads)
     token = np.flatnonzero(chosen)
     user = (np.searchsorted(documents, token, side="right") - 1).astype(np.int32)
-    return Sent(token, user, np.asarray(words)[token], reported[token], z[token])
+    return SentTuples(token, user, np.asarray(words)[token], reported[token], z[token])
 
 
 @kernel
@@ -51,7 +51,7 @@ def _choose(
     documents: I64, z: I16, reported: I16, answering: Bool, M: int, sampled: int, key: np.uint64, chosen: Bool,
     first: int, last: int,
 ) -> None:  # fmt: skip
-    """Selection sampling (Knuth, TAOCP 2, algorithm 3.4.2 S) over the real tuples; dummies come last."""
+    """Choose among the real tuples by selection sampling (Knuth, TAOCP 2, algorithm 3.4.2 S); dummies come last."""
     for d in range(first, last):
         if not answering[d]:
             continue
@@ -65,7 +65,7 @@ def _choose(
 
 
 def add_up(word: Array, origin: I16, target: I16, K: int, V: int) -> I64:
-    """What tuples move, in all: [K, V]."""
+    """Add up the moves of all tuples, [K, V]."""
     total = np.zeros((K, V), dtype=np.int64)
     _add(freeze(word, np.int32), origin, target, total)
     return total
@@ -80,12 +80,12 @@ def _add(word: I32, origin: I16, target: I16, total: I64) -> None:
 
 
 def perturb_krr(word: I32, epsilon: float, V: int, key: bytes, threads: int = 1) -> I32:
-    """k-ary randomised response over all words."""
+    """Perturb words by k-ary randomised response over all words."""
     return reports(word, Channel("krr", epsilon, V), key, "tuples", threads=threads).idx
 
 
 def perturb_tkrr(word: I32, union: Bool, epsilon: float, key: bytes, threads: int = 1) -> I32:
-    """k-ary randomised response over a part of the words; any other word is reported as one of them."""
+    """Perturb words by k-ary randomised response over some words; any other word is reported as one of these."""
     members = np.flatnonzero(union).astype(np.int32)
     place = np.full(len(union), -1, dtype=np.int32)
     place[members] = np.arange(len(members), dtype=np.int32)
@@ -108,10 +108,10 @@ def _draw_missing(state: U32, place: I32, n: int) -> None:
 
 
 def perturb_rrp(
-    sent: Sent, documents: Array, z: I16, phi: Array, head: Bool, alpha: Array, eta: float, key: bytes,
+    sent: SentTuples, documents: Array, z: I16, phi: Array, head: Bool, alpha: Array, eta: float, key: bytes,
     threads: int = 1,
 ) -> I32:  # fmt: skip
-    """Algorithm 3: what users report instead of the words of their tuples; phi and head are [K, V]."""
+    """Perturb the words of tuples by algorithm 3; phi and head are [K, V]."""
     K, V = phi.shape
     keep, other = np.empty((K, V), dtype=np.float32), np.empty((K, V), dtype=np.int32)
     _topic_tables(np.ascontiguousarray(phi, dtype=np.float64), keep, other)
@@ -158,7 +158,7 @@ def answer_hybrid(
     words: Array, documents: Array, z: I16, reported: I16, answering: Array, shape: tuple[int, int], coordinates: int,
     values: I64, thresholds: U64, key: bytes,
 ) -> I64:  # fmt: skip
-    """The hybrid mechanism: each user answers for a few random coordinates of the updating vector; summed, [K, V].
+    """Answer by the hybrid mechanism: each user reports a few random coordinates of its updates; summed, [K, V].
 
     `thresholds` [3, n] are the cumulated probabilities of the answers `values` [n] to -1, 0 and 1, times 2^64.
     """
@@ -198,11 +198,11 @@ def _answer_hybrid(
 
 @kernel
 def _bits(out: U32, lane: int, j: int) -> np.uint64:
-    """64-bit word j of a lane's block."""
+    """Return 64-bit word j of a lane's block."""
     return np.uint64(out[2 * j * LANES + lane]) | np.uint64(out[(2 * j + 1) * LANES + lane]) << np.uint64(32)
 
 
 @kernel
 def _unit(out: U32, lane: int, j: int) -> float:
-    """The same as a number in [0, 1)."""
+    """Return 64-bit word j of a lane's block as a number in [0, 1)."""
     return (_bits(out, lane, j) >> np.uint64(11)) * 2.0**-53

@@ -1,9 +1,12 @@
 """The papers' private samplers for LDA, to the letter (iFTM, section 3.1), on what `lda.init` starts.
 
 The likelihood of a token is read from its *report*, the noisy entries n^ above tau of its one-hot vector, by the
-plug-in exponent exp(sum_w n^_w log phi_zw) (8). `words` are what tokens count for in C^KW and the word proposal: the
-raw words, as printed. Without reports this is plain partially collapsed Gibbs, or MH. All randomness is a pure
+plug-in exponent exp(sum_w n^_w log phi_zw) (8). C^KW and the word proposal count `words`, the raw words, as the paper
+prints it. Without reports this is plain partially collapsed Gibbs, or MH. All randomness is a pure
 function of `key`, at any number of threads.
+
+With reports, z given Phi (8) has an exact posterior, which `gibbs` and fresh `mh` draw from. The whole chain has none:
+it draws Phi given the raw words (7) and z given the reports, and no joint distribution has both as its conditionals.
 
     state = lda.init(words, documents, V=2_949, K=20, alpha=0.1, beta=0.01, key=7)
     state, info = run(words, documents, state, sweeps=50, key=8, sampler="mh", reports=reports, threads=2)
@@ -24,7 +27,7 @@ from tertulia.kernels.core.checks import check_alpha, check_assignment, check_be
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.ftm_paper import gibbs, mh
-from tertulia.kernels.ftm_paper.gibbs import Counted, Entries, Units
+from tertulia.kernels.ftm_paper.gibbs import Entries, PhiCounts, Units
 from tertulia.kernels.ftm_paper.log_phi import draw_log_phi, mean_log_phi
 from tertulia.kernels.lda import LDAState
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
@@ -38,7 +41,7 @@ _TOKENS = 2048  # tokens whose reports are asked for at a time: bounds the memor
 
 
 class Report(Protocol):
-    """What is read of reports: for each of n tokens, words `idx` and noisy entries `value`, at indptr[i]..indptr[i+1].
+    """Reports of n tokens: those of token i are words `idx` and noisy entries `value`, at indptr[i]..indptr[i+1].
 
     `kernels.reports.Reports` is one.
     """
@@ -91,7 +94,7 @@ Settings = tuple[Sampler, Proposals, Phi, Learning]
 def run_units(
     units: Units, state: LDAState, sweeps: int, key: int, reports: Source | None, settings: Settings, threads: int
 ) -> tuple[LDAState, SweepInfo]:
-    """`run` for tokens that share topics in units; the state's z is that of the units."""
+    """Do `run` for tokens that share topics in units; the state's z is that of the units."""
     sampler, proposals, phi, learning = settings
     check_options(sampler, SAMPLERS, phi, sweeps, threads, learning)
     if proposals not in get_args(Proposals):
@@ -110,7 +113,7 @@ def run_units(
 
 
 def count_state(units: Units, z: I32, V: int, state: LDAState) -> LDAState:
-    """The state with topics z [U] and what they add up to."""
+    """Return the state with topics z [U] and their counts."""
     cwk = _count(units, z, V, state.alpha.shape[0])
     return LDAState(z, cwk, cwk.sum(axis=0, dtype=np.int64), state.alpha, check_beta(state.beta))
 
@@ -133,7 +136,7 @@ def _sweep(
     """Redraw every topic in place; return how many changed."""
     z, cwk, ck, alpha, beta = state[:5]
     sampler, proposals, phi, _ = settings
-    counted = Counted(cwk, totals, beta)
+    counted = PhiCounts(cwk, totals, beta)
     log_phi = mean_log_phi(cwk, ck, beta) if phi == "mean" else draw_log_phi(cwk, beta, derive(stream, _PHI), threads)
     key, fresh = derive(stream, _SWEEP), proposals == "fresh"
     redraw: Callable[..., int] = gibbs.sweep_block
@@ -152,12 +155,12 @@ def _sweep(
 
 
 def _plain(words: I32) -> Entries:
-    """Reports without noise: the entry 1 at the word itself."""
+    """Return reports without noise: the entry 1 at the word itself."""
     return Entries(np.arange(len(words) + 1), words, np.ones(len(words), dtype=np.float32), 0)
 
 
 def _entries(source: Source, first: int, last: int, V: int) -> Entries:
-    """The reports of tokens first..last-1, fit for compiled code."""
+    """Return the reports of tokens first..last-1, checked for compiled code."""
     part = source(first, last) if callable(source) else source
     indptr = freeze(part.indptr if callable(source) else part.indptr[first : last + 1], np.int64)
     idx, value = freeze(part.idx, np.int32), freeze(part.value, np.float32)

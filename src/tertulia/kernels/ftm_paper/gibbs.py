@@ -1,9 +1,12 @@
-"""Private Gibbs (iFTM, equations 6-8 and 13-15): the exact, O(K) reference of private Metropolis-Hastings.
+"""Private Gibbs (iFTM, equations 6-8 and 13-15): the O(K) reference of private Metropolis-Hastings, exact given Phi.
 
 LDA and SentenceLDA are one sampler here: tokens come in *units* that share a topic, and a unit is a word in the one, a
 sentence in the other. C^DK counts units. With Phi fixed for the sweep, the likelihood of a unit is
 exp(sum_w n_w log phi_zw) (8, 15), where n_w are the entries of its tokens' privatised one-hot vectors; without noise,
 the entry 1 at the word itself. Given Phi, documents are independent, so threads share nothing that changes.
+
+Only this step is exact: with noise, Phi is drawn from counts of the raw words, and a chain of both steps has no joint
+posterior.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64
-from tertulia.kernels.core.cells import first_above
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import uniform
+from tertulia.kernels.core.scalars import first_above
 
 
 class Units(NamedTuple):
@@ -36,8 +39,8 @@ class Entries(NamedTuple):
     first: int
 
 
-class Counted(NamedTuple):
-    """What Phi is the mean of, all units among it."""
+class PhiCounts(NamedTuple):
+    """The counts that Phi is the mean of, with those of all units."""
 
     cwk: I32  # [V, K]
     totals: F64  # [K] C_k + V beta; empty if Phi is a draw, or units are known by reports only
@@ -46,7 +49,7 @@ class Counted(NamedTuple):
 
 @kernel
 def sweep_block(
-    units: Units, start: int, stop: int, z: I32, entries: Entries, log_phi: F32, counted: Counted, alpha: F64,
+    units: Units, start: int, stop: int, z: I32, entries: Entries, log_phi: F32, counted: PhiCounts, alpha: F64,
     key: np.uint64,
 ) -> int:  # fmt: skip
     """Redraw the topics of documents start..stop-1 in place given log phi [V, K]; return how many changed.
@@ -82,7 +85,7 @@ def sweep_block(
 
 @kernel
 def _add_up(entries: Entries, start: int, stop: int, log_phi: F32, log_likelihood: F64) -> None:
-    """The log likelihood of tokens start..stop-1 under every topic: (8), (15)."""
+    """Compute the log likelihood of tokens start..stop-1 under every topic: (8), (15)."""
     log_likelihood[:] = 0.0
     for e in range(entries.indptr[start - entries.first], entries.indptr[stop - entries.first]):
         row, value = log_phi[entries.idx[e]], np.float64(entries.value[e])
@@ -91,8 +94,8 @@ def _add_up(entries: Entries, start: int, stop: int, log_phi: F32, log_likelihoo
 
 
 @kernel
-def log_without(words: I32, start: int, stop: int, k: int, counted: Counted) -> float:
-    """The log likelihood in topic k of its tokens start..stop-1, all of them left out of the counts."""
+def log_without(words: I32, start: int, stop: int, k: int, counted: PhiCounts) -> float:
+    """Compute the log likelihood in topic k of its tokens start..stop-1, all of them left out of the counts."""
     total = -(stop - start) * math.log(counted.totals[k] - (stop - start))
     for t in range(start, stop):
         same = 0

@@ -1,8 +1,8 @@
 """Log Phi for the private samplers, [V, K]: noisy entries fall on words that a topic hardly has, so none may be -inf.
 
-`phi.draw_phi` rounds what float32 cannot feel to zero, which is right where phi itself is the weight. Here its
-logarithm is, and for beta = 0.01 a topic's rarest words lie a thousand nats down: variates are drawn and added up as
-logarithms.
+`phi.draw_phi` rounds variates that are lost in float32 to zero, which is right where phi itself is the weight. Here
+the weight is its logarithm, and for beta = 0.01 a topic's rarest words lie a thousand nats down. So variates are drawn
+and added up as logarithms.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WORDS = 512  # words in a block: fixed, so that the sums over blocks do not dep
 
 
 def draw_log_phi(cwk: I32, beta: float, key: np.uint64, threads: int) -> F32:
-    """Log of Phi ~ Dirichlet(C + beta), topic by topic (7, 14), as normalised Gamma variates."""
+    """Draw log Phi, Phi ~ Dirichlet(C + beta), topic by topic (7, 14), as normalised Gamma variates."""
     V, K = cwk.shape
     log_phi = np.empty((V, K), dtype=np.float32)
     starts = range(0, V, _WORDS)
@@ -32,7 +32,7 @@ def draw_log_phi(cwk: I32, beta: float, key: np.uint64, threads: int) -> F32:
 
 
 def mean_log_phi(cwk: I32, ck: I64, beta: float) -> F32:
-    """Log of Phi's posterior mean: an approximation wherever it stands in for a draw (see `phi.mean_phi`).
+    """Compute the log of Phi's posterior mean: an approximation if it replaces a draw (see `phi.mean_phi`).
 
     It is also what the word proposal is built from (20, 25).
     """
@@ -43,7 +43,7 @@ def mean_log_phi(cwk: I32, ck: I64, beta: float) -> F32:
 
 @kernel
 def log_gamma_block(cwk: I32, beta: float, key: np.uint64, start: int, stop: int, logs: F32, log_sums: F64) -> None:
-    """Logs of Gamma(C_wk + beta) variates of words start..stop-1, and the logs of their sums [K]."""
+    """Draw the logs of Gamma(C_wk + beta) variates of words start..stop-1, and the logs of their sums [K]."""
     K = cwk.shape[1]
     largest, sums = np.full(K, -np.inf), np.zeros(K)
     for w in range(start, stop):

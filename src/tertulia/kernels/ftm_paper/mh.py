@@ -8,8 +8,8 @@ With `fresh` off, proposals are the papers': alias tables built once per sweep f
 was built from, never the live counts. Such a table remembers the very topic that is to be redrawn, so that the chain is
 off the posterior: by 0.02 to 0.07 in total variation on toys, less in long documents (tests). With `fresh` on, a
 document proposal is the live topic of another unit of the document, or one drawn from alpha, and the tables of words
-are built from the Phi drawn for the sweep: neither knows the unit's own topic, and the chain is exact, for a fifth more
-time. Where Phi is a mean, the unit is left out of its likelihood, but not of the tables: use `gibbs` there.
+are built from the Phi drawn for the sweep: neither knows the unit's own topic, and the chain is exact given Phi, for a
+fifth more time. Where Phi is a mean, the unit is left out of its likelihood, but not of the tables: use `gibbs` there.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, Bool
 from tertulia.kernels.core import alias, parallel
-from tertulia.kernels.core.cells import copy_cells
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, uniform
-from tertulia.kernels.ftm_paper.gibbs import Counted, Entries, Units, log_without
-from tertulia.kernels.ftm_paper.look_ahead import find, look_ahead, sum_entries
+from tertulia.kernels.core.scalars import copy_cells
+from tertulia.kernels.ftm_paper.gibbs import Entries, PhiCounts, Units, log_without
+from tertulia.kernels.ftm_paper.unit_likelihoods import find, look_ahead, sum_entries
 
 _WORDS = 256  # words in a block of tables
 _DOCUMENT, _WORD = np.uint64(0), np.uint64(1)  # labels of the random streams within a sweep
@@ -50,7 +50,7 @@ class Prior(NamedTuple):
 
 
 def word_tables(words: I32, log_weight: F32, threads: int) -> Tables:
-    """Tables of the words that occur, from their log weights [V, K]."""
+    """Build tables of the words that occur, from their log weights [V, K]."""
     V, K = log_weight.shape
     used = np.bincount(words, minlength=V) > 0
     tables = Tables(np.empty((V, K), dtype=np.float32), np.empty((V, K), dtype=np.int32), log_weight)
@@ -61,7 +61,7 @@ def word_tables(words: I32, log_weight: F32, threads: int) -> Tables:
 
 @kernel
 def tables_block(tables: Tables, used: Bool, start: int, stop: int) -> None:
-    """Tables of those words start..stop-1 that are used."""
+    """Build tables of those words start..stop-1 that are used."""
     stack = np.empty(tables.keep.shape[1], dtype=np.int32)
     for w in range(start, stop):
         if used[w]:
@@ -77,7 +77,7 @@ def sweep_block(
     z: I32,
     entries: Entries,
     log_phi: F32,
-    counted: Counted,
+    counted: PhiCounts,
     tables: Tables,
     alpha: F64,
     fresh: bool,
@@ -98,8 +98,8 @@ def sweep_block(
 
 
 @kernel
-def _leave_out(units: Units, first: int, last: int, z: I32, counted: Counted, known: F64) -> None:
-    """What units first..last-1 will be asked for their old topics, at their first places, with themselves left out."""
+def _leave_out(units: Units, first: int, last: int, z: I32, counted: PhiCounts, known: F64) -> None:
+    """Set the likelihoods of units first..last-1 in their old topics, at their first places, themselves left out."""
     words, tokens, at = units.words, units.tokens, 0
     for u in range(first, last):
         known[at] = log_without(words, tokens[u], tokens[u + 1], z[u], counted)
@@ -197,7 +197,7 @@ def _accept(
 
 @kernel
 def _log_ratio(word: int, cdk: F64, stale: F64, log_q: F32, w: int, now: int, new: int, fresh: bool) -> float:
-    """Of priors and proposals in (22), (28), or, where no word proposes, in (19), (27)."""
+    """Compute the log ratio of priors and proposals: (22), (28), or (19), (27) for a document proposal."""
     if word:
         return math.log(cdk[new] / cdk[now]) + np.float64(log_q[w, now]) - np.float64(log_q[w, new])
     if fresh:
@@ -209,7 +209,7 @@ def _log_ratio(word: int, cdk: F64, stale: F64, log_q: F32, w: int, now: int, ne
 def _log_likelihood(
     topic: I32, known: F64, at: int, k: int, idx: I32, value: F32, first: int, last: int, log_phi: F32
 ) -> float:
-    """That of the whole unit in topic k, added up if it was not foreseen."""
+    """Return the log likelihood of the whole unit in topic k; add it up if `look_ahead` did not."""
     j = find(topic, at, k)
     if math.isnan(known[j]):
         known[j] = sum_entries(idx, value, first, last, log_phi, k)
@@ -219,7 +219,7 @@ def _log_likelihood(
 
 @kernel
 def _another(z: I32, u: int, first: int, last: int, mass: float, keep: F32, other: I32, chance: float) -> int:
-    """A topic with probability ∝ C_dk + alpha_k, unit u left out: that of another unit, or one drawn from alpha."""
+    """Draw a topic with probability ∝ C_dk + alpha_k, unit u left out: another unit's, or one from alpha."""
     others = last - first - 1
     at = chance * (others + mass)
     if at < others:

@@ -1,6 +1,6 @@
 """SentenceLDA (Balikas et al., SIGIR 2016; iFTM, section 3.1.2): the words of a sentence share one topic.
 
-The front door is that of `lda`, with the sentences' token offsets beside the documents'. A state is an `LDAState` whose
+The entry points are those of `lda`, with the sentences' token offsets as well. A state is an `LDAState` whose
 z [S] are the topics of sentences; C^DK counts sentences, C^KW words. Samplers and reports are those of `ftm_paper`.
 
     state = init(words, sentences, documents, V=8_000, K=50, alpha=0.1, beta=0.01, key=7)
@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 from tertulia._arrays import F64, I32, Array
-from tertulia.kernels.core.cells import first_above
 from tertulia.kernels.core.checks import (
     check_alpha,
     check_beta,
@@ -24,11 +23,12 @@ from tertulia.kernels.core.checks import (
 )
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
+from tertulia.kernels.core.scalars import first_above
 from tertulia.kernels.ftm_paper import SAMPLERS, Proposals, Sampler, Source, count_state, run_units
 from tertulia.kernels.ftm_paper.gibbs import Units
 from tertulia.kernels.lda import LDAState, topic_word
-from tertulia.kernels.lda.init import running_sums, uniform_topics
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo
+from tertulia.kernels.lda.starts import running_sums, uniform_topics
 
 __all__ = ["SAMPLERS", "LDAState", "init", "init_from_topics", "run", "topic_word"]
 _INIT = 2**63  # no sweep has this number
@@ -37,7 +37,7 @@ _INIT = 2**63  # no sweep has this number
 def init(
     words: Array, sentences: Array, documents: Array, V: int, K: int, alpha: float | Array, beta: float, key: int
 ) -> LDAState:
-    """A state with the topic of every sentence drawn uniformly."""
+    """Make a state with the topic of every sentence drawn uniformly."""
     check_size(V, K)
     units = _units(words, sentences, documents, V)
     z = uniform_topics(len(units.tokens) - 1, K, derive(key, _INIT))
@@ -53,7 +53,7 @@ def init_from_topics(
     beta: float,
     key: int,
 ) -> LDAState:
-    """A state drawn from given topics [K, V] (algorithm 2, lines 9-10): p(z_s = k) ∝ topic_word[k, w].
+    """Draw a state from given topics [K, V] (algorithm 2, lines 9-10): p(z_s = k) ∝ topic_word[k, w].
 
     w is one word of the sentence, chosen uniformly. A word without mass in any topic gives a uniform one.
     """
@@ -87,7 +87,7 @@ def run(
 
 
 def _units(words: Array, sentences: Array, documents: Array, V: int) -> Units:
-    """Sentences as units, checked; those without words have no topic."""
+    """Check sentences and return them as units; those without words have no topic."""
     words, documents = check_documents(words, documents, V)
     return Units(words, *check_sentences(sentences, documents, len(words)))
 

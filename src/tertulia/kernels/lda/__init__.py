@@ -1,4 +1,4 @@
-"""The front door of LDA training: `train`, or `init` and `run`, and `topic_word`, on plain arrays.
+"""The entry points of LDA training on plain arrays: `train`, or `init` and `run`, and `topic_word`.
 
 A corpus is `words` [N], the tokens' indices into a vocabulary of V, and `documents` [D+1], token offsets. All
 randomness is a pure function of `key`: the same call gives the same bits, at any number of threads. Give every call a
@@ -30,28 +30,27 @@ from tertulia.kernels.core.checks import (
 )
 from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.lda import gibbs, samplers
-from tertulia.kernels.lda import init as starts
+from tertulia.kernels.lda import gibbs, samplers, starts
 from tertulia.kernels.lda.blocked import MOST_TOKENS
-from tertulia.kernels.lda.by_word import columns
 from tertulia.kernels.lda.clusters import MOST_TOPICS, cluster, document_frequency
-from tertulia.kernels.lda.dense import counts, frequency
-from tertulia.kernels.lda.fitting import MOST_SWEEPS, TOLERANCE, WINDOW, Progress, Schedule, fit
+from tertulia.kernels.lda.counts import counts, frequency
+from tertulia.kernels.lda.estimate import MOST_SWEEPS, TOLERANCE, WINDOW, Progress, Schedule, fit
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
-from tertulia.kernels.lda.seating import topics_of_clusters
 from tertulia.kernels.lda.sparse_phi import count
+from tertulia.kernels.lda.starts import topics_of_clusters
+from tertulia.kernels.lda.word_columns import columns
 
-Sampler = Literal["auto", "blocked", "dense", "gibbs", "sparse", "warp"]
+Sampler = Literal["auto", "blocked", "gibbs", "sparse", "warp"]
 SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)
 Start = Literal["clusters", "random"]
 _INIT = 2**63  # no sweep has this number
-_SPARSE_TOPICS = 5_000  # up to where it was measured to be faster than warp
+_SPARSE_TOPICS = 5_000  # up to here `sparse` was measured to be faster than `warp`
 
 
 class LDAState(NamedTuple):
-    """Where a chain is: the tokens' topics, what they add up to, and the priors.
+    """The state of a chain: the tokens' topics, their counts, and the priors.
 
-    A trained one also has the mean of its counts over some sweeps: its topics are better than those of z alone.
+    A trained state also has the mean of its counts over some sweeps: its topics are better than those of z alone.
     """
 
     z: I32  # [N] topic of each token
@@ -79,12 +78,12 @@ def train(
     most_sweeps: int = MOST_SWEEPS,
     progress: Progress | None = None,
 ) -> LDAState:
-    """Train from scratch to a point estimate: this is the fastest way to good topics that we know.
+    """Train from scratch to a point estimate, the fastest way to good topics that we know.
 
     The start is clusters of documents, uniform topics ("random"), or topics [K, V] to continue from. Without `sweeps`,
     training ends when it has settled, or after `most_sweeps`. "auto" is `blocked`, which ends with a mean over sweeps,
-    where that many words and topics fit. `progress` is called after a sweep, with how many there were and a perplexity.
-    To sample from the posterior, take `init` and `run`.
+    unless there are too many words and topics. `progress` is called after a sweep with the number of sweeps so far and
+    a perplexity. To sample from the posterior, take `init` and `run`.
     """
     check_size(V, K)
     check_options(sampler, SAMPLERS, "mean", most_sweeps if sweeps is None else sweeps, threads, learning)
@@ -120,7 +119,7 @@ def _settle(
     words: I32, documents: I64, V: int, z: I32, alpha: F64, beta: float, schedule: Schedule, how: Any,
     progress: Progress | None,
 ) -> LDAState:  # fmt: skip
-    """Sweeps of a sampler that keeps no perplexity: looked at after every window, by the joint likelihood."""
+    """Sweep with a sampler that keeps no perplexity; after every window, check by the joint likelihood for the end."""
     key, trace, done = how[0], [], 0
     most = schedule.most if schedule.sweeps is None else schedule.sweeps
     window = -(-WINDOW // how[2].every) * how[2].every  # priors are learned at its end
@@ -140,9 +139,9 @@ def _settle(
 
 
 def cluster_topics(words: Array, documents: Array, V: int, K: int, beta: float, key: int, *, threads: int = 1) -> F64:
-    """The topics [K, V] of K clusters of documents, each with all its tokens: where SentenceLDA begins.
+    """Compute the topics [K, V] of K clusters of documents, from all their tokens: the start of SentenceLDA.
 
-    There are no general topics: a sentence has one topic, so that general words cannot have their own.
+    There are no general topics: a sentence has one topic, so general words cannot have a topic of their own.
     """
     check_size(V, K)
     words, documents = check_documents(words, documents, V)
@@ -156,7 +155,7 @@ def cluster_topics(words: Array, documents: Array, V: int, K: int, beta: float, 
 
 
 def choose(K: int, V: int, most: int) -> Sampler:
-    """The sampler that "auto" stands for, by measurement (docs/performance.md); `most` tokens have the same word.
+    """Choose the sampler for "auto", by measurement (docs/performance.md); `most` tokens have the same word.
 
     >>> choose(K=100, V=20_000, most=9_000), choose(K=2_000, V=200_000, most=9_000)
     ('blocked', 'sparse')
@@ -167,7 +166,7 @@ def choose(K: int, V: int, most: int) -> Sampler:
 
 
 def init(words: Array, documents: Array, V: int, K: int, alpha: float | Array, beta: float, key: int) -> LDAState:
-    """A state with every topic drawn uniformly."""
+    """Make a state with every topic drawn uniformly."""
     check_size(V, K)
     words, documents = check_documents(words, documents, V)
     z = starts.uniform_topics(len(words), K, derive(key, _INIT))
@@ -177,7 +176,7 @@ def init(words: Array, documents: Array, V: int, K: int, alpha: float | Array, b
 def init_from_topics(
     words: Array, documents: Array, topic_word: Array, alpha: float | Array, beta: float, key: int
 ) -> LDAState:
-    """A state drawn from given topics [K, V]: p(z_i = k) ∝ topic_word[k, w_i] (FTM, algorithm 1, lines 9-10).
+    """Draw a state from given topics [K, V]: p(z_i = k) ∝ topic_word[k, w_i] (FTM, algorithm 1, lines 9-10).
 
     A word without mass in any topic gets a uniform one. (`train` has a better start, which looks at the document too.)
     """
@@ -194,7 +193,7 @@ def run(
     state: LDAState,
     sweeps: int,
     key: int,
-    sampler: Sampler = "dense",
+    sampler: Sampler = "gibbs",
     learning: Learning = NEVER,
     threads: int = 1,
     phi: Phi = "draw",
@@ -202,11 +201,11 @@ def run(
 ) -> tuple[LDAState, SweepInfo]:
     """Sweep over all tokens `sweeps` times and return the new state.
 
-    `gibbs` is collapsed Gibbs, the reference; `dense` and `sparse` are partially collapsed Gibbs, parallel, for few and
-    for many topics. These three target the exact posterior; `phi="mean"` makes the last two an approximation that
-    settles sooner. `blocked` is collapsed Gibbs with counts that wait for their block, the fastest; `warp` (see there
-    for its approximation) is for topics in the thousands. Both have no use for `phi`. "auto" takes what `choose` says.
-    `learning` says which priors are fitted on the way.
+    `gibbs` is collapsed Gibbs, the reference, in one thread. `sparse` is partially collapsed Gibbs, parallel, for many
+    topics. Both target the exact posterior, but `phi="mean"` makes `sparse` an approximation that settles sooner.
+    `blocked` is collapsed Gibbs whose counts change at the end of a block: the fastest, and an approximation. `warp`,
+    another approximation, is for topics in the thousands. Only `sparse` reads `phi`. "auto" takes what `choose`
+    returns. `learning` names the priors that are fitted on the way.
     """
     check_options(sampler, SAMPLERS, phi, sweeps, threads, learning)
     words, documents, z, alpha, beta = _check_input(words, documents, state)
@@ -217,7 +216,7 @@ def run(
 
 
 def topic_word(state: LDAState) -> F64:
-    """The posterior mean of Phi given the counts, [K, V]: (C + beta) / (C. + V beta)."""
+    """Compute the posterior mean of Phi given the counts, [K, V]: (C + beta) / (C. + V beta)."""
     cwk = state.cwk if state.mean is None else state.mean
     counts = cwk.T.astype(np.float64)
     counts = (counts if isinstance(counts, np.ndarray) else counts.toarray()) + state.beta
@@ -225,12 +224,12 @@ def topic_word(state: LDAState) -> F64:
 
 
 def topic_sizes(state: LDAState) -> F64:
-    """Tokens in each topic [K], the mean over sweeps where there is one."""
+    """Return the tokens in each topic [K], the mean over sweeps where there is one."""
     return state.ck.astype(np.float64) if state.mean is None else state.mean.sum(axis=0, dtype=np.float64)
 
 
 def log_joint(words: Array, documents: Array, state: LDAState) -> float:
-    """The collapsed log p(w, z | alpha, beta), theta and phi integrated out: samplers raise it, then hold it."""
+    """Compute the collapsed log p(w, z | alpha, beta), with theta and phi integrated out; sampling raises it."""
     words, documents, z, alpha, beta = _check_input(words, documents, state)
     return float(gibbs.log_joint(words, documents, freeze(z, np.int32), alpha, beta, state.cwk.shape[0]))
 
@@ -253,7 +252,7 @@ def _sweep(
 
 
 def _count_cells(words: I32, z: I32, V: int, K: int) -> tuple[I32, I64]:
-    """Counts above zero in an array of V rows, which is all that `learn_beta` looks at, and those of topics [K]."""
+    """Return the counts above zero in an array of V rows, all that `learn_beta` reads, and those of topics [K]."""
     cwk, ck = _count(words, z, V, K)
     if isinstance(cwk, np.ndarray):
         return cwk, ck
@@ -263,7 +262,7 @@ def _count_cells(words: I32, z: I32, V: int, K: int) -> tuple[I32, I64]:
 
 
 def _check_input(words: Array, documents: Array, state: LDAState) -> tuple[I32, I64, I32, F64, float]:
-    """Input that compiled code may trust, and topics z that may be changed in place."""
+    """Check input for compiled code; return copies of topics z that may be changed in place."""
     V, K = state.cwk.shape
     words, documents = check_documents(words, documents, V)
     z = check_assignment(state.z, len(words), K)
@@ -275,7 +274,7 @@ def _count_state(words: I32, z: I32, V: int, alpha: F64, beta: float, threads: i
 
 
 def _count(words: I32, z: I32, V: int, K: int, threads: int = 1) -> tuple[I32 | csr_array, I64]:
-    """Tokens of words in topics, sparse where there are many of both, and tokens in topics."""
+    """Count tokens of words in topics, in a sparse matrix where there are many of both, and tokens in topics."""
     ck = frequency(z, K)
     if V * K <= samplers.DENSE_CELLS:
         return counts(words, z, V, K), ck

@@ -1,15 +1,15 @@
 """Clusters of documents, from which training begins.
 
-A document is the row sqrt(tf) log(D / df), of length 1: with log tf a word that fills a document would hardly show, and
-two kinds of such documents would share a cluster for ever. Three times as many clusters are found as are wanted, from
-seeds (see `seeding`) by k-means (see `kmeans`), and then merged two by two: those first whose words are alike. Else a
-large subject would have several topics with the same words, and small subjects none.
+A document is the row sqrt(tf) log(D / df), of length 1. With log tf, a word that fills a document would hardly show,
+and two kinds of such documents would share a cluster for ever. K-means (see `kmeans`) finds three times as many
+clusters as are wanted. They are then merged two by two, the most similar first. Otherwise a large subject would have
+several topics with the same words, and small subjects none.
 
 Large corpora are clustered by a sample of their documents.
 """
 
-# What merging gives is measured by `python -m benchmarks.sampler --parts start`. Tried, and of less weight: alikeness
-# that counts for more or less, other numbers of clusters, seeds drawn otherwise, more steps, first sweeps with a
+# `python -m benchmarks.sampler --parts start` measures the gain of merging. Tried, with less effect: similarity that
+# counts for more or less, other numbers of clusters, seeds drawn otherwise, more steps, first sweeps with a
 # symmetric alpha. On 20 Newsgroups (K = 50) 2 of 8 starts with two or four candidates for a seed miss a kind of encoded
 # file, and end at a perplexity of 3400 instead of 2900; none of 8 with eight (without merging).
 
@@ -23,25 +23,24 @@ from tertulia.kernels.core.jit import freeze, lean_kernel
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda import kmeans
-from tertulia.kernels.lda.kmeans import Rows
-from tertulia.kernels.lda.seeding import hashes, seeds
+from tertulia.kernels.lda.kmeans import Rows, hashes, seeds
 
 MOST_TOPICS = 2**16  # beyond, centres have room for too few words
 _SAMPLE = 1_000_000  # tokens of documents that are clustered; the others join when the clusters are there
 _CELLS = 2**26  # of words x topics in the centres: beyond, rare words are left out
 _STEPS = 5  # of k-means
-_MORE, _ENOUGH = 3, 600  # clusters for each topic, up to so many: with a thousand topics merging gives nothing
-_OF_EACH = 4  # documents, at least: no more clusters than that allows
-_LIKE = 0.5  # 1: clusters are merged by what is lost, 0: by how alike they are
+_MORE, _ENOUGH = 3, 600  # clusters for each topic, at most 600 in all: with a thousand topics merging gives nothing
+_OF_EACH = 4  # documents per cluster, at least
+_LIKE = 0.5  # 1: clusters are merged by the loss of likeness, 0: by similarity alone
 _LARGEST = 8  # times the mean: no two are merged into a larger one
 
 
 def cluster(words: I32, documents: I64, df: I64, K: int, key: np.uint64, threads: int = 1) -> I32:
-    """The cluster of each document [D], K in all: more of them are found, and those that are alike merged."""
+    """Find the cluster of each document [D], K in all: more clusters are found, and similar ones merged."""
     sample = _sample(documents, key)
     many = n_clusters(K, len(sample))
     weight = _word_weights(df, len(documents) - 1, many)
-    place = (np.cumsum(weight > 0.0) - 1).astype(np.int32)  # of words that count, among these
+    place = (np.cumsum(weight > 0.0) - 1).astype(np.int32)  # of a word among those that count
     rows = _rows(words, documents, sample, weight, place, threads)
     V = int(place[-1]) + 1
     chosen = seeds(rows, V, many, derive(key, 1), threads)
@@ -59,7 +58,7 @@ def cluster(words: I32, documents: I64, df: I64, K: int, key: np.uint64, threads
 
 
 def n_clusters(K: int, D: int) -> int:
-    """How many clusters of D documents are found before they are merged into K.
+    """Return the number of clusters of D documents that are found before they are merged into K.
 
     >>> n_clusters(50, 10_000), n_clusters(50, 240), n_clusters(400, 10_000), n_clusters(1_000, 10_000)
     (150, 60, 600, 1000)
@@ -68,12 +67,13 @@ def n_clusters(K: int, D: int) -> int:
 
 
 def merge(products: F64, sizes: F64, K: int) -> I32:
-    """The new cluster of each of some clusters, of which K are left: two at a time, those that are worth least apart.
+    """Merge clusters two at a time, those with the least worth apart, until K are left; return the new labels.
 
-    Given the products [n, n] of their sums of rows, and their tokens [n]. What two clusters are worth is how unlike
-    their centres are, times the root of the smaller one's tokens: by unlikeness alone strange documents would keep
-    clusters of their own, and by tokens alone large subjects would have many clusters with the same words. Where all
-    documents are much alike, as reviews of films are, one cluster would take most of them, but for the bound.
+    `products` [n, n] are those of the clusters' sums of rows, and `sizes` [n] their tokens. The worth of two clusters
+    apart is the dissimilarity of their centres, times the root of the smaller one's tokens. By dissimilarity alone
+    strange documents would keep clusters of their own; by tokens alone large subjects would have many clusters with the
+    same words. The bound on tokens is for corpora of similar documents, such as reviews of films, where one cluster
+    would take most of them.
     """
     most = _LARGEST * sizes.sum() / K
     products, sizes, into, left = products.copy(), sizes.copy(), np.arange(len(sizes)), np.ones(len(sizes), np.bool_)
@@ -90,7 +90,7 @@ def merge(products: F64, sizes: F64, K: int) -> I32:
 
 
 def _worth(products: F64, sizes: F64, a: int, most: float) -> F64:
-    """What cluster a and each of the others are worth apart; all, if they were more than `most` tokens together."""
+    """Compute the worth of cluster a and each other apart; infinite if both have more than `most` tokens together."""
     norms = np.sqrt(np.maximum(np.diag(products), 1e-12))
     found: F64 = (1.0 - products[a] / (norms[a] * norms)) * np.minimum(sizes[a], sizes) ** _LIKE
     found[(sizes[a] + sizes > most) | (np.arange(len(sizes)) == a)] = np.inf
@@ -98,7 +98,7 @@ def _worth(products: F64, sizes: F64, a: int, most: float) -> F64:
 
 
 def _word_weights(df: I64, D: int, K: int) -> F32:
-    """log(D / df) [V]; 0 for words beyond those that the centres have room for."""
+    """Compute log(D / df) [V]; words beyond the room of the centres have 0."""
     weight = np.log(max(D, 1) / np.maximum(df, 1)) + 1e-3  # even words of all documents count
     room = max(1, _CELLS // padded_width(K))
     if room < len(df):
@@ -108,7 +108,7 @@ def _word_weights(df: I64, D: int, K: int) -> F32:
 
 
 def _sample(documents: I64, key: np.uint64) -> I64:
-    """So many documents, in order; all, if they are few."""
+    """Sample documents of about _SAMPLE tokens, in order; all documents if they have fewer."""
     D, N = len(documents) - 1, int(documents[-1])
     if N <= _SAMPLE:
         return np.arange(D)
@@ -118,7 +118,7 @@ def _sample(documents: I64, key: np.uint64) -> I64:
 
 
 def _rows(words: I32, documents: I64, chosen: I64, weight: F32, place: I32, threads: int = 1) -> Rows:
-    """The rows of some documents, each thread's share made apart."""
+    """Make the rows of some documents; each thread makes its share."""
     lengths = documents[chosen + 1] - documents[chosen]
     shares = parallel.cuts(np.concatenate(([0], np.cumsum(lengths))), threads)
     made = parallel.run(_some_rows, [(words, documents, chosen[a:b], weight) for a, b in shares], threads)
@@ -128,7 +128,7 @@ def _rows(words: I32, documents: I64, chosen: I64, weight: F32, place: I32, thre
 
 
 def _some_rows(words: I32, documents: I64, chosen: I64, weight: F32) -> tuple[I64, I32, F32]:
-    """How many words the rows have, which, and their values."""
+    """Return the number of words in each row, these words, and their values."""
     most = int((documents[chosen + 1] - documents[chosen]).sum())
     sizes, mine, values = np.empty(len(chosen), np.int64), np.empty(most, np.int32), np.empty(most, np.float32)
     at = np.full(len(weight), -1, dtype=np.int64)
@@ -137,7 +137,7 @@ def _some_rows(words: I32, documents: I64, chosen: I64, weight: F32) -> tuple[I6
 
 
 def document_frequency(words: I32, documents: I64, V: int) -> I64:
-    """In how many documents each word occurs."""
+    """Count in how many documents each word occurs."""
     df = np.zeros(V, dtype=np.int64)
     count_documents_of_words(words, documents, df, np.full(V, -1, dtype=np.int64))
     return df
@@ -145,7 +145,7 @@ def document_frequency(words: I32, documents: I64, V: int) -> I64:
 
 @lean_kernel
 def count_documents_of_words(words: I32, documents: I64, df: I64, latest: I64) -> None:
-    """Add to df [V] in how many documents each word occurs; the latest such is noted."""
+    """Add to df [V] in how many documents each word occurs; `latest` [V] holds the last such."""
     for d in range(documents.shape[0] - 1):
         for i in range(documents[d], documents[d + 1]):
             df[words[i]] += latest[words[i]] != d

@@ -13,13 +13,13 @@ import numpy as np
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.errors import InputError
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.cells import copy_cells
 from tertulia.kernels.core.checks import check_alpha, check_documents, check_topics
 from tertulia.kernels.core.em import FOUR, advance, attract
 from tertulia.kernels.core.jit import freeze, kernel
+from tertulia.kernels.core.scalars import copy_cells
 from tertulia.kernels.core.simd import add, dot, empty_in_lines, fetch_cell, pad_with_zeros, total
 from tertulia.kernels.core.vectors import padded_width
-from tertulia.kernels.lda.dense import frequency
+from tertulia.kernels.lda.counts import frequency
 
 # 0.02 takes 4 to 8 steps (20 to 1,000 topics, 20 Newsgroups and IMDB), and completes documents no worse than 20 plain
 # ones; at 0.01 it is 0.14 % worse at 1,000 topics (20 Newsgroups): a MAP estimate that settles too well fits too well.
@@ -37,7 +37,7 @@ _THETA, _BEFORE, _NEXT, _MOVE, _BEND, _ONES = range(6)  # rows of scratch
 def theta(
     words: Array, documents: Array, topic_word: Array, alpha: float | Array, iterations: int = 20, threads: int = 1
 ) -> F64:
-    """Topic shares [D, K] of documents; words that no topic knows are ignored, empty documents get alpha's mean.
+    """Infer topic shares [D, K] of documents; unknown words are ignored, and empty documents get alpha's mean.
 
     `words` [N] are token indices into the columns of `topic_word` [K, V]; `documents` [D+1] are token offsets.
     """
@@ -62,7 +62,7 @@ def settle(
     threads: int = 1,
     tolerance: float = TOLERANCE,
 ) -> F64:
-    """The same for a model's own topics, each document until a step moves less than `tolerance` of its mass.
+    """Infer the same under a model's own topics, each document until a step moves less than `tolerance` of its mass.
 
     A step that moves mass m between topics changes shares by 2 m in all; `iterations` bounds the number of steps.
     Masses of topics are not checked again: a model has done so, and on 1,000 documents that took 15 % of the time.
@@ -90,7 +90,7 @@ def _check(
 
 
 def _phi_by_word(topic_word: Array, words: I32, threads: int) -> tuple[F32, I32]:
-    """The rows [words in use + 1, padded K] of phi, each scaled to a maximum of 1 (EM ignores the scale); each word's.
+    """Return phi's rows [words in use + 1, padded K], scaled to a maximum of 1 (EM ignores the scale), and words' rows.
 
     The scale keeps words of tiny mass within float32; a word without any mass keeps a row of zeros, and so is the last.
     """
@@ -108,7 +108,7 @@ def _phi_by_word(topic_word: Array, words: I32, threads: int) -> tuple[F32, I32]
 
 @kernel
 def _turn_block(topic_word: F64, used: I64, first: int, last: int, phi: F32) -> None:
-    """Rows first..last-1 of phi from the columns of topic_word [K, V]."""
+    """Transpose columns of topic_word [K, V] into rows first..last-1 of phi."""
     K = topic_word.shape[0]
     most = max(_CELLS // K, 16)
     mass, peak = np.empty((most, K)), np.empty(most)
@@ -218,7 +218,7 @@ def _settle(
 def _look_ahead(alpha: F32, scratch: F32) -> None:
     """Follow the parabola through three thetas, one step apart, as far as its bend lets (their scheme S3).
 
-    Every step leaves theta_k >= alpha_k, so no less is taken from here. A next step starts anew wherever this leads.
+    Every step leaves theta_k >= alpha_k, so theta_k is floored there. EM converges from any point that this leads to.
     """
     theta, before, ahead = scratch[_THETA], scratch[_BEFORE], scratch[_NEXT]
     move, bend = scratch[_MOVE], scratch[_BEND]
@@ -234,7 +234,7 @@ def _look_ahead(alpha: F32, scratch: F32) -> None:
 
 @kernel
 def _distinct(words: I32, start: int, stop: int, rows: I32, place: I64, mine: I64, count: F32) -> int:
-    """The distinct rows of a document's words, and how often each occurs; return their number."""
+    """List the distinct rows of a document's words, and how often each occurs; return their number."""
     n = 0
     for i in range(start, stop):  # without a branch: whether a word is new cannot be guessed
         r = rows[words[i]]

@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from tertulia._arrays import F64, I32, I64
-from tertulia.kernels.core.cells import first_above
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import uniform
+from tertulia.kernels.core.scalars import first_above
 
 
 @kernel
@@ -51,7 +51,7 @@ def sweep(words: I32, documents: I64, z: I32, cwk: I32, ck: I64, alpha: F64, bet
 
 @kernel
 def log_joint(words: I32, documents: I64, z: I32, alpha: F64, beta: float, V: int) -> float:
-    """The collapsed log p(w, z | alpha, beta), by the chain rule over tokens."""
+    """Compute the collapsed log p(w, z | alpha, beta), by the chain rule over tokens."""
     K = alpha.shape[0]
     cwk = np.zeros((V, K), dtype=np.int32)
     ck = np.zeros(K, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What the front doors of all samplers of LDA share: how Phi is taken, when priors are learned, what comes back.
+"""Options and results that all samplers of LDA share: the kind of Phi, when priors are learned, a sweep's facts.
 
 Every call of `run` counts its sweeps from 0.
 """
@@ -17,7 +17,7 @@ LearnAlpha = bool | Literal["symmetric"]
 
 
 class Learning(NamedTuple):
-    """Which priors are fitted on the way, and after how many sweeps each time.
+    """A schedule of fitting priors: which ones, and after how many sweeps each time.
 
     Alpha is [K] numbers, or one for all topics ("symmetric").
     """
@@ -36,7 +36,7 @@ class Learning(NamedTuple):
         return self.learns and (sweep + 1) % self.every == 0
 
     def stretches(self, sweeps: int) -> list[range]:
-        """The sweeps between which priors may be fitted; the last stretch may be shorter."""
+        """Return the sweeps between which priors may be fitted; the last stretch may be shorter."""
         return [range(first, min(first + self.every, sweeps)) for first in range(0, sweeps, self.every)]
 
     def fit(
@@ -54,7 +54,7 @@ NEVER = Learning()
 
 
 class SweepInfo(NamedTuple):
-    """What the last sweep of a run did; `log_joint` is NaN unless the run was asked to monitor."""
+    """Facts about the last sweep of a run; `log_joint` is NaN unless `monitor` was set."""
 
     changed: int
     log_joint: float
@@ -63,7 +63,7 @@ class SweepInfo(NamedTuple):
 def check_options(
     sampler: str, samplers: tuple[str, ...], phi: str, sweeps: int, threads: int, learning: Learning
 ) -> None:
-    """Refuse what no sampler understands."""
+    """Raise on options that no sampler takes."""
     if sampler not in samplers:
         raise InputError(f"sampler = {sampler!r}: choose one of {', '.join(samplers)}")
     if phi not in get_args(Phi):

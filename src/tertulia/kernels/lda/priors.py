@@ -1,9 +1,9 @@
 """Learned Dirichlet priors by Minka's fixed point ("Estimating a Dirichlet distribution", 2000, section 4).
 
-Its digamma differences are finite sums, psi(n + a) - psi(a) = sum_{j<n} 1 / (a + j), so all it needs to know of the
-documents is how many have so many tokens in topic k. That is a histogram of a fixed shape [K, COLUMNS], whatever the
-documents are, so parties can add theirs up: counts to 64 have a column each, larger ones share eight per doubling, and
-those beyond 2^16 the last. What is lost by sharing a column is below the noise of any learned alpha.
+Its digamma differences are finite sums, psi(n + a) - psi(a) = sum_{j<n} 1 / (a + j). So it needs only a histogram: for
+every topic, how many documents have n tokens of it. The histogram has a fixed shape [K, COLUMNS], so parties can add
+theirs up. Counts to 64 have a column each, larger ones share eight columns per doubling, and those beyond 2^16 share
+the last. The error of shared columns is below the noise of any learned alpha.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tertulia.kernels.core.jit import freeze, kernel
 
 _SMALLEST = 1e-6  # keeps a topic alive that holds no token now
 _LARGEST = 1e6
-_RATE = 1.0  # of an exponential prior of both: nothing beside many documents, but a single one has no best alpha
+_RATE = 1.0  # of an exponential prior of both: many documents outweigh it, but a single one has no best alpha
 _SINGLE, _MOST, _PER_DOUBLING = 64, 2**16, 8
 
 
 def _first_counts() -> I64:
-    """The least count of each column, and one beyond the last."""
+    """Return the least count of each column, and one beyond the last."""
     doublings = np.arange(1, _PER_DOUBLING * 10 + 1) / _PER_DOUBLING  # from 64 to 2^16
     return np.concatenate((np.arange(1, _SINGLE + 2), np.rint(_SINGLE * 2.0**doublings).astype(np.int64) + 1))
 
@@ -38,7 +38,7 @@ COLUMN_OF: U8 = freeze(np.searchsorted(_FIRST, np.arange(_MOST + 1), side="right
 
 
 class Histograms(NamedTuple):
-    """How many documents have so many tokens of a topic, and so many in all."""
+    """The number of documents by their tokens of each topic, and by their tokens in all."""
 
     topics: I64  # [K, COLUMNS]
     lengths: I64  # [COLUMNS]
@@ -54,7 +54,7 @@ def histograms(documents: I64, z: I32, K: int) -> Histograms:
 def fit_alpha(
     seen: Histograms, alpha: F64, symmetric: bool = False, iterations: int = 200, tolerance: float = 1e-5
 ) -> F64:
-    """The alpha [K] that makes these counts most likely, from a first guess."""
+    """Find the alpha [K] that makes these counts most likely, from a first guess."""
     if symmetric:
         alpha = np.full_like(alpha, alpha.mean())
     topics, lengths = _passed(seen.topics), _passed(seen.lengths)
@@ -74,12 +74,12 @@ def fit_alpha(
 def learn_alpha(
     documents: I64, z: I32, alpha: F64, symmetric: bool = False, iterations: int = 200, tolerance: float = 1e-5
 ) -> F64:
-    """The alpha [K] that makes the document-topic counts of z [N] most likely, from a first guess."""
+    """Find the alpha [K] that makes the document-topic counts of z [N] most likely, from a first guess."""
     return fit_alpha(histograms(documents, z, len(alpha)), alpha, symmetric, iterations, tolerance)
 
 
 def length_histogram(documents: I64) -> I64:
-    """How many documents [COLUMNS] have so many tokens; those without any are in no column."""
+    """Count documents by their number of tokens [COLUMNS]; those without any are in no column."""
     lengths = np.zeros(COLUMNS, dtype=np.int64)
     sizes = np.minimum(np.diff(documents), _MOST)
     np.add.at(lengths, COLUMN_OF[sizes[sizes > 0]], 1)
@@ -87,12 +87,12 @@ def length_histogram(documents: I64) -> I64:
 
 
 def learn_beta(cwk: I32, ck: I64, beta: float) -> float:
-    """The symmetric beta that makes the topic-word counts [V, K] most likely, from a first guess."""
+    """Find the symmetric beta that makes the topic-word counts [V, K] most likely, from a first guess."""
     return fit_beta(cell_histogram(cwk.astype(np.float32)), ck, len(cwk), beta)
 
 
 def fit_beta(cells: I64, ck: I64, V: int, beta: float, iterations: int = 200, tolerance: float = 1e-5) -> float:
-    """The same from how many counts there are of each size [COLUMNS], and those of topics [K]."""
+    """Find the same from the number of counts of each size [COLUMNS], and the counts of topics [K]."""
     passed = _passed(cells)
     if not cells.any():
         return beta
@@ -106,14 +106,14 @@ def fit_beta(cells: I64, ck: I64, V: int, beta: float, iterations: int = 200, to
 
 
 def cell_histogram(cells: F32) -> I64:
-    """How many counts [V, any K] there are of each size [COLUMNS]; zeros are in no column."""
+    """Count the counts [V, any K] of each size [COLUMNS]; zeros are in no column."""
     found = np.zeros(COLUMNS, dtype=np.int64)
     count_cells(np.ascontiguousarray(cells).reshape(-1), COLUMN_OF, found)
     return found
 
 
 def _passed(histogram: Array) -> F64:
-    """How many j < count the documents have passed in each column: all of a column below theirs, a share of theirs."""
+    """Count the j < count that documents passed in each column: all of columns below theirs, a share of theirs."""
     beyond = histogram[..., ::-1].cumsum(axis=-1)[..., ::-1] - histogram
     passed: F64 = _WIDTH * (beyond + _PASSED * histogram)
     return passed

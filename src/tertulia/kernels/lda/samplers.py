@@ -1,6 +1,6 @@
-"""Stretches of sweeps, one function for each sampler: topics z [N] are redrawn in place, once for each random stream.
+"""Stretches of sweeps, one function for each sampler, which redraws topics z [N] in place, once per random stream.
 
-What a sampler keeps between sweeps (counts, tokens sorted by word) it makes at the start of a stretch, from z alone.
+Arrays that a sampler keeps between sweeps (counts, tokens sorted by word) are made from z at the start of a stretch.
 Each function returns how many topics the last sweep changed.
 """
 
@@ -14,12 +14,11 @@ import numpy as np
 from tertulia._arrays import F64, I32, I64
 from tertulia.errors import InputError
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.core.vectors import padded_width
-from tertulia.kernels.lda import blocked, dense, gibbs, sparse, warp
-from tertulia.kernels.lda.by_word import columns
-from tertulia.kernels.lda.dense import counts, frequency
-from tertulia.kernels.lda.phi import NO_TOTALS, draw_phi, mean_phi, mean_totals
+from tertulia.kernels.lda import blocked, gibbs, sparse, warp
+from tertulia.kernels.lda.counts import counts, frequency
+from tertulia.kernels.lda.phi import draw_phi
 from tertulia.kernels.lda.sparse_phi import mean_rows, phi_rows
+from tertulia.kernels.lda.word_columns import columns
 
 DENSE_CELLS = 2**27  # V x K up to which counts are a plain array: half a gigabyte
 _SWEEP, _PHI = 0, 1  # labels of the random streams within a sweep
@@ -57,19 +56,6 @@ def _blocked(stretch: Stretch) -> int:
     return changed
 
 
-def _dense(stretch: Stretch) -> int:
-    words, documents, V, z, alpha, beta, streams, phi, threads = stretch
-    cwk, ck, changed = counts(words, z, V, len(alpha)), frequency(z, len(alpha)), 0
-    room = np.zeros((V, padded_width(len(alpha))), dtype=np.float32)
-    for stream in streams:
-        if phi == "draw":
-            fixed, totals = draw_phi(cwk, ck, beta, derive(stream, _PHI), threads), NO_TOTALS
-        else:
-            fixed, totals = mean_phi(cwk, ck, beta, threads, room), mean_totals(ck, V * beta)
-        changed = dense.sweep(words, documents, z, fixed, totals, alpha, derive(stream, _SWEEP), cwk, ck, threads)
-    return changed
-
-
 def _sparse(stretch: Stretch) -> int:
     words, documents, V, z, alpha, beta, streams, phi, threads = stretch
     by_word, changed = columns(words, V, threads), 0
@@ -100,7 +86,6 @@ def _warp(stretch: Stretch) -> int:
 SAMPLERS: dict[str, Callable[[Stretch], int]] = {
     "gibbs": _gibbs,
     "blocked": _blocked,
-    "dense": _dense,
     "sparse": _sparse,
     "warp": _warp,
 }

@@ -1,4 +1,7 @@
-"""Partially collapsed Gibbs for many topics: the draw of `dense`, at the cost of the topics that a document holds.
+"""Partially collapsed Gibbs (FTM, CIKM 2019, equations 6-7) for many topics, at the cost of those a document holds.
+
+A sweep fixes Phi, either as a draw from its Dirichlet posterior (7) or as the mean of it. Then it draws every topic of
+every document (6), theta integrated out. Given Phi, documents are independent, so threads share nothing that changes.
 
 With phi_wk = scale_k (mass_wk + base) fixed within a sweep (see `sparse_phi`), a topic's weight has three parts,
     (C_dk + alpha_k) phi_wk = C_dk phi_wk + alpha_k scale_k mass_wk + alpha_k scale_k base.
@@ -6,8 +9,9 @@ The first is zero but for the topics of the document, the second but for those o
 all words. So a token costs the shorter of two lists, the document's topics or the word's; the other parts come from
 running sums made once per sweep (cf. ESCA, Zaheer et al., AISTATS 2016, and SparseLDA, Yao et al., KDD 2009).
 
-Exact given phi, theta integrated out, the token's own count removed. Where phi is the posterior mean (`mean_rows`),
-that count is part of phi as well. So the old topic is taken out of all three parts and has a weight of its own,
+The draw is exact given phi, with theta integrated out and the token's own count removed. Where phi is the posterior
+mean (`mean_rows`), that count is part of phi as well. So the old topic is taken out of all three parts and has a weight
+of its own,
     (C_dk + alpha_k) (mass_wk - 1 + base) / (C_k - 1 + V beta).
 
 The loop over tokens is not cut into functions: numba counts references in most functions that branch and take arrays,
@@ -17,11 +21,9 @@ which took three times as long.
 # Million tokens per CPU second on 20 Newsgroups (1.1 M tokens, V = 13,100), phi at its mean, one loaded core, one run
 # each; after a warm start, but K = 10,000 from a random one:
 #   K             100   300  1000  3000  10,000
-#   dense         9.3   5.4   2.1   0.7     0.2
-#   sparse        8.0   4.6   3.4   2.6     2.3   so sparse passes dense between K = 300 and K = 1000, near 500
+#   sparse        8.0   4.6   3.4   2.6     2.3
 #   warp           32    26    30    24      22   but a sweep does less: see there
-# From a random start sparse is slow at first, for documents then hold many topics (IMDB, K = 100: 4.5; K = 1000: 1.6,
-# where dense has 9.1 and 1.8).
+# From a random start sparse is slow at first, for documents then hold many topics (IMDB, K = 100: 4.5; K = 1000: 1.6).
 
 from __future__ import annotations
 
@@ -31,11 +33,11 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
+from tertulia.kernels.core.guide_table import search
 from tertulia.kernels.core.jit import kernel
-from tertulia.kernels.core.ladder import climb
 from tertulia.kernels.core.rng import uniform
-from tertulia.kernels.lda.by_word import U16, U32
 from tertulia.kernels.lda.sparse_phi import SCATTER, SHORT, Rows
+from tertulia.kernels.lda.word_columns import U16, U32
 
 _PROBE = 2  # looking a topic up in a table costs as much as reading this many entries of a row
 
@@ -55,7 +57,7 @@ def sweep_block(words: I32, documents: I64, first: int, last: int, z: I32, rows:
     held, running = np.empty(K + 1, dtype=np.uint32), np.empty(K + 1)  # held: the document's topics, in any order
     changed = 0
     for d in range(first, last):
-        n, total = _hold(z[documents[d] : documents[d + 1]], scale, cdk, pull, held)
+        n, total = _collect(z[documents[d] : documents[d + 1]], scale, cdk, pull, held)
         for i in range(documents[d], documents[d + 1]):
             w, old = np.uintp(words[np.uintp(i)]), np.uintp(z[np.uintp(i)])  # unsigned: no check for negative indices
             cdk[old], total = cdk[old] - 1, total - scale[old]
@@ -90,7 +92,7 @@ def sweep_block(words: I32, documents: I64, first: int, last: int, z: I32, rows:
                 new = np.uintp(topics[at])
             else:
                 goal = _past(goal - document - rest - word, floor[old], share * base)
-                new = np.uintp(climb(floor, guide, goal / floor[K - 1])) if base > 0.0 else old
+                new = np.uintp(search(floor, guide, goal / floor[K - 1])) if base > 0.0 else old
             n = _add(cdk, held, n, new)
             pull[old], pull[new] = left, np.float32(cdk[new]) * scale[new]
             total += scale[new]
@@ -100,8 +102,8 @@ def sweep_block(words: I32, documents: I64, first: int, last: int, z: I32, rows:
 
 
 @kernel
-def _hold(z: I32, scale: F32, cdk: I32, pull: F32, held: U32) -> tuple[int, float]:
-    """Take up the topics z of a document; return how many it holds and the sum of their pulls."""
+def _collect(z: I32, scale: F32, cdk: I32, pull: F32, held: U32) -> tuple[int, float]:
+    """Collect the topics z of a document; return how many it holds and the sum of their pulls."""
     n, total = 0, 0.0
     for k in z:
         if cdk[k] == 0:
@@ -115,7 +117,7 @@ def _hold(z: I32, scale: F32, cdk: I32, pull: F32, held: U32) -> tuple[int, floa
 
 @kernel
 def _release(cdk: I32, pull: F32, held: U32, n: int) -> None:
-    """Forget the document."""
+    """Clear the arrays of the document."""
     for j in range(n):
         cdk[held[j]], pull[held[j]] = 0, 0.0
 
@@ -141,7 +143,7 @@ def _add(cdk: I32, held: U32, n: int, k: np.uintp) -> int:
 def _sum_word(
     topics: U16, mass: F32, start: int, size: int, pull: F32, running: F64, old: np.uintp
 ) -> tuple[float, Any]:
-    """Running sums of C_dk scale_k mass_wk over the word's topics; their total, and the mass of topic `old`."""
+    """Compute running sums of C_dk scale_k mass_wk over the word's topics; return their total, and topic old's mass."""
     total, own = 0.0, np.float32(0.0)
     for j in range(size):
         k = np.uintp(topics[np.uintp(start + j)])
@@ -157,7 +159,7 @@ def _sum_held(
     slot_topics: U16, slot_mass: F32, tables: I64, w: np.uintp, base: float, pull: F32, held: U32, n: int,
     running: F64, old: np.uintp,
 ) -> tuple[float, float]:  # fmt: skip
-    """Running sums of C_dk phi_wk over the document's topics; their total, and the mass of topic `old`."""
+    """Compute running sums of C_dk phi_wk over the document's topics; return their total, and topic old's mass."""
     total, table, mask = 0.0, tables[w], tables[w + np.uintp(1)] - tables[w] - 1
     for j in range(n):
         k = np.int64(held[np.uintp(j)])
@@ -168,7 +170,7 @@ def _sum_held(
 
 @kernel
 def _slot(slot_topics: U16, slot_mass: F32, table: int, mask: int, k: Any) -> Any:
-    """The slot of topic k, or a free one."""
+    """Find the slot of topic k, or a free one."""
     s = (k * SCATTER) & mask
     while slot_mass[np.uintp(table + s)] != 0.0 and slot_topics[np.uintp(table + s)] != k:
         s = (s + 1) & mask
@@ -185,7 +187,7 @@ def _first_above(running: F64, goal: float) -> int:
 
 @kernel
 def _held_at(goal: float, pull: F32, held: U32, n: int) -> int:
-    """The place in held where the running sum of pulls passes `goal`."""
+    """Find the place in held where the running sum of pulls passes `goal`."""
     for j in range(n - 1):
         goal -= pull[held[np.uintp(j)]]
         if goal < 0.0:
@@ -195,7 +197,7 @@ def _held_at(goal: float, pull: F32, held: U32, n: int) -> int:
 
 @kernel
 def _search(upto: F32, start: int, size: int, goal: float) -> int:
-    """The first place of a row whose running sum exceeds `goal`, or its last."""
+    """Find the first place of a row whose running sum exceeds `goal`, or its last."""
     low, high = start, start + size - 1
     while low < high:
         middle = (low + high) >> 1
@@ -208,15 +210,15 @@ def _search(upto: F32, start: int, size: int, goal: float) -> int:
 
 @kernel
 def _past(goal: float, upto: float, width: float) -> float:
-    """The goal among running sums, given one without a place that ends at `upto`."""
+    """Return the goal among running sums, given one without a place that ends at `upto`."""
     return goal + width if goal >= upto - width else goal
 
 
 @kernel
 def _detour(goal: float, whole: Any, upto: Any, width: Any) -> Any:
-    """Another goal for one that fell on a place that is to be left out, which ends at `upto`.
+    """Return another goal for one that fell on an excluded place, which ends at `upto`.
 
-    Goals end at `whole`, so that the last part of a row, as long as the place is wide, is out of reach. What falls on
-    the place is sent there, or behind the place if that is later. So nobody has to look for the place beforehand.
+    Goals end at `whole`, so the last part of a row, as long as the place is wide, is out of reach. A goal that falls on
+    the place is sent there, or behind the place if that is later. So the place need not be searched for beforehand.
     """
     return goal - (upto - width) + max(whole, upto)

@@ -1,4 +1,4 @@
-"""Phi for many topics and words: what its rows hold beyond a smoothing shared by all words, so nothing is K x V.
+"""Phi for many topics and words, as sparse rows above a smoothing that all words share: no array is K x V.
 
 phi_wk = scale_k (mass_wk + base). At the posterior mean, (C_wk + beta) / (C_k + V beta), mass is the counts, which are
 zero almost everywhere; the cost of a sweep is O(tokens + V + K). Memory: 10 bytes per non-zero, and about 18 more where
@@ -13,10 +13,10 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
+from tertulia.kernels.core.guide_table import GuideTable, guide_table
 from tertulia.kernels.core.jit import kernel
-from tertulia.kernels.core.ladder import Ladder, ladder
-from tertulia.kernels.lda.by_word import U16, Columns, check_topic_count, sort
-from tertulia.kernels.lda.dense import frequency
+from tertulia.kernels.lda.counts import frequency
+from tertulia.kernels.lda.word_columns import U16, Columns, check_topic_count, sort
 
 SHORT = 16  # a row with no more topics is read through and has no table
 SCATTER = 0x9E3779B1  # odd, so that a table with a slot for every topic is free of collisions
@@ -34,13 +34,13 @@ class Rows(NamedTuple):
     slot_mass: F32  # [slots] 0: the slot is free
     scale: F32  # [K]
     base: float
-    floor: Ladder  # [K] alpha_k scale_k base
+    floor: GuideTable  # [K] alpha_k scale_k base
     alpha: F64  # [K]
     without: F32  # [K] scale_k without one token, where phi is the mean; empty where it is a draw
 
 
 def mean_rows(columns: Columns, z: I32, alpha: F64, beta: float, threads: int) -> Rows:
-    """The posterior mean of Phi given the topics of all tokens, and what it takes to leave a token out of it."""
+    """Compute the posterior mean of Phi given all tokens' topics, with all that leaving a token out of it needs."""
     V, K = len(columns.starts) - 1, len(alpha)
     check_topic_count(K)
     starts, topics, mass = count(columns, z, K, threads)
@@ -50,7 +50,7 @@ def mean_rows(columns: Columns, z: I32, alpha: F64, beta: float, threads: int) -
 
 
 def phi_rows(phi: F32, alpha: F64, threads: int) -> Rows:
-    """A given Phi, [V, padded K] as `phi.draw_phi` makes it: exact, for models small enough to have one."""
+    """Convert a given Phi, [V, padded K] as `phi.draw_phi` makes it: exact, for models small enough to have one."""
     K = len(alpha)
     check_topic_count(K)
     w, k = np.nonzero(phi[:, :K])
@@ -59,7 +59,7 @@ def phi_rows(phi: F32, alpha: F64, threads: int) -> Rows:
 
 
 def count(columns: Columns, z: I32, K: int, threads: int) -> tuple[I64, U16, F32]:
-    """The counts of topics in words, without zeros: starts [V+1] of rows, topics [nnz], counts [nnz]."""
+    """Count topics in words, without zeros: return starts [V+1] of rows, topics [nnz], counts [nnz]."""
     V = len(columns.starts) - 1
     by_word = sort(columns.places, z, threads)
     ranges = parallel.shares(columns.starts, threads)
@@ -85,7 +85,7 @@ def _rows(starts: I64, topics: U16, mass: F32, alpha: F64, scale: F64, without: 
         slot_mass=np.zeros(tables[-1], dtype=np.float32),
         scale=scale.astype(np.float32),
         base=float(base),
-        floor=ladder(alpha * scale * base),
+        floor=guide_table(alpha * scale * base),
         alpha=alpha,
         without=without.astype(np.float32),
     )
@@ -94,7 +94,7 @@ def _rows(starts: I64, topics: U16, mass: F32, alpha: F64, scale: F64, without: 
 
 
 def _table_starts(starts: I64, K: int) -> I64:
-    """Tables at most half full, or with a slot for every topic."""
+    """Return where tables start; they are at most half full, or have a slot for every topic."""
     length = np.diff(starts)
     slots = 2 ** np.ceil(np.log2(np.clip(2 * length, 1, K))).astype(np.int64)
     return np.concatenate(([0], np.cumsum(np.where(length > SHORT, slots, 0))))

@@ -6,21 +6,22 @@ judges the proposals of its tokens, which their documents made, and then propose
                proposes k with probability ∝ C_wk + beta: the topic of another of its tokens, or any topic
     document d accepts s for z with min(1, (C_ds + alpha_s) (C_z + V beta) / ((C_dz + alpha_z) (C_s + V beta)))
                proposes k with probability ∝ C_dk + alpha_k: the topic of another of its tokens, or one from alpha
-Two departures from the paper, both free. The token itself is left out of all these counts; with it in, 160 sweeps of 20
-Newsgroups (K = 100, cold) give a perplexity of 899, where here 80 give 853. And a word's or document's own counts
-follow each move at once. One proposal per token and pass: a prototype with two was no faster to any perplexity.
+We depart from the paper in two points, at no cost. The token itself is left out of all these counts; with it in, 160
+sweeps of 20 Newsgroups (K = 100, cold) give a perplexity of 899, where here 80 give 853. And a word's or document's own
+counts follow each move at once. One proposal per token and pass: a prototype with two was no faster to any perplexity.
 
-An approximation, with no posterior of its own: the counts of topics C_k stand still during a pass, and so does what a
-proposal was drawn from, although other tokens of that document (word) move before it is judged. On the seven tokens of
-the tests the total variation from the posterior is 0.074; without the departures 0.079, with the first alone 0.175.
+This is an approximation, with no posterior of its own: the counts of topics C_k stand still during a pass, and so do
+the counts that a proposal was drawn from, although other tokens of that document (word) move before it is judged. On
+the seven tokens of the tests the total variation from the posterior is 0.074; without the departures 0.079, with the
+first alone 0.175.
 """
 
 # CPU seconds to a completion perplexity on 20 Newsgroups after the same warm start (one run each on a loaded core,
 # interpolated between scores; phi at its mean):
-#   K = 100    792:  dense 0.7, sparse 0.9, warp 1.7        K = 1000  797:  dense 3.1, sparse 2.1, warp 2.3, then flat
-#   K = 300    784:  dense 0.6, sparse 0.9, warp 2.1        K = 3000  836:  sparse 4.5, warp 2.3
-# From a random start: K = 100, 853: dense 3.1, sparse 4.4, warp 3.7; K = 1000, 842: dense 9.7, sparse 6.3, warp 2.9;
-# K = 10,000, 875: sparse 10.1, warp 4.4. So warp is for K beyond 2000, for random starts from K = 1000 on, and where
+#   K = 100    792:  sparse 0.9, warp 1.7        K = 1000  797:  sparse 2.1, warp 2.3, then flat
+#   K = 300    784:  sparse 0.9, warp 2.1        K = 3000  836:  sparse 4.5, warp 2.3
+# From a random start: K = 100, 853: sparse 4.4, warp 3.7; K = 1000, 842: sparse 6.3, warp 2.9; K = 10,000, 875: sparse
+# 10.1, warp 4.4. So warp is for K beyond 2000, for random starts from K = 1000 on, and where
 # memory is tight: 12 bytes per token with its word, and nothing that grows with K x V.
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import parallel
+from tertulia.kernels.core.guide_table import guide_table, search
 from tertulia.kernels.core.jit import freeze, kernel
-from tertulia.kernels.core.ladder import climb, ladder
 from tertulia.kernels.core.rng import derive, uniform, uniform32
-from tertulia.kernels.lda.by_word import U32, Columns, check_topic_count, parts
+from tertulia.kernels.lda.word_columns import U32, Columns, check_topic_count, parts
 
 _LOW = np.uint32(0xFFFF)
 _HIGH = np.uint32(16)
@@ -42,7 +43,7 @@ _GAP = 16  # between counts of different threads: on one line of the cache they 
 
 
 def pack(places: U32, z: I32, threads: int = 1) -> U32:
-    """Topics [N] at their places, each its own proposal: one that changes nothing."""
+    """Pack topics [N] at their places, each as its own proposal, which changes nothing."""
     packed = np.empty(len(z), dtype=np.uint32)
     parallel.run(
         _pack_block, [(places, freeze(z, np.int32), packed, *ends) for ends in parts(len(z), threads)], threads
@@ -51,7 +52,7 @@ def pack(places: U32, z: I32, threads: int = 1) -> U32:
 
 
 def unpack(places: U32, packed: U32, threads: int = 1) -> I32:
-    """The topics [N] of tokens in their order."""
+    """Unpack the topics [N] in the order of tokens."""
     z = np.empty(len(packed), dtype=np.int32)
     parallel.run(_unpack_block, [(places, packed, z, *ends) for ends in parts(len(z), threads)], threads)
     return z
@@ -83,7 +84,7 @@ def sweep(
 
 
 def word_pass(columns: Columns, packed: U32, ck: I64, beta: float, key: np.uint64, threads: int) -> tuple[I64, int]:
-    """The first half of a sweep."""
+    """Do the first half of a sweep."""
     arrays = (columns.starts, packed, beta, derive(key, 0), derive(key, 1))
     return half_sweep(word_block, columns.starts, arrays, ck, (len(columns.starts) - 1) * beta, threads)
 
@@ -91,9 +92,9 @@ def word_pass(columns: Columns, packed: U32, ck: I64, beta: float, key: np.uint6
 def document_pass(
     documents: I64, columns: Columns, packed: U32, ck: I64, alpha: F64, beta: float, key: np.uint64, threads: int
 ) -> tuple[I64, int]:
-    """The second half of a sweep."""
+    """Do the second half of a sweep."""
     longest = int(np.diff(documents).max(initial=0))
-    prior = (freeze(alpha, np.float32), *ladder(alpha))
+    prior = (freeze(alpha, np.float32), *guide_table(alpha))
     arrays = (documents, columns.places, packed, longest, *prior, derive(key, 2), derive(key, 3))
     return half_sweep(document_block, documents, arrays, ck, (len(columns.starts) - 1) * beta, threads)
 
@@ -101,7 +102,7 @@ def document_pass(
 def half_sweep(
     block: Any, offsets: I64, arrays: tuple[Any, ...], ck: I64, smoothing: float, threads: int
 ) -> tuple[I64, int]:
-    """All words or all documents judge and propose, with the counts of topics as they were before."""
+    """Let all words or all documents judge and propose, with the counts of topics as they were before."""
     inverse = (1.0 / (ck + smoothing)).astype(np.float32)
     without = (1.0 / (np.maximum(ck - 1, 0) + smoothing)).astype(np.float32)
     ranges = parallel.shares(offsets, threads)
@@ -124,7 +125,7 @@ def word_block(
     without: F32,
     ck: I64,
 ) -> int:
-    """Words first..last-1 judge, then propose."""
+    """Let words first..last-1 judge, then propose."""
     K, b = inverse.shape[0], np.float32(beta)
     cw = np.zeros(K, dtype=np.int32)
     moves = 0
@@ -175,7 +176,7 @@ def document_block(
     without: F32,
     ck: I64,
 ) -> int:
-    """Documents first..last-1 judge, then propose."""
+    """Let documents first..last-1 judge, then propose."""
     K = inverse.shape[0]
     cd = np.zeros(K, dtype=np.int32)
     mine = np.empty(longest, dtype=np.uint32)
@@ -206,6 +207,6 @@ def document_block(
                 other = np.uintp(r) + np.uintp(np.uintp(r) >= j)  # any but token j
                 s = mine[other] >> _HIGH
             else:
-                s = np.uint32(climb(upto, guide, (r - (n - 1.0)) / upto[K - 1]))
+                s = np.uint32(search(upto, guide, (r - (n - 1.0)) / upto[K - 1]))
             packed[places[start + j]] = (mine[j] >> _HIGH << _HIGH) | s
     return moves

@@ -1,11 +1,11 @@
-"""Adam (Kingma and Ba 2015, Algorithm 1): a dense step in one pass, and a table of which few rows have a gradient.
+"""Adam (Kingma and Ba 2015, Algorithm 1): a step of all weights in one pass, and of a table's few rows with a gradient.
 
-Without a gradient a row's moments decay, and its weights still move on. What i such steps after the last gradient do,
+Without a gradient a row's moments decay, and its weights still move. The moves of the steps after its last gradient,
 
     w -= sum over i of  rate_i beta1^i m / (root_i sqrt(beta2^i v) + eps),
 
-can wait until the row is needed, and is then two sums that are the same for all rows: 1 / (x + eps) is 1/x - eps/x^2
-as long as (eps/x)^2 is lost in rounding beside 1. Where it is not, steps are taken one by one.
+can wait until the row is needed. They are then two sums that are the same for all rows: 1 / (x + eps) is 1/x - eps/x^2
+as long as (eps/x)^2 is lost in rounding beside 1. Otherwise steps are taken one by one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tertulia.kernels.core.simd import fetch_row
 
 _AHEAD = 2  # rows that are on their way to the cache
 # Rates [6] are the numbers of one step: the learning rate corrected for the first moment's start, the correction of the
-# second's root, 1 - beta1, 1 - beta2, epsilon, and what the gradient is to be multiplied with.
+# second's root, 1 - beta1, 1 - beta2, epsilon, and the factor of the gradient.
 
 
 @loose_kernel
@@ -37,7 +37,7 @@ def step(weights: Array, first: Array, second: Array, gradient: Array, rates: Ar
 
 @loose_kernel
 def step_rows(weights: Array, first: Array, second: Array, rows: I64, gradient: Array, rates: Array) -> None:
-    """The same for some rows [U] of weights [V, H]; their gradient is [U, H]."""
+    """Move some rows [U] of weights [V, H] and of both moments; the rows' gradient is [U, H]."""
     rate, root, fresh1, fresh2, eps, times = rates
     for i in range(rows.shape[0]):
         r = rows[i]
@@ -50,7 +50,7 @@ def step_rows(weights: Array, first: Array, second: Array, rows: I64, gradient: 
             weights[r, h] -= rate * m / (np.sqrt(v) * root + eps)
 
 
-class Past(NamedTuple):
+class PastSteps(NamedTuple):
     """The steps since some beginning, as rows that wait need them."""
 
     powers: F64  # [2, n + 1] of beta1 and beta2
@@ -61,7 +61,7 @@ class Past(NamedTuple):
 
 
 @loose_kernel
-def catch_up(weights: Array, first: Array, second: Array, rows: I64, seen: I64, now: int, past: Past) -> None:
+def catch_up(weights: Array, first: Array, second: Array, rows: I64, seen: I64, now: int, past: PastSteps) -> None:
     """Bring rows, last moved in step `seen` [V] (-1: never), to step `now`."""
     kind = weights.dtype.type
     least, one = kind(past.least), kind(1.0)
@@ -96,7 +96,7 @@ def _fetch(weights: Array, first: Array, second: Array, rows: I64, i: int) -> No
 
 
 @loose_kernel
-def _one_by_one(weights: Array, first: Array, second: Array, r: int, then: int, now: int, past: Past) -> None:
+def _one_by_one(weights: Array, first: Array, second: Array, r: int, then: int, now: int, past: PastSteps) -> None:
     kind = weights.dtype.type
     beta1, beta2, eps = kind(past.powers[0, 1]), kind(past.powers[1, 1]), kind(past.eps)
     for s in range(then, now):

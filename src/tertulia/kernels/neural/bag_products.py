@@ -13,7 +13,7 @@ _AHEAD = 4  # rows that are on their way to the cache
 
 @kernel
 def select(words: I64, counts: Array, offsets: I64, chosen: I64) -> tuple[I64, Array, I64]:
-    """The words, counts and offsets of the chosen documents alone."""
+    """Select the words, counts and offsets of the chosen documents."""
     B = len(chosen)
     starts = np.zeros(B + 1, np.int64)
     for b in range(B):
@@ -28,7 +28,7 @@ def select(words: I64, counts: Array, offsets: I64, chosen: I64) -> tuple[I64, A
 
 @kernel
 def tokens(counts: Array, offsets: I64) -> Array:
-    """The sum of each document's counts, [B]."""
+    """Sum each document's counts, [B]."""
     sums = np.zeros(len(offsets) - 1, counts.dtype)
     for d in range(len(sums)):
         for i in range(offsets[d], offsets[d + 1]):
@@ -64,7 +64,7 @@ def by_word(words: I64, counts: Array, offsets: I64, V: int) -> tuple[I64, I64, 
 
 @loose_kernel
 def times(words: I64, counts: Array, offsets: I64, table: Array) -> Array:
-    """The sum over each document's words of count times row, [B, H]."""
+    """Sum count times row over each document's words, [B, H]."""
     B, H = len(offsets) - 1, table.shape[1]
     out = np.zeros((B, H), table.dtype)
     for d in range(B):
@@ -79,7 +79,7 @@ def times(words: I64, counts: Array, offsets: I64, table: Array) -> Array:
 
 @loose_kernel
 def times_slopes(starts: I64, holders: I64, counts: Array, slopes: Array) -> Array:
-    """From slopes [B, H] by the product those by the rows of the words that occur, [U, H]."""
+    """Compute slopes by the rows of the words that occur, [U, H], from slopes [B, H] by the product."""
     U, H = len(starts) - 1, slopes.shape[1]
     out = np.zeros((U, H), slopes.dtype)
     for i in range(U):

@@ -19,7 +19,7 @@ _LOW = np.uint64(0xFFFF)
 
 @kernel
 def first_bits(keys: U64, salt: np.uint64) -> U64:
-    """The first 64 bits of each document, [B]."""
+    """Draw the first 64 bits of each document, [B]."""
     out = np.empty_like(keys)
     for d in range(keys.shape[0]):
         out[d] = bits(mix(keys[d] ^ salt), np.uint64(0))
@@ -28,7 +28,7 @@ def first_bits(keys: U64, salt: np.uint64) -> U64:
 
 @kernel
 def normals(keys: U64, salt: np.uint64, out: Array) -> None:
-    """Standard normals [B, n], by Box and Muller."""
+    """Draw standard normals [B, n], by Box and Muller."""
     n = out.shape[1]
     half = (n + 1) // 2
     for d in range(keys.shape[0]):
@@ -43,7 +43,7 @@ def normals(keys: U64, salt: np.uint64, out: Array) -> None:
 
 @kernel
 def mask(keys: U64, salt: np.uint64, dropped: int, kept: float, out: Array) -> None:
-    """A mask [B, n] that is 0 where 16 bits are less than `dropped`, else `kept`."""
+    """Draw a mask [B, n] that is 0 where 16 bits are less than `dropped`, else `kept`."""
     for d in range(keys.shape[0]):
         start, word = mix(keys[d] ^ salt), np.uint64(0)
         for i in range(out.shape[1]):

@@ -2,7 +2,7 @@
 
 BatchNorm normalises each feature over documents, by statistics [2, F]: mean and variance. Its gradient needs the mean
 over documents of the slopes, and of slopes times normalised features, [2, F]. Both are the batch's own or, where a
-batch is spread over parties, everybody's. LayerNorm normalises each document over its features.
+batch is spread over parties, those of all parties. LayerNorm normalises each document over its features.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tertulia.kernels.core.jit import loose_kernel
 
 @loose_kernel
 def statistics(raw: Array) -> Array:
-    """Mean and variance of each feature, [2, F]."""
+    """Compute mean and variance of each feature, [2, F]."""
     B, F = raw.shape
     out = np.zeros((2, F), raw.dtype)
     share = raw.dtype.type(1.0 / B)
@@ -43,7 +43,7 @@ def normalise(raw: Array, known: Array, eps: float) -> Array:
 
 @loose_kernel
 def slope_means(slopes: Array, normed: Array, documents: float) -> Array:
-    """These documents' part of two means over so many `documents`: of slopes, and of slopes times features, [2, F]."""
+    """Compute these documents' part of two means over `documents`: of slopes, and of slopes times features, [2, F]."""
     B, F = slopes.shape
     out = np.zeros((2, F), slopes.dtype)
     share = slopes.dtype.type(1.0 / documents)
@@ -66,7 +66,7 @@ def back(slopes: Array, normed: Array, known: Array, means: Array, eps: float) -
 
 @loose_kernel
 def normalise_documents(raw: Array, eps: float) -> tuple[Array, Array]:
-    """LayerNorm: the normalised features, and the factor of each document, [B]."""
+    """Normalise each document (LayerNorm); return its features, and its factor, [B]."""
     B, F = raw.shape
     out, scale = np.empty_like(raw), np.empty(B, raw.dtype)
     zero, share = raw.dtype.type(0.0), raw.dtype.type(1.0 / F)
@@ -84,7 +84,7 @@ def normalise_documents(raw: Array, eps: float) -> tuple[Array, Array]:
 
 @loose_kernel
 def back_documents(slopes: Array, normed: Array, scale: Array) -> None:
-    """The same as `back` for LayerNorm, whose means are over each document's features."""
+    """Do the same as `back` for LayerNorm, whose means are over each document's features."""
     B, F = slopes.shape
     zero, share = slopes.dtype.type(0.0), slopes.dtype.type(1.0 / F)
     for d in range(B):

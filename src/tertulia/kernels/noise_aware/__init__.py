@@ -1,4 +1,4 @@
-"""The front door of noise-aware LDA on private reports: `init`, `run` and `topic_word` on plain arrays.
+"""The entry points of noise-aware LDA on private reports, on plain arrays: `init`, `run` and `topic_word`.
 
 Reports are given whole, or as a function of (first, last) that regenerates those of tokens first..last-1 whenever they
 are needed: Laplace reports of a large corpus do not fit in memory. All randomness of the model is a pure function of
@@ -52,7 +52,7 @@ FLAT = 1e6  # an alpha so large that topics are uniform
 def init(
     source: Source, documents: Array, V: int, K: int, alpha: float | Array, beta: float | Array, key: int
 ) -> AwareState:
-    """A state with every topic uniform and every word as likely as its report makes it."""
+    """Make a state with every topic uniform and every word as likely as its report makes it."""
     check_size(V, K)
     uniform = np.zeros((V, padded_width(K)), dtype=np.float32)
     uniform[:, :K] = 1 / V
@@ -63,7 +63,7 @@ def init(
 def init_from_topics(
     source: Source, documents: Array, topic_word: Array, alpha: float | Array, beta: float | Array, key: int
 ) -> AwareState:
-    """A state drawn from given topics [K, V], token after token (after FTM, algorithm 1, lines 9-10)."""
+    """Draw a state from given topics [K, V], token after token (after FTM, algorithm 1, lines 9-10)."""
     topic_word = check_topics(topic_word)
     K, V = topic_word.shape
     alpha = check_alpha(alpha, K)
@@ -87,9 +87,9 @@ def run(
 
     `gibbs` is collapsed Gibbs, the reference; `dense` is partially collapsed and parallel; `mh` is Metropolis-Hastings
     in constant time per token, for reports of one word, with word tables rebuilt every `refresh` sweeps. With
-    `phi="draw"` these target the exact posterior. `warp`, for the same reports, is faster than `mh`, and approximate.
-    Priors are learned as in `lda.run`, beta only if it is one number. `others` [V, K] are counts of tokens elsewhere
-    that share the topics and stand still meanwhile (not with `gibbs` and `warp`).
+    `phi="draw"` these three target the exact posterior. `warp`, for the same reports, is faster than `mh`, and
+    approximate. Priors are learned as in `lda.run`, beta only if it is one number. `others` [V, K] are counts of tokens
+    elsewhere that share the topics and stand still meanwhile (not with `gibbs` and `warp`).
     """
     check_options(sampler, SAMPLERS, phi, sweeps, threads, learning)
     if refresh < 1:
@@ -117,7 +117,7 @@ def run(
 
 
 def topic_word(state: AwareState) -> F64:
-    """The posterior mean of Phi given the state, [K, V]."""
+    """Compute the posterior mean of Phi given the state, [K, V]."""
     beta = np.broadcast_to(state.beta, state.cwk.shape[:1])
     return np.ascontiguousarray((state.cwk.T + beta) / (state.ck[:, None] + beta.sum()))
 
@@ -144,7 +144,7 @@ def _gibbs_sweep(source: Source, documents: I64, state: AwareState, key: np.uint
 def _run_by_words(
     reports: Reports, documents: I64, state: AwareState, sweeps: int, key: int, learning: Learning, threads: int
 ) -> tuple[AwareState, SweepInfo]:  # fmt: skip
-    """Sweeps of `warp`, in stretches between which priors are learned."""
+    """Sweep by `warp`, in stretches between which priors are learned."""
     changed = 0
     ratio = (float(reports.a[0]) if len(reports.a) else 1.0, reports.r0)
     for numbers in learning.stretches(sweeps):
@@ -161,7 +161,7 @@ def _sweep(
     source: Source, documents: I64, state: AwareState, phi: F32, totals: F64, tables: mh.Tables | None, key: np.uint64,
     threads: int,
 ) -> tuple[AwareState, int]:  # fmt: skip
-    """All tokens given phi: by Metropolis-Hastings if there are tables, else by Gibbs."""
+    """Redraw all tokens given phi: by Metropolis-Hastings if there are tables, else by Gibbs."""
     z, word, alpha = state.z, state.word, state.alpha
 
     def redraw(r: Reports, base: int, first: int, last: int, cwk: I32) -> int:
@@ -193,7 +193,7 @@ def sweep_blocks(
 
 
 def pieces(source: Source, documents: I64, first: int, last: int) -> Iterator[tuple[int, Reports, int, int]]:
-    """The reports of documents first..last-1 in manageable parts: (their first token, reports, first, last)."""
+    """Yield the reports of documents first..last-1 in blocks: (their first token, reports, first, last)."""
     if isinstance(source, Reports):
         yield 0, source, first, last
         return
@@ -218,7 +218,7 @@ def _fit_to_signals(documents: I64, state: AwareState, learning: Learning) -> Aw
 
 
 def check_offsets(source: Source, documents: Array) -> I64:
-    """Document offsets [D+1], frozen; they must fit the reports."""
+    """Check that document offsets [D+1] fit the reports; return them frozen."""
     documents = np.asarray(documents)
     if documents.ndim != 1 or len(documents) == 0 or documents[0] != 0 or np.any(documents[1:] < documents[:-1]):
         raise InputError("documents must rise from 0 to the number of tokens, and never fall")
@@ -228,7 +228,7 @@ def check_offsets(source: Source, documents: Array) -> I64:
 
 
 def _check_assignment(state: AwareState, n: int) -> tuple[I32, I32]:
-    """Copies of topics and words."""
+    """Check topics and words; return copies."""
     V, K = state.cwk.shape
     for name, x, stop in (("z", state.z, K), ("word", state.word, V)):
         if x.shape != (n,) or (n and not -1 <= x.min() <= x.max() < stop):

@@ -1,8 +1,8 @@
-"""Noise-aware Gibbs sampling for LDA on private reports: what the noise may have done is part of the model.
+"""Noise-aware Gibbs sampling for LDA on private reports: the model includes the noise.
 
-A token's report is the background (weight r0, whatever the topic) or names word idx_j from topic k (weight a_j
-phi[k, idx_j]): P(report | z) ∝ r0 + sum_j a_j phi[z, idx_j]. Each draw decides which. A background token says nothing:
-it leaves all counts, its topic is -1 and so is its word.
+A token's report is background (weight r0 in every topic) or names word idx_j from topic k (weight a_j phi[k, idx_j]):
+P(report | z) ∝ r0 + sum_j a_j phi[z, idx_j]. Each draw decides which. A background token is in no count; its topic and
+its word are -1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def sweep_collapsed(
     indptr: I64, idx: I32, a: F32, r0: float, base: int, documents: I64, first: int, last: int, z: I32, word: I32,
     cwk: I32, ck: I64, alpha: F64, beta: F64, key: np.uint64,
 ) -> int:  # fmt: skip
-    """Collapsed Gibbs, the exact reference: redraw documents first..last-1 in place; return how many tokens changed.
+    """Redraw documents first..last-1 in place by collapsed Gibbs, the reference; return how many tokens changed.
 
     The reports' rows begin with token `base`; beta [V] is the prior of words.
     """
@@ -68,7 +68,7 @@ def _move(k: int, w: int, by: int, cdk: I64, cwk: I32, ck: I64) -> None:
 
 @kernel
 def _choose(words: I32, masses: F64, weight: F64, cwk: I32, beta: F64, rest: float) -> tuple[int, int]:
-    """The topic and the word at `rest` of the masses; negative: in the background."""
+    """Return the topic and the word at `rest` of the masses; a negative rest is in the background."""
     if rest < 0.0 or words.shape[0] == 0:
         return -1, -1
     j = 0
@@ -92,7 +92,7 @@ def sweep_given_phi(
     indptr: I64, idx: I32, a: F32, r0: float, base: int, documents: I64, first: int, last: int, z: I32, word: I32,
     phi: F32, totals: F64, alpha: F64, cwk: I32, key: np.uint64,
 ) -> int:  # fmt: skip
-    """Partially collapsed Gibbs: redraw documents first..last-1 given phi [V, padded K], and add to the counts cwk.
+    """Redraw documents first..last-1 given phi [V, padded K] (partially collapsed Gibbs), and add to the counts cwk.
 
     The background is one topic more, number K: its weight is C_d. + sum alpha, and every report gives it r0. If phi is
     the mean of `phi.mean_totals`, what a token was taken for is left out of phi for its old topic.
@@ -101,7 +101,7 @@ def sweep_given_phi(
     weight, running = np.zeros(width, dtype=np.float32), np.empty(width, dtype=np.float32)
     evidence = np.zeros((1, width), dtype=np.float32)  # sum_j a_j phi[idx_j, k]
     cdk, sum_alpha, changed = np.zeros(K, dtype=np.int32), alpha.sum(), 0
-    own = np.zeros(phi.shape[0], dtype=np.int32)  # what the token counts for
+    own = np.zeros(phi.shape[0], dtype=np.int32)  # [V] the token's own count
     for d in range(first, last):
         start, stop = documents[d], documents[d + 1]
         signals = _start_document(z, start, stop, cdk, weight, alpha)
@@ -126,7 +126,7 @@ def sweep_given_phi(
                 u = uniform(bits(key, np.uint64(i)), np.uint64(1)) if to - from_ > 1 else 0.0
                 if k != old:
                     taken, grown = 0.0, 1.0
-                z[i], word[i] = k, which(idx, a, from_, to, phi, k, evidence[0, k] * u / grown, own, taken)
+                z[i], word[i] = k, choose_word(idx, a, from_, to, phi, k, evidence[0, k] * u / grown, own, taken)
                 signals += 1
                 cdk[k] += 1
                 weight[k] = alpha[k] + cdk[k]
@@ -165,13 +165,16 @@ def add_evidence(idx: I32, a: F32, from_: int, to: int, phi: F32, evidence: F32)
 
 @kernel
 def shares(total: float, n: int) -> tuple[float, float]:
-    """Without n tokens of a topic of `total`, its phi for a word of c among them is grown (phi - taken c)."""
+    """Return (taken, grown), to leave n tokens out of the phi of a topic with `total`.
+
+    The phi of a word that c of these tokens have is then grown (phi - taken c).
+    """
     return 1.0 / total, total / (total - n)
 
 
 @kernel
 def leave_out(idx: I32, a: F32, from_: int, to: int, own: I32, evidence: float, taken: float, grown: float) -> float:
-    """The evidence sum_j a_j phi[idx_j] of a topic, without counts own [V]."""
+    """Leave counts own [V] out of the evidence sum_j a_j phi[idx_j] of a topic."""
     part = 0.0
     for j in range(from_, to):
         if own[idx[j]] > 0:
@@ -180,8 +183,8 @@ def leave_out(idx: I32, a: F32, from_: int, to: int, own: I32, evidence: float, 
 
 
 @kernel
-def which(idx: I32, a: F32, from_: int, to: int, phi: F32, k: int, rest: float, own: I32, taken: float) -> int:
-    """The word at `rest` of the masses a_j (phi[idx_j, k] - taken own[idx_j])."""
+def choose_word(idx: I32, a: F32, from_: int, to: int, phi: F32, k: int, rest: float, own: I32, taken: float) -> int:
+    """Return the word at `rest` of the masses a_j (phi[idx_j, k] - taken own[idx_j])."""
     chosen = from_
     for j in range(from_, to):
         mass = a[j] * phi[idx[j], k] - a[j] * taken * own[idx[j]]

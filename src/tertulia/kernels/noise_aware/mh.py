@@ -3,7 +3,7 @@
 Given phi, a token that reported word w has topic k with probability ∝ (C_dk + alpha_k) (a phi[w, k] + r0). A proposal
 from the document (another token's topic, or alpha) leaves the ratio of the second factor to accept; one from the word
 (an alias table, or uniform) must be paid for by what its table was built from. Here every token has a topic: those of
-the background are drawn first, from their documents, and forgotten at the end.
+background tokens are drawn first, from their documents, and dropped at the end.
 
 Where phi is the posterior mean, a token's own count is part of phi, and of the word's table at the topic that the token
 had then. It is left out of both: of phi for the old topic, and of the proposal by refusing a part of what the table
@@ -43,7 +43,7 @@ class Tables(NamedTuple):
 
 
 def build_tables(phi: F32, K: int, threads: int, z: I32 = NO_TOPICS, totals: F64 = NO_TOTALS) -> Tables:
-    """Tables of phi [V, padded K]; they may serve while phi moves on, for acceptance knows what they hold."""
+    """Build tables of phi [V, padded K]; they may serve while phi moves on, for acceptance knows what they hold."""
     V = phi.shape[0]
     mass = np.ascontiguousarray(phi[:, :K])
     arrays = np.empty((V, K), np.float32), np.empty((V, K), np.int32), mass, mass.sum(axis=1, dtype=np.float64)
@@ -87,14 +87,14 @@ def sweep_block(
     totals: F64, keep: F32, other: I32, mass: F32, total: F64, z_then: I32, totals_then: F64, alpha: F64,
     alpha_keep: F32, alpha_other: I32, cwk: I32, key: np.uint64,
 ) -> int:  # fmt: skip
-    """A document proposal and a word proposal for every token, then whether its report was background."""
+    """Make a document proposal and a word proposal for every token, then decide whether its report was background."""
     K, sum_alpha, changed = alpha.shape[0], alpha.sum(), 0
     cdk = np.zeros(K, dtype=np.int64)
     pool = np.empty(np.diff(documents[first : last + 1]).max() if last > first else 0, dtype=np.int32)
     chance = np.empty(pool.shape[0])  # a phi[w, k] + r0 of each token: a row of phi is far away, read it once
     for d in range(first, last):
         start, stop, n = documents[d], documents[d + 1], documents[d + 1] - documents[d]
-        fill_in(z, start, stop, pool, sum_alpha, alpha_keep, alpha_other, cdk, key)
+        fill_background(z, start, stop, pool, sum_alpha, alpha_keep, alpha_other, cdk, key)
         for i in range(start, stop):
             w, k, at = reported[i - base], pool[i - start], np.uint64(i * _DRAWS)
             cdk[k] -= 1
@@ -130,12 +130,12 @@ def sweep_block(
             cdk[k] += 1
             pool[i - start] = k
         words = reported[start - base : stop - base]
-        changed += _hear(words, pool, chance, r0, z[start:stop], word[start:stop], cdk, cwk, key, start)
+        changed += _decide_background(words, pool, chance, r0, z[start:stop], word[start:stop], cdk, cwk, key, start)
     return changed
 
 
 @kernel
-def _hear(
+def _decide_background(
     words: I32, pool: I32, chance: F64, r0: float, z: I32, word: I32, cdk: I64, cwk: I32, key: np.uint64, start: int
 ) -> int:
     """Decide which reports of a document were background, count the others; return how many tokens changed."""
@@ -152,16 +152,16 @@ def _hear(
 
 @kernel
 def _likely(a: float, phi: float, is_old: bool, taken: float, grown: float) -> float:
-    """What a report of the word says for a topic, a phi; for the token's old one without the token's own count."""
+    """Return a phi, a report's likelihood in a topic; in the token's old topic without its own count."""
     return a * grown * max(phi - taken, 0.0) if is_old else a * phi
 
 
 @kernel
-def fill_in(
+def fill_background(
     z: I32, start: int, stop: int, pool: I32, sum_alpha: float, keep: F32, other: I32, cdk: I64, key: np.uint64
 ) -> None:
     """Give the background tokens of a document a topic each, as Polya's urn does; pool [n] gets the topics of all."""
-    order, c = np.empty(stop - start, dtype=np.int32), 0  # who has a topic so far
+    order, c = np.empty(stop - start, dtype=np.int32), 0  # the tokens that have a topic so far
     for i in range(start, stop):
         if z[i] >= 0:
             pool[i - start] = z[i]
@@ -182,5 +182,5 @@ def fill_in(
 
 @kernel
 def _from_table(keep: F32, other: I32, u: float) -> int:
-    """A draw from an alias table; u may have been rounded to 1."""
+    """Draw from an alias table; u may have been rounded to 1."""
     return alias.draw(keep, other, min(u, 1.0 - 2.0**-52))

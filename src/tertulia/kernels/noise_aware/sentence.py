@@ -3,7 +3,7 @@
 Given Phi, a sentence of document d has topic k with probability ∝ (C_dk + alpha_k) times the product over its tokens of
 r0 + sum_j a_j phi[k, idx_j]: iFTM (13), with what reports say in place of (15). Then each of its tokens is one of the
 words that its report names, or background, which says nothing of its word. C^DK counts sentences, C^KW the words that
-tokens are taken for. The front door is that of `noise_aware`, with the sentences' token offsets beside the documents'.
+tokens are taken for. The entry points are those of `noise_aware`, with the sentences' token offsets as well.
 
     state = init(source, sentences, documents, V=3_000, K=20, alpha=0.1, beta=0.1, key=7)
     state, _ = run(source, sentences, documents, state, sweeps=100, key=8)
@@ -17,7 +17,6 @@ import numpy as np
 
 from tertulia._arrays import F32, F64, I32, I64, Array
 from tertulia.errors import InputError
-from tertulia.kernels.core.cells import copy_cells
 from tertulia.kernels.core.checks import (
     check_alpha,
     check_assignment,
@@ -27,10 +26,11 @@ from tertulia.kernels.core.checks import (
 )
 from tertulia.kernels.core.jit import kernel
 from tertulia.kernels.core.rng import bits, derive, uniform
+from tertulia.kernels.core.scalars import copy_cells
 from tertulia.kernels.lda.options import NEVER, Learning, Phi, SweepInfo, check_options
 from tertulia.kernels.lda.phi import NO_TOTALS
 from tertulia.kernels.noise_aware import FLAT, INIT, PHI, SWEEP, Source, check_offsets, sweep_blocks, topic_word
-from tertulia.kernels.noise_aware.gibbs import add_evidence, leave_out, shares, which
+from tertulia.kernels.noise_aware.gibbs import add_evidence, choose_word, leave_out, shares
 from tertulia.kernels.noise_aware.state import (
     AwareState,
     check_prior,
@@ -49,7 +49,7 @@ _TOPIC, _WORD = np.uint64(0), np.uint64(1)  # labels of the random streams withi
 def init(
     source: Source, sentences: Array, documents: Array, V: int, K: int, alpha: float | Array, beta: float, key: int
 ) -> AwareState:
-    """A state with every topic uniform and every word as likely as its report makes it; z [S] is that of sentences."""
+    """Make a state with every topic uniform and every word as likely as its report makes it; z [S] is of sentences."""
     check_size(V, K)
     topics, flat = np.full((K, V), 1 / V), np.full(K, FLAT)
     return _draw_state(source, sentences, documents, topics, flat, check_alpha(alpha, K), beta, key)
@@ -58,7 +58,7 @@ def init(
 def init_from_topics(
     source: Source, sentences: Array, documents: Array, topic_word: Array, alpha: float | Array, beta: float, key: int
 ) -> AwareState:
-    """A state drawn from given topics [K, V], sentence after sentence (after algorithm 2, lines 9-10)."""
+    """Draw a state from given topics [K, V], sentence after sentence (after algorithm 2, lines 9-10)."""
     topic_word = check_topics(topic_word)
     alpha = check_alpha(alpha, len(topic_word))
     return _draw_state(source, sentences, documents, topic_word, alpha, alpha, beta, key)
@@ -138,7 +138,7 @@ def sweep_given_phi(
     """
     weight, cdk, changed = np.empty(alpha.shape[0]), np.empty(alpha.shape[0]), 0
     evidence = np.zeros((1, phi.shape[1]), dtype=np.float32)  # sum_j a_j phi[idx_j, k]
-    own = np.zeros(phi.shape[0], dtype=np.int32)  # what the sentence counts for
+    own = np.zeros(phi.shape[0], dtype=np.int32)  # [V] the sentence's own counts
     by_topic, by_word = bits(key, _TOPIC), bits(key, _WORD)
     for d in range(first, last):
         copy_cells(alpha, cdk)
@@ -210,11 +210,11 @@ def _draw(weight: F64, u: float) -> int:
 def _word(
     idx: I32, a: F32, r0: float, from_: int, to: int, phi: F32, k: int, u: float, own: I32, taken: float, grown: float
 ) -> int:
-    """The word that a token of topic k is taken for; -1: its report was background."""
+    """Draw the word that a token of topic k is taken for; -1: its report was background."""
     total = 0.0
     for j in range(from_, to):
         total += max(a[j] * phi[idx[j], k] - a[j] * taken * own[idx[j]], 0.0)
     rest = u * (r0 + grown * total) - r0
     if rest < 0.0 or total == 0.0:
         return -1
-    return which(idx, a, from_, to, phi, k, rest / grown, own, taken)
+    return choose_word(idx, a, from_, to, phi, k, rest / grown, own, taken)

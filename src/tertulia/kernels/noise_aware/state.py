@@ -1,4 +1,4 @@
-"""Where a chain of noise-aware LDA is, what its topics add up to, and the Phi and the priors that follow from it."""
+"""The state of a chain of noise-aware LDA, its counts, and the Phi and priors that follow from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tertulia.kernels.lda.phi import NO_TOTALS, draw_phi, mean_phi, mean_totals
 
 
 class AwareState(NamedTuple):
-    """Where a chain is. A background token, whose report is taken for noise, has topic and word -1."""
+    """The state of a chain. A background token, whose report is taken for noise, has topic and word -1."""
 
     z: I32  # [N] topic of each token
     word: I32  # [N] word each token is taken to have, one that its report names
@@ -28,13 +28,13 @@ class AwareState(NamedTuple):
 
 
 def empty_state(z: I32, word: I32, V: int, alpha: F64, beta: float | F64) -> AwareState:
-    """A state in which nothing counts yet."""
+    """Make a state in which nothing counts yet."""
     K = len(alpha)
     return AwareState(z, word, np.zeros((V, K), dtype=np.int32), np.zeros(K, dtype=np.int64), alpha, beta)
 
 
 def count_state(z: I32, word: I32, state: AwareState) -> AwareState:
-    """The state with topics z [N] and words, and what they add up to."""
+    """Return the state with topics z [N] and words, and their counts."""
     V, K = state.cwk.shape
     cells = word[z >= 0].astype(np.int64) * K + z[z >= 0]
     cwk = np.bincount(cells, minlength=V * K).reshape(V, K).astype(np.int32)
@@ -43,7 +43,7 @@ def count_state(z: I32, word: I32, state: AwareState) -> AwareState:
 
 
 def spread(topic_word: Array) -> F32:
-    """Topics [K, V] as samplers want them, [V, padded K], every topic of mass 1."""
+    """Transpose topics [K, V] to [V, padded K] for samplers, every topic of mass 1."""
     K, V = topic_word.shape
     phi = np.zeros((V, padded_width(K)), dtype=np.float32)
     phi[:, :K] = (topic_word / np.maximum(topic_word.sum(axis=1, keepdims=True), np.finfo(float).tiny)).T
@@ -51,7 +51,7 @@ def spread(topic_word: Array) -> F32:
 
 
 def current_phi(state: AwareState, others: I32 | None, how: Phi, key: np.uint64, threads: int) -> tuple[F32, F64]:
-    """Phi [V, padded K] for a sweep: drawn from its posterior, or the mean of it, which has `phi.mean_totals` too."""
+    """Return phi [V, padded K] for a sweep: drawn from its posterior, or the mean of it with its `phi.mean_totals`."""
     _, _, cwk, ck, _, beta = state
     if others is not None:
         cwk = cwk + others
@@ -78,7 +78,7 @@ def fit_priors(documents: I64, z: I32, state: AwareState, learning: Learning) ->
 
 
 def check_prior(beta: float | Array, V: int) -> float | F64:
-    """The prior of words, one number or [V]; of the latter the sum must be 1 at least, or draws could all be 0."""
+    """Check the prior of words, one number or [V]; [V] must sum to 1 at least, or draws could all be 0."""
     if np.ndim(beta) == 0:
         return check_beta(float(beta))
     prior = np.array(beta, dtype=np.float64)
@@ -89,7 +89,7 @@ def check_prior(beta: float | Array, V: int) -> float | F64:
 
 @kernel
 def _draw_rows(cwk: I32, beta: F64, key: np.uint64, phi: F32) -> None:
-    """Gamma(C_wk + beta_w) variates."""
+    """Draw Gamma(C_wk + beta_w) variates."""
     K = cwk.shape[1]
     for w in range(cwk.shape[0]):
         for k in range(K):

@@ -9,7 +9,7 @@ goes over the words, then over the documents. Here every token is signal or back
                and proposes k with probability ∝ C_dk + alpha_k to all
 Only signals count in C_wk and C_k; all tokens do in C_dk. The token itself is left out of all counts.
 
-An approximation, as `warp` is: C_k stands still during a pass, and so does what a proposal was drawn from. On the four
+This is an approximation, as `warp` is: C_k and the counts behind a proposal stand still during a pass. On the four
 tokens of the tests the total variation from the posterior is 0.072.
 """
 
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from tertulia._arrays import F32, F64, I32, I64
 from tertulia.kernels.core import alias
+from tertulia.kernels.core.guide_table import guide_table, search
 from tertulia.kernels.core.jit import freeze, kernel
-from tertulia.kernels.core.ladder import climb, ladder
 from tertulia.kernels.core.rng import derive, uniform, uniform32
 from tertulia.kernels.lda import warp
-from tertulia.kernels.lda.by_word import U32, Columns, check_topic_count, columns
-from tertulia.kernels.noise_aware.mh import fill_in
+from tertulia.kernels.lda.word_columns import U32, Columns, check_topic_count, columns
+from tertulia.kernels.noise_aware.mh import fill_background
 
 U8 = NDArray[np.uint8]
 _LOW, _HIGH = np.uint32(0xFFFF), np.uint32(16)
@@ -54,7 +54,7 @@ def stretch(
 
 
 def begin(by_word: Columns, documents: I64, z: I32, alpha: F64, key: np.uint64) -> tuple[U32, U8]:
-    """Packed topics and signals [N] at their places; background tokens get topics from their documents."""
+    """Pack topics and signals [N] at their places; background tokens get topics from their documents."""
     keep, other = np.empty(len(alpha), np.float32), np.empty(len(alpha), np.int32)
     alias.build(alpha.copy(), keep, other, np.empty(len(alpha), np.int32))
     topics, signal = np.empty(len(z), dtype=np.int32), np.empty(len(z), dtype=np.uint8)
@@ -67,7 +67,7 @@ def word_pass(
     by_word: Columns, packed: U32, signal: U8, ck: I64, ratio: tuple[float, float], beta: F64, key: np.uint64,
     threads: int,
 ) -> tuple[I64, int]:  # fmt: skip
-    """The first half of a sweep."""
+    """Do the first half of a sweep."""
     keys = tuple(derive(key, label) for label in range(3))
     arrays = (by_word.starts, packed, signal, *ratio, beta, *keys)
     return warp.half_sweep(word_block, by_word.starts, arrays, ck, beta.sum(), threads)
@@ -76,9 +76,9 @@ def word_pass(
 def document_pass(
     documents: I64, by_word: Columns, packed: U32, ck: I64, alpha: F64, smoothing: float, key: np.uint64, threads: int
 ) -> tuple[I64, int]:
-    """The second half of a sweep."""
+    """Do the second half of a sweep."""
     longest = int(np.diff(documents).max(initial=0))
-    prior = (freeze(alpha, np.float32), *ladder(alpha))
+    prior = (freeze(alpha, np.float32), *guide_table(alpha))
     keys = tuple(derive(key, label) for label in range(3, 5))
     arrays = (documents, by_word.places, packed, longest, *prior, *keys)
     return warp.half_sweep(document_block, documents, arrays, ck, smoothing, threads)
@@ -88,11 +88,11 @@ def document_pass(
 def fill_documents(
     z: I32, documents: I64, sum_alpha: float, keep: F32, other: I32, key: np.uint64, topics: I32
 ) -> None:
-    """Topics for all tokens."""
+    """Give all tokens a topic."""
     cdk = np.zeros(keep.shape[0], dtype=np.int64)
     for d in range(documents.shape[0] - 1):
         start, stop = documents[d], documents[d + 1]
-        fill_in(z, start, stop, topics[start:stop], sum_alpha, keep, other, cdk, key)
+        fill_background(z, start, stop, topics[start:stop], sum_alpha, keep, other, cdk, key)
 
 
 @kernel
@@ -100,7 +100,7 @@ def word_block(
     first: int, last: int, starts: I64, packed: U32, signal: U8, a: float, r0: float, beta: F64, judge: np.uint64,
     hear: np.uint64, propose: np.uint64, inverse: F32, without: F32, ck: I64,
 ) -> int:  # fmt: skip
-    """Words first..last-1 judge, decide what is signal, and propose."""
+    """Let words first..last-1 judge, decide which tokens are signal, and propose."""
     K, moves, noise = inverse.shape[0], 0, np.float32(r0 / a)
     cw = np.zeros(K, dtype=np.int32)
     longest = 0
@@ -150,7 +150,7 @@ def document_block(
     first: int, last: int, documents: I64, places: U32, packed: U32, longest: int, alpha: F32, upto: F64, guide: I32,
     judge: np.uint64, propose: np.uint64, inverse: F32, without: F32, ck: I64,
 ) -> int:  # fmt: skip
-    """Documents first..last-1 judge, then propose."""
+    """Let documents first..last-1 judge, then propose."""
     K = inverse.shape[0]
     cd, mine, moves = np.zeros(K, dtype=np.int32), np.empty(longest, dtype=np.uint32), 0
     for d in range(first, last):
@@ -163,7 +163,7 @@ def document_block(
             old, new = mine[j] >> _HIGH, mine[j] & _LOW
             k, at = old, np.uint64(start + j)
             if new == _BACKGROUND:
-                k = another(mine, j, n, uniform(judge, at) * whole, upto, guide)
+                k = draw_document_topic(mine, j, n, uniform(judge, at) * whole, upto, guide)
             else:
                 stay = (np.float32(cd[old] - 1) + alpha[old]) * without[old]
                 if new != old and uniform32(judge, at) * stay < (np.float32(cd[new]) + alpha[new]) * inverse[new]:
@@ -175,14 +175,14 @@ def document_block(
             mine[j] = k << _HIGH
         for j in range(n):
             cd[mine[j] >> _HIGH] = 0
-            s = another(mine, j, n, uniform(propose, np.uint64(start + j)) * whole, upto, guide)
+            s = draw_document_topic(mine, j, n, uniform(propose, np.uint64(start + j)) * whole, upto, guide)
             packed[places[start + j]] = mine[j] | s
     return moves
 
 
 @kernel
-def another(mine: U32, j: int, n: np.uintp, r: float, upto: F64, guide: I32) -> np.uint32:
-    """The topic at r of C_dk + alpha_k, token j left out: that of another token, or one from alpha."""
+def draw_document_topic(mine: U32, j: int, n: np.uintp, r: float, upto: F64, guide: I32) -> np.uint32:
+    """Return the topic at r of C_dk + alpha_k, token j left out: that of another token, or one from alpha."""
     if r < n - 1.0:
         return np.uint32(mine[np.uintp(r) + np.uintp(np.uintp(r) >= j)] >> _HIGH)
-    return np.uint32(climb(upto, guide, (r - (n - 1.0)) / upto[upto.shape[0] - 1]))
+    return np.uint32(search(upto, guide, (r - (n - 1.0)) / upto[upto.shape[0] - 1]))

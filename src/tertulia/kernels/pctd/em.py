@@ -50,7 +50,7 @@ def semantic_units(words: Array, documents: Array, bounds: Array, V: int) -> Sem
 
 
 def responsibilities(found: SemanticUnits, log_phi: Array, theta: Array, threads: int = 1) -> tuple[F64, F64]:
-    """The share [S, K] of each topic in each unit, and the log likelihood [S] of the units.
+    """Compute the share [S, K] of each topic in each unit, and the log likelihood [S] of the units.
 
     `log_phi` [V, K] are logarithms of words' probabilities, `theta` [D, K] the documents' topic shares.
     """
@@ -68,7 +68,7 @@ def responsibilities(found: SemanticUnits, log_phi: Array, theta: Array, threads
 
 
 def log_shares(found: SemanticUnits, theta: Array, K: int) -> F64:
-    """The logarithms [D, K] of topic shares; a topic that has vanished from a document is as faint as can be."""
+    """Compute the logarithms [D, K] of topic shares; a share of 0 is replaced by the smallest that has a logarithm."""
     D = found.shape[0]
     if theta.shape != (D, K):
         raise InputError(f"theta has shape {theta.shape}: {D} documents and {K} topics are needed")
@@ -76,7 +76,7 @@ def log_shares(found: SemanticUnits, theta: Array, K: int) -> F64:
 
 
 def shares(found: SemanticUnits, r: F64) -> F64:
-    """The topic shares [D, K] of documents: the mean over their units; a document without any gets equal shares."""
+    """Compute the topic shares [D, K] of documents, means over their units; those without units get equal shares."""
     D, K = len(found.documents) - 1, r.shape[1]
     theta = np.full((D, K), 1.0 / K)
     counts = np.diff(found.documents)
@@ -87,7 +87,7 @@ def shares(found: SemanticUnits, r: F64) -> F64:
 
 
 def statistics(found: SemanticUnits, r: F64, V: int) -> F64:
-    """The expected counts [V, K] of words in topics, over all documents."""
+    """Compute the expected counts [V, K] of words in topics, over all documents."""
     return np.asarray(_sum_documents(found.words, found.bounds, found.documents, freeze(r, np.float64), V))
 
 
@@ -96,7 +96,7 @@ def share_block(
     words: I32, bounds: I64, documents: I64, first: int, last: int, log_phi: F64, log_theta: F64, noise: F64, r: F64,
     log_likelihood: F64,
 ) -> None:  # fmt: skip
-    """Responsibilities of the units of documents first..last-1; `noise` [their units, K] is added to the logarithms."""
+    """Compute responsibilities of units of documents first..last-1; `noise` [their units, K] is added to logarithms."""
     K = log_phi.shape[1]
     x = np.empty(K)
     for d in range(first, last):
@@ -125,7 +125,7 @@ def share_block(
 def document_statistic(
     words: I32, bounds: I64, first: int, last: int, r: F64, place: I64, mine: I64, found: F64
 ) -> int:
-    """What the units first..last-1 of one document add: row j of `found` belongs to word mine[j]; return their number.
+    """Sum what units first..last-1 of a document add: row j of `found` is of word mine[j]; return the number of rows.
 
     `place` [V] holds -1 everywhere, before and after.
     """

@@ -31,15 +31,17 @@ _ROWS = 2048  # units or words at a time: their rows stay in the cache
 _ORTHONORMAL = 1e-11  # how far products of columns may be from 0 and 1
 
 
-class Noisy(NamedTuple):
-    """What an E-step over noisy counts gives."""
+class NoisyStep(NamedTuple):
+    """The results of an E-step over noisy counts."""
 
     r: F64  # [S, K] responsibilities
     statistic: F64  # [W, K] sum over units of noisy counts times responsibilities
 
 
-def on_all_words(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> Noisy:
-    """Responsibilities and statistic of counts under noise; `normal(n)` gives the next n standard normal numbers."""
+def on_all_words(
+    found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]
+) -> NoisyStep:
+    """Compute responsibilities and statistic of noisy counts; `normal(n)` gives the next n standard normal numbers."""
     S, (W, K) = len(found.bounds), log_phi.shape
     L, log_theta = freeze(log_phi, np.float64), log_shares(found, theta, K)
     Q, R = orthonormal(L)
@@ -60,11 +62,13 @@ def on_all_words(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, n
         M[rows] += outside
         within -= Q[rows].T @ outside
     M += Q @ within
-    return Noisy(r, M)
+    return NoisyStep(r, M)
 
 
-def on_held_words(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> Noisy:
-    """As `on_all_words`, but with noise only on the counts of words that a unit holds, one number for each of these."""
+def on_held_words(
+    found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]
+) -> NoisyStep:
+    """Do the same with noise only on the counts of words that a unit holds, one number for each of these."""
     (D, S), (W, K) = found.shape, log_phi.shape
     L, log_theta = freeze(log_phi, np.float64), log_shares(found, theta, K)
     starts, lengths = found.bounds[:, 0], np.diff(found.bounds, axis=1)[:, 0]
@@ -74,11 +78,11 @@ def on_held_words(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, 
     Omega = csr_array((sigma * normal(len(cells)), (cells // W, cells % W)), (S, W))
     r = np.empty((S, K))
     share_block(*found, 0, D, L, log_theta, freeze(Omega @ L, np.float64), r, np.empty(S))
-    return Noisy(r, statistics(found, r, W) + Omega.T @ r)
+    return NoisyStep(r, statistics(found, r, W) + Omega.T @ r)
 
 
 def orthonormal(L: F64) -> tuple[F64, F64]:
-    """Q and R with L = Q R and orthonormal columns of Q.
+    """Return Q and R with L = Q R and orthonormal columns of Q.
 
     A pass or two of Cholesky's QR (Yamamoto et al. 2015) are several times as fast as Householder's, which stands in
     where L has (nearly) dependent columns.
@@ -97,8 +101,8 @@ def orthonormal(L: F64) -> tuple[F64, F64]:
     return Q, R
 
 
-def dense(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> Noisy:
-    """The same by definition, one number for each word of each unit: slow, to check `on_all_words` against."""
+def dense(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, normal: Callable[[int], F64]) -> NoisyStep:
+    """Do the same by definition, one number for each word of each unit: slow, to check `on_all_words` against."""
     S, (W, K) = len(found.bounds), log_phi.shape
     L, log_theta = freeze(log_phi, np.float64), log_shares(found, theta, K)
     r, M = np.empty((S, K)), np.zeros((W, K))
@@ -108,4 +112,4 @@ def dense(found: SemanticUnits, log_phi: F64, theta: F64, sigma: float, normal: 
         Omega *= sigma
         share_block(*found, first, last, L, log_theta, freeze(Omega @ L, np.float64), r, np.empty(S))
         M += Omega.T @ r[mine]
-    return Noisy(r, M + statistics(found, r, W))
+    return NoisyStep(r, M + statistics(found, r, W))

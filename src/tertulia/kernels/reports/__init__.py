@@ -1,4 +1,4 @@
-"""Private reports of tokens, regenerated from a secret key: the same for ever, never stored densely, never drawn anew.
+"""Private reports of tokens, regenerated from a secret key: always the same, never stored densely or drawn again.
 
 A report says something about a token's word w through one of three channels:
 `laplace` adds Laplace(1/epsilon) noise to the V entries of the word's one-hot vector and keeps those above tau (FTM,
@@ -56,7 +56,7 @@ def reports(
     last: int | None = None,
     threads: int = 1,
 ) -> Reports:
-    """The reports of tokens first..last-1 of a corpus, the same whatever the block and the number of threads.
+    """Regenerate the reports of tokens first..last-1 of a corpus; they depend neither on the block nor on threads.
 
     `key` is the party's secret of 32 bytes; `corpus_id` must change whenever any token does, for one key and place
     with two words would give the difference away.
@@ -78,7 +78,7 @@ def reports_of_documents(
     last: int | None = None,
     threads: int = 1,
 ) -> Reports:
-    """The same where each document has a secret key of its own, keys[d] (8 numbers of 32 bits), for this channel alone.
+    """Regenerate reports where each document has its own secret key, keys[d] (8 x 32 bits), for this channel alone.
 
     A token's report depends on its document's key and its place in the document: on no other document.
     """
@@ -92,16 +92,16 @@ def reports_of_documents(
 
 
 class _Tokens(NamedTuple):
-    """Tokens of a block, and whose noise each gets."""
+    """Tokens of a block, and the keys of their noise."""
 
     words: I32  # [n]
     keys: U32  # [D, 8]
-    owner: I32  # [n] whose key
+    owner: I32  # [n] the row of its key
     place: I64  # [n] the nonce
 
 
 def _part(words: Array, channel: Channel, first: int, last: int | None) -> tuple[I32, int, int]:
-    """Tokens first..last-1, checked."""
+    """Check and return tokens first..last-1."""
     last = len(words) if last is None else last
     if not 0 <= first <= last <= len(words):
         raise InputError(f"tokens {first}..{last}: the corpus has {len(words)}")
@@ -143,12 +143,12 @@ def _of_many_words(tokens: _Tokens, channel: Channel, noise: Noise, threads: int
 
 
 def _no_key() -> U32:
-    """A state of the cipher in which kernels set keys."""
+    """Return a state of the cipher in which kernels set keys."""
     return initial_state(bytes(_KEY_BYTES))
 
 
 def _derive_key(key: bytes, corpus_id: bytes | str, channel: Channel) -> bytes:
-    """The ChaCha20 key of one channel on one corpus."""
+    """Derive the ChaCha20 key of one channel on one corpus."""
     prf = hashlib.blake2b(key=key, person=b"tertulia-report", digest_size=_KEY_BYTES)
     name = "|".join(map(str, (channel.kind, float(channel.epsilon), int(channel.V), float(channel.tau))))
     for part in (corpus_id, name):
@@ -161,7 +161,7 @@ def _derive_key(key: bytes, corpus_id: bytes | str, channel: Channel) -> bytes:
 def _report_one(
     state: U32, words: I32, keys: U32, owner: I32, place: I64, start: int, stop: int, own: np.uint64, V: int, idx: I32
 ) -> None:
-    """k-ary randomised response."""
+    """Report tokens by k-ary randomised response."""
     out = np.empty(16 * LANES, dtype=np.uint32)
     for group in range(start, stop, LANES):
         tokens_by_key(state, keys, owner, place, 0, group, min(group + LANES, stop), out)
@@ -170,7 +170,7 @@ def _report_one(
             idx[t] = words[t]
             if _head(out, lane, 0) >= own:
                 j, r = 2, -1
-                while r < 0 and j < 16:  # fourteen words: all are thrown away with a chance of (V / 2^32)^14 at most
+                while r < 0 and j < 16:  # fourteen words: all are rejected with probability (V / 2^32)^14 at most
                     r = _below(np.uint64(out[j * LANES + lane]), V - 1)
                     j += 1
                 r = max(r, 0)
@@ -182,7 +182,7 @@ def _heads(
     state: U32, keys: U32, owner: I32, place: I64, thresholds: U64, m: int, one: int, lowest: int, rate: float,
     others: I32, own: I64,
 ) -> None:  # fmt: skip
-    """How many other words each report names [n], and the grid cell of its own entry [n], -1 if it is not reported."""
+    """Draw how many other words each report names [n], and the grid cell of its own entry [n], -1 if unreported."""
     out = np.empty(16 * LANES, dtype=np.uint32)
     for t in range(others.shape[0]):
         lane = t % LANES
@@ -235,7 +235,7 @@ def _report_many(
 def _mark_others(state: U32, out: U32, stream: U64, token: int, w: int, left: int, V: int, chosen: U64) -> None:
     """Set the bits of `left` words other than w, uniform without replacement."""
     n, block = np.uint64(V - 1), 1
-    spoilt = (_ONE << _HALF) % n  # products whose lower half is below it are thrown away, see _below
+    spoilt = (_ONE << _HALF) % n  # products with a lower half below it are rejected, see _below
     while left > 0:
         one_token(state, block, token, out)
         block += LANES
@@ -254,7 +254,7 @@ def _mark_others(state: U32, out: U32, stream: U64, token: int, w: int, left: in
 
 @kernel
 def _draw_cells(state: U32, out: U32, stream: U64, token: int, rate: float, cells: I64) -> None:
-    """How many cells each noisy entry lies above tau."""
+    """Draw how many cells each noisy entry lies above tau."""
     for start in range(0, cells.shape[0], _WORDS):
         one_token(state, _VALUES + start, token, out)
         for i in range(min(_WORDS, cells.shape[0] - start)):
@@ -263,13 +263,13 @@ def _draw_cells(state: U32, out: U32, stream: U64, token: int, rate: float, cell
 
 @kernel
 def _head(out: U32, lane: int, j: int) -> np.uint64:
-    """64-bit word j of a token's block 0."""
+    """Return 64-bit word j of a token's block 0."""
     return np.uint64(out[2 * j * LANES + lane]) | np.uint64(out[(2 * j + 1) * LANES + lane]) << _HALF
 
 
 @kernel
 def _below(bits: np.uint64, n: int) -> int:
-    """Uniform on 0..n-1 from 32 bits, or -1: those must be thrown away (Lemire, ACM TOMACS 29, 2019)."""
+    """Draw a uniform number of 0..n-1 from 32 bits; -1: these bits are to be rejected (Lemire, ACM TOMACS 29, 2019)."""
     product = bits * np.uint64(n)
     if (product & _LOW) < np.uint64(n) and (product & _LOW) < (_ONE << _HALF) % np.uint64(n):
         return -1
@@ -278,13 +278,13 @@ def _below(bits: np.uint64, n: int) -> int:
 
 @kernel
 def _exponential(bits: np.uint64, rate: float) -> int:
-    """The whole part of rate times a standard exponential variable."""
+    """Return the whole part of rate times a standard exponential variable."""
     return int(-math.log((np.float64(bits) + 0.5) * 2.0**-64) * rate)
 
 
 @intrinsic
 def _lowest_bit(typing: Any, bits: Any) -> Any:
-    """The place of the lowest bit that is set."""
+    """Return the place of the lowest bit that is set."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))

@@ -5,7 +5,7 @@ may have sixteen keys. A block is a pure function of the key, its 32-bit counter
 nonce's first two words; the third is zero), so that a token's noise does not depend on where a run begins, nor on the
 number of threads.
 
-It is our own as every token has a nonce of its own, inside compiled loops: 22 ns per block, where a cipher object of
+It is our own, for every token has a nonce of its own inside compiled loops: 22 ns per block, where a cipher object of
 `cryptography` for each token takes 5,600 ns (and 60 ns per block of one long keystream, without random access). A
 whole report by randomised response takes 41 ns. Tests compare both, bit for bit.
 """
@@ -38,14 +38,14 @@ _QUARTERS = (
 
 
 def initial_state(key: bytes) -> U32:
-    """The state [16 rows of 16 lanes], flat, of a 32-byte key: "expand 32-byte k", key, and room for the counters."""
+    """Make the state [16 rows of 16 lanes], flat, of a 32-byte key: "expand 32-byte k", key, and room for counters."""
     first = np.frombuffer(b"expand 32-byte k" + key + bytes(16), dtype="<u4").astype(np.uint32)
     return np.repeat(first, LANES)
 
 
 @kernel
 def one_token(state: U32, counter: int, token: int, out: U32) -> None:
-    """Blocks counter..counter+15 of a token: word r of block counter + l at out[16 r + l]."""
+    """Compute blocks counter..counter+15 of a token: word r of block counter + l at out[16 r + l]."""
     for lane in range(LANES):
         _set(state, lane, counter + lane, token)
     _blocks(state, out)
@@ -53,7 +53,7 @@ def one_token(state: U32, counter: int, token: int, out: U32) -> None:
 
 @kernel
 def many_tokens(state: U32, counter: int, token: int, out: U32) -> None:
-    """Block `counter` of tokens token..token+15: word r of token + l at out[16 r + l]."""
+    """Compute block `counter` of tokens token..token+15: word r of token + l at out[16 r + l]."""
     for lane in range(LANES):
         _set(state, lane, counter, token + lane)
     _blocks(state, out)
@@ -63,7 +63,7 @@ def many_tokens(state: U32, counter: int, token: int, out: U32) -> None:
 def tokens_by_key(
     state: U32, keys: U32, owner: I32, place: I64, counter: int, first: int, last: int, out: U32
 ) -> None:  # fmt: skip
-    """Block `counter` of tokens first..last-1, sixteen at most; t has the key keys[owner[t]] and number place[t]."""
+    """Compute block `counter` of tokens first..last-1, at most 16; t has key keys[owner[t]] and number place[t]."""
     for t in range(first, last):
         lane = t - first
         for r in range(KEY_WORDS):
@@ -89,7 +89,7 @@ def _set(state: U32, lane: int, counter: int, token: int) -> None:
 
 @intrinsic
 def _blocks(typing: Any, state: Any, out: Any) -> Any:
-    """The block function on every lane."""
+    """Apply the block function to every lane."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         source, target = (

@@ -1,4 +1,4 @@
-"""Channels: how a word becomes a private report, and their constants as compiled code wants them."""
+"""Channels from words to private reports, and their constants for compiled code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST = 40.0  # e^epsilon stays well within float32
 
 @dataclass(frozen=True)
 class Channel:
-    """How words become reports. `epsilon` is for one token: by substitution, but of Laplace noise for one entry.
+    """A channel from words to reports. `epsilon` is for one token: by substitution, but for one entry of Laplace noise.
 
     Another word moves two entries of a one-hot vector, so that Laplace noise costs twice its epsilon by substitution.
 
@@ -60,28 +60,28 @@ class Channel:
         return math.floor(self.tau / self.grid) * self.grid
 
     def background(self) -> float:
-        """r0: the likelihood ratio of a word that the report does not name."""
+        """Return r0: the likelihood ratio of a word that the report does not name."""
         if self.kind != "laplace":
             return 1.0
         tau, epsilon = self.threshold, self.epsilon
         return 0.5 * math.exp(-epsilon * (1 - tau)) / (1 - 0.5 * math.exp(-epsilon * tau))
 
     def expected_support(self) -> float:
-        """How many words a report names, on average."""
+        """Return how many words a report names, on average."""
         if self.kind != "laplace":
             return float(self.m)
         other, own = (0.5 * math.exp(-self.epsilon * x) for x in (self.threshold, 1 - self.threshold))
         return (self.V - 1) * other + 1 - own
 
     def own_word_probability(self) -> float:
-        """The probability that a token's own word is among those named."""
+        """Return the probability that a token's own word is among those named."""
         if self.kind == "laplace":
             return 1 - 0.5 * math.exp(-self.epsilon * (1 - self.threshold))
         return 1 / (1 + (self.V - self.m) / (self.m * math.exp(self.epsilon)))
 
 
 class Noise(NamedTuple):
-    """A channel as the compiled code wants it."""
+    """The constants of a channel for compiled code."""
 
     thresholds: U64  # of 64 random bits: [V] of the number of other words (Laplace); [1] of naming the own word
     ratio: F32  # a_j of grid cells lowest, lowest + 1, ...; the last one serves all beyond
@@ -94,7 +94,7 @@ class Noise(NamedTuple):
 
 @lru_cache(maxsize=16)
 def constants(channel: Channel) -> Noise:
-    """The constants of a channel, computed once."""
+    """Compute the constants of a channel, once."""
     if channel.kind != "laplace":
         context = Context(prec=60)
         odds = channel.m * context.exp(Decimal(channel.epsilon))

@@ -1,7 +1,7 @@
 """The two scenarios that every paper compares with: each party alone, and all documents in one place.
 
 *Non-collaborative*: parties agree on a vocabulary, so that their models can be compared, and then train alone.
-*Centralised* is the same method in a federation whose one party holds everybody's documents.
+*Centralised* is the same method in a federation whose one party holds all documents.
 
 Both are there to be compared with, so the alpha that a model has learned is shown beside it. It leaves by a step that
 only the baselines have: in FTM it stays at the party.
@@ -9,50 +9,44 @@ only the baselines have: in FTM it stays at the party.
 
 from __future__ import annotations
 
-from tertulia._arrays import Array
-from tertulia._kinds import check_array
 from tertulia.corpus import Vocabulary
 from tertulia.errors import FormatError
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, PartyId, Planned, Step, message, step
 from tertulia.methods.baselines.settings import AloneSettings
+from tertulia.methods.common.local_lda import SIZES, WHAT, Chain, LocalTask, SizedModel, in_clear, train_local
 from tertulia.methods.common.priors import symmetric
-from tertulia.methods.common.result import Trained
+from tertulia.methods.common.rounds import Trained
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
-from tertulia.methods.ftm.local import SIZES, WHAT, in_clear
-from tertulia.methods.ftm.method import Chain, LocalTask, SizedModel, train_local
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear
+from tertulia.privacy.mechanisms.things import thing
 
-ALPHA = "alpha of topics"
+ALPHA = thing("alpha of topics", "how common each topic is")
 
 
 @message
 class WholeModel(SizedModel):
     """A party's model with what it learned of theta's prior."""
 
-    alpha: Array  # [K_p]
-
-    def check_reply(self, ask: LocalTask) -> None:
-        """Raise unless each topic has a prior."""
-        super().check_reply(ask)
-        check_array("alpha", self.alpha, (len(self.topic_word),), least=0)
+    alpha: fields.OwnSizes  # [K_p]
 
 
 @message
 class AloneState:
-    """What the server keeps: the vocabulary, then also the models."""
+    """The server's state: the vocabulary, then also the models."""
 
     words: tuple[str, ...]
     models: dict[PartyId, SizedModel]
 
 
 def plan(config: AloneSettings) -> list[Planned]:
-    """Everything that will leave a party, for `tertulia check`."""
+    """List everything that will leave a party, for `tertulia check`."""
     parts = (Clear(WHAT), DOCUMENTS, Clear(SIZES), *((Clear(ALPHA),) if config.learn_alpha else ()))
     return [*plan_vocabulary(config.vocabulary), *(Planned(_step(config), "each", part, 1) for part in parts)]
 
 
-@step
+@step(doing="training")
 def train_whole(party: Party, state: Chain | None, ask: LocalTask) -> tuple[Chain, WholeModel]:
     """Train as in FTM's first round, and give alpha, too."""
     chain, model = train_local(party, state, ask)

@@ -6,18 +6,35 @@ from typing import Literal
 
 from pydantic import Field
 
-from tertulia.methods.common.lda_settings import LDASettings
-from tertulia.methods.common.settings import Positive
+from tertulia.methods.common.lda_settings import Sampler, UnitModel
+from tertulia.methods.common.settings import (
+    AgreedWords,
+    AlphaSum,
+    Beta,
+    LearnAlpha,
+    MethodSettings,
+    Sweeps,
+    TopicCount,
+    VocabularySettings,
+)
 
 
-class AloneSettings(LDASettings):
+class AloneSettings(MethodSettings):
     """Baselines: each party alone, or all documents in one place."""
 
     federates = False
+    takes_validation = samples_lda = True
     name: Literal["alone", "centralised"] = Field(
         "alone", description="each party alone, or all documents in one place"
     )
-    sweeps: Positive = Field(50, description="passes over the documents, in all")
+    topics: TopicCount = 20
+    alpha: AlphaSum = 5.0
+    beta: Beta = 0.01
+    learn_alpha: LearnAlpha = True
+    sweeps: Sweeps = Field(50, description="passes over the documents, in all")
+    sampler: Sampler = "auto"
+    model: UnitModel = "lda"
+    vocabulary: AgreedWords = VocabularySettings()
 
     @property
     def pools(self) -> bool:

@@ -1,1 +1,1 @@
-"""What several methods share: agreeing on words, scoring, the result."""
+"""Parts that several methods share: settings, vocabulary, local LDA, rounds, evaluation."""

@@ -14,23 +14,23 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from tertulia._arrays import F64, I64, Array
-from tertulia._kinds import check_array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.methods.common.priors import symmetric
-from tertulia.methods.common.settings import Evaluated
+from tertulia.methods.common.rounds import Rounds
 from tertulia.metrics.perplexity import by_document, completion
 from tertulia.privacy.mechanisms import Clear, Derived, DiscreteLaplace
+from tertulia.privacy.mechanisms.things import thing
 
-WHAT = "held-out log likelihood"
+WHAT = thing("held-out log likelihood", "score of held-out documents")
 SCORE = Clear(WHAT, metric=True)
 MOST_TOKENS, WORST, GRID_BITS = 64, 16.0, 10  # e^16 words: no sensible model is more surprised than that
 _UNIT = int(MOST_TOKENS * WORST) << GRID_BITS  # what one document can add to either number, in steps of the grid
 
 
 def noisy_score(epsilon: float) -> DiscreteLaplace:
-    """How a score leaves under noise: two numbers, which a document moves by 2 _UNIT together at most."""
+    """Return the mechanism of a noisy score: two numbers, which a document moves by 2 _UNIT together at most."""
     return DiscreteLaplace(WHAT, sensitivity=2 * _UNIT, epsilon=epsilon, metric=True)
 
 
@@ -38,7 +38,7 @@ def noisy_score(epsilon: float) -> DiscreteLaplace:
 class Candidate:
     """A model to be scored."""
 
-    words: tuple[str, ...]
+    words: fields.Words
     topic_word: fields.TopicWord  # [K, V]
     alpha: fields.Prior  # [K]
     smoothing: fields.Fraction
@@ -48,16 +48,11 @@ class Candidate:
 class Score:
     """Document-completion log likelihood and the number of tokens it is over."""
 
-    log_likelihood: Array
-    tokens: Array
-
-    def check_reply(self, ask: Candidate) -> None:
-        """Raise unless it is the logarithm of a probability, and over so many tokens."""
-        check_array("log_likelihood", self.log_likelihood, ())
-        check_array("tokens", self.tokens, (), least=0)
+    log_likelihood: fields.Scalar
+    tokens: fields.Total
 
 
-@step
+@step(doing="scoring", metric=True)
 def score(party: Party, state: Any, ask: Candidate) -> tuple[Any, Score]:
     """Score a model on this party's held-out documents."""
     documents = party.documents(Vocabulary.of(ask.words), "heldout")
@@ -75,7 +70,7 @@ def score(party: Party, state: Any, ask: Candidate) -> tuple[Any, Score]:
 
 
 def _release_noisy(party: Party, documents: Corpus, ask: Candidate, epsilon: float) -> Score:
-    """Clip each document's score, add up, and let noise out with the sum."""
+    """Clip each document's score, add up, and release the sum with noise."""
     steps = np.zeros(2, dtype=np.int64)
     if (documents.lengths >= 2).any():
         steps = clipped_sum(*by_document(ask.topic_word, ask.alpha, documents, smoothing=ask.smoothing))
@@ -86,9 +81,9 @@ def _release_noisy(party: Party, documents: Corpus, ask: Candidate, epsilon: flo
 
 
 def clipped_sum(likelihood: F64, tokens: Array) -> I64:
-    """Surprise and WORST times the tokens, summed over documents, in steps of the grid [2].
+    """Sum surprise, and WORST times the tokens, over documents, in steps of the grid [2].
 
-    Whatever the model does to a document, it adds no less than 0 and no more than _UNIT to either number.
+    Under any model a document adds no less than 0 and no more than _UNIT to either number.
     """
     share = np.minimum(1.0, MOST_TOKENS / np.maximum(tokens, 1))
     weight = tokens * share
@@ -100,9 +95,30 @@ def clipped_sum(likelihood: F64, tokens: Array) -> I64:
 
 
 def perplexity(fed: Federation, words: tuple[str, ...], topic_word: Array, alpha: F64, smoothing: float = 0.0) -> float:
-    """Perplexity over everyone's held-out documents; NaN where nobody holds any."""
+    """Compute perplexity over all parties' held-out documents; NaN if there are none."""
     total = fed.sum(score, Candidate(words, topic_word.astype(np.float32), alpha, smoothing))
     return float(np.exp(-total.log_likelihood / total.tokens)) if total.tokens > 0 else float("nan")
+
+
+class Evaluated(Rounds, Protocol):
+    """Settings of a method that trains topics in rounds, and can score them in each."""
+
+    @property
+    def mode(self) -> str:
+        """How private documents are kept."""
+
+    @property
+    def evaluate(self) -> bool | None:
+        """Whether to score; None: unless the mode is `sound`."""
+
+    @property
+    def alpha(self) -> float:
+        """The sum of theta's prior."""
+
+
+def evaluates(config: Evaluated) -> bool:
+    """Return whether held-out documents are scored in each round."""
+    return config.mode != "sound" if config.evaluate is None else config.evaluate
 
 
 class OverVocabulary(Protocol):
@@ -133,17 +149,17 @@ class Evaluation(Generic[S]):
         """Score the model of a round that ends."""
         phi = self.topic_word(state)
         metrics: dict[str, Any] = {"topics": len(phi)}
-        if self.config.evaluates:
+        if evaluates(self.config):
             alpha = self.alpha(state) if self.alpha else symmetric(self.config.alpha, len(phi))
             metrics["perplexity"] = perplexity(fed, state.words, phi, alpha)
         return state, metrics
 
 
 def plan_evaluation(config: Evaluated) -> list[Planned]:
-    """What scoring will disclose."""
-    return [Planned(score, "sum", SCORE, config.rounds)] if config.evaluates else []
+    """List what scoring will disclose."""
+    return [Planned(score, "sum", SCORE, config.rounds)] if evaluates(config) else []
 
 
 def plan_score(planned: Planned, epsilon: float | None) -> Planned:
-    """The same for a party whose policy lets scores out under noise alone."""
+    """Plan a score for a party whose policy releases scores only under noise."""
     return planned if epsilon is None or planned.step is not score else planned._replace(mechanism=noisy_score(epsilon))

@@ -1,4 +1,4 @@
-"""Priors of topic models, and whether as many topics can be as are asked for."""
+"""Priors of topic models, checks of the number of topics, and bounds on parties' weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tertulia.errors import ConfigError
 
 
 def symmetric(alpha: float, topics: int) -> F64:
-    """Theta's prior when no topic is preferred; its sum is `alpha`, however many topics there are.
+    """Return theta's prior when no topic is preferred; its sum is `alpha`, for any number of topics.
 
     >>> symmetric(5.0, 2)
     array([2.5, 2.5])
@@ -18,7 +18,7 @@ def symmetric(alpha: float, topics: int) -> F64:
 
 
 def by_size(alpha: float, sizes: Array) -> F64:
-    """Theta's prior when all that is known of topics is how many tokens each holds: in proportion, with sum `alpha`.
+    """Return theta's prior when only each topic's number of tokens is known: in proportion to it, with sum `alpha`.
 
     Each counts as one token larger than it is, so that no topic is ruled out.
 
@@ -33,3 +33,12 @@ def check_topics(topics: int, words: int) -> None:
     """Refuse more topics than words."""
     if topics > words:
         raise ConfigError(f"topics = {topics}, but the agreed vocabulary has only {words} words: ask for fewer topics")
+
+
+def bound_weights(weights: F64, most: float) -> F64:
+    """Bound weights by `most` times the median, so that a party gains nothing by claiming more.
+
+    >>> bound_weights(np.array([10.0, 12.0, 1e9]), 1.5)
+    array([10., 12., 18.])
+    """
+    return np.minimum(weights, most * np.median(weights))

@@ -1,24 +1,30 @@
-"""The ground of all settings: how they are checked, how a part of them travels, and those that methods share.
+"""The base of all settings, how a part of them travels, and the settings that methods share.
 
-A setting is declared once, as `name: type = Field(default, ..., description="...")`; `help()`, the reference page and
-errors are made from that. Methods that share a setting inherit it, and may narrow its choices or change its default.
+A method has one flat class of settings. A setting of its own is declared there, as
+`name: type = Field(default, ..., description="...")`; a setting that methods share is an alias here, which carries its
+type, bounds, description and marks, and each method declares it as `topics: TopicCount = 20`. `help()`, the reference
+page and errors are made from these.
 """
 
 from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from tertulia.errors import ConfigError
-from tertulia.methods.common.describe import document, explain
+from tertulia.federation.fields import Capped, Least, OneOf
+from tertulia.methods.common.descriptions import document, explain
 
+if TYPE_CHECKING:
+    from tertulia.models import Topics
+
+LEAST_EPSILON = 1e-3  # below it noise takes memory without bound
 Share = Annotated[float, Field(ge=0, le=1)]
-PriorMass = Annotated[float, Field(ge=1e-9, le=1e9)]  # kernels compute in 32 bits here and there
 Positive = Annotated[int, Field(ge=1)]
 PARTY: dict[str, Any] = {"party": ""}  # marks what a party may choose for itself; the text says what else it means
 PATH: dict[str, Any] = {"path": ""}  # marks a path, which in a file is relative to that file; a text there is a name
@@ -31,32 +37,18 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def part(self, kind: type[_S], **changes: Any) -> _S:
-        """What these settings say of another class's fields, with some of them changed: the part that travels, say."""
+        """Return the values of another class's fields, with some of them changed: the part that travels, say."""
         known = {name: getattr(self, name) for name in kind.model_fields if name in type(self).model_fields}
         return kind(**known | changes)
 
     def replace(self, **changes: Any) -> Self:
-        """The same settings with some values changed, checked again."""
+        """Return the same settings with some values changed, checked again."""
         return self.part(type(self), **changes)
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        """Let a field that is declared anew keep its description, and the mark of a party's choice.
-
-        Of a field that several bases have pydantic takes the first base's, which need not be the narrowest.
-        """
-        for name, field in cls.model_fields.items():
-            owner, *others = (k for k in cls.__mro__ if name in inspect.get_annotations(k) and issubclass(k, Settings))
-            if owner is not cls and field.annotation != owner.model_fields[name].annotation:
-                raise TypeError(f"bases of {cls.__name__}: {owner.__name__}, which narrows '{name}', must come first")
-            for other in others if owner is cls else ():
-                field.description = field.description or other.model_fields[name].description
-                field.json_schema_extra = field.json_schema_extra or other.model_fields[name].json_schema_extra
 
     @model_validator(mode="before")
     @classmethod
     def _right_section(cls, values: Any) -> Any:
-        """Say where a key belongs that stands beside its section, not in it."""
+        """Name the section of a key that stands beside it, not in it."""
         sections = {name: f.annotation for name, f in cls.model_fields.items() if isinstance(f.annotation, type)}
         for key in set(values) - set(cls.model_fields) if isinstance(values, dict) else ():
             for section, kind in sections.items():
@@ -66,12 +58,12 @@ class Settings(BaseModel):
 
 
 def has_mark(field: FieldInfo, mark: str) -> bool:
-    """Whether a field is marked, as one that a party may choose, say."""
+    """Return whether a field is marked, as one that a party may choose, say."""
     return isinstance(field.json_schema_extra, dict) and mark in field.json_schema_extra
 
 
 def own_choices(kind: type[Settings]) -> dict[str, FieldInfo]:
-    """The fields of a class that a party may choose for itself."""
+    """Return the fields of a class that a party may choose for itself."""
     return {name: field for name, field in kind.model_fields.items() if has_mark(field, "party")}
 
 
@@ -95,7 +87,7 @@ class Explained(Settings):
 
 
 class SweepsAlone(NamedTuple):
-    """How many sweeps a party makes that trains alone as long as a federation does."""
+    """The sweeps of a party that trains alone as long as a federation does."""
 
     per_round: int  # in a round in which it trains alone
     rounds: int  # of these
@@ -103,11 +95,13 @@ class SweepsAlone(NamedTuple):
 
 
 class MethodSettings(Settings):
-    """Settings of a method, and what a run must know of it."""
+    """Settings of a method, and facts about it that a run needs."""
 
     name: str = Field(description="the method")
     federates: ClassVar[bool] = True  # baselines do not
     takes_validation: ClassVar[bool] = False  # whether parties may set documents aside to choose a model by
+    samples_lda: ClassVar[bool] = False  # whether parties sample LDA with the settings of `lda_settings`
+    continues: ClassVar[bool] = False  # whether it can begin with an earlier model: its module has `continue_from`
 
     @property
     def pools(self) -> bool:
@@ -130,8 +124,28 @@ class MethodSettings(Settings):
         return None
 
     def for_one_party(self) -> MethodSettings:
-        """The method as a single party would use it."""
+        """Return the method as a single party would use it."""
         return self
+
+    def continued(self) -> Self:
+        """Return the settings of a run that begins with an earlier model."""
+        return self
+
+    def why_not(self, last: Topics) -> str | None:
+        """Say why training cannot begin with this model; None: it can."""
+        return None
+
+
+FEW_DOCUMENTS = 10  # among fewer, limits that nobody has set would leave next to nothing
+
+MANY_DOCUMENTS = 1 << 62  # stands for those of an earlier model, which are not counted again
+
+
+class Limits(NamedTuple):
+    """How rare and how common a word may be."""
+
+    min_documents: int
+    max_share: float
 
 
 class VocabularySettings(Settings):
@@ -139,15 +153,23 @@ class VocabularySettings(Settings):
 
     mode: Literal["union", "min_parties", "public"] = Field(
         "union",
-        description="`union`: every word that a party proposes. `min_parties`: words of at least so many parties. "
+        description="`union`: every word that a party proposes. `min_parties`: words of several parties. "
         "`public`: a given word list, and nothing about the data is sent; else every party sends its words with "
         "document counts, but for those that its policy withholds (`min_documents_per_word`)",
     )
     min_parties: Positive = Field(2, description="parties that must have a word, in mode `min_parties`")
-    min_documents: Positive = Field(2, description="documents that must hold a word, in all parties together")
-    max_share: Share = Field(0.5, description="words in a larger share of all documents are left out")
+    min_documents: Positive | None = Field(
+        None,
+        description="documents that must hold a word, in all parties together; None: 2, and 1 where there are fewer "
+        f"than {FEW_DOCUMENTS} documents in all",
+    )
+    max_share: Share | None = Field(
+        None,
+        description="words in a larger share of all documents are left out; None: 0.5, and 1 where there are fewer "
+        f"than {FEW_DOCUMENTS} documents in all",
+    )
     max_words: Positive | None = Field(
-        None, description="keep so many of the most frequent words, of a public list the first; None: all"
+        None, description="keep this number of the most frequent words, of a public list the first; None: all"
     )
     words: tuple[str, ...] = Field(
         (),
@@ -155,6 +177,14 @@ class VocabularySettings(Settings):
         "list of 30,000 common words that comes with the package. `tertulia words` makes one from public documents",
         json_schema_extra={"path": "english"},
     )
+
+    def limits(self, n_documents: int) -> Limits:
+        """Return the limits among all parties' documents; given limits hold for any number of documents."""
+        usual = Limits(2, 0.5) if n_documents >= FEW_DOCUMENTS else Limits(1, 1.0)
+        return Limits(
+            usual.min_documents if self.min_documents is None else self.min_documents,
+            usual.max_share if self.max_share is None else self.max_share,
+        )
 
     @model_validator(mode="after")
     def _public_needs_words(self) -> VocabularySettings:
@@ -172,97 +202,79 @@ class VocabularySettings(Settings):
         return value[: info.data.get("max_words")] if isinstance(value, tuple | list) else value
 
 
-class OverWords(Settings):
-    """Whatever has a vocabulary."""
+# --- settings that methods share --------------------------------------------------------------------------------------
 
-    vocabulary: VocabularySettings = Field(VocabularySettings(), description="how parties agree on words")
-
-
-class Threads(Settings):
-    """Whatever runs on several threads."""
-
-    threads: Positive = Field(
-        1, description="threads to train with; results do not depend on them", json_schema_extra=PARTY
-    )
-
-
-class Rounds(Settings):
-    """Whatever has a fixed number of rounds."""
-
-    rounds: Positive = Field(10, description="rounds of the federation")
-
-
-class Seeded(Settings):
-    """Whatever draws numbers at the server."""
-
-    seed: int | None = Field(None, description="of the server's random numbers; None: the run's")
-
-
-class TopicCount(Settings):
-    """Whatever has topics."""
-
-    topics: Positive = Field(20, description="number of topics (K)", json_schema_extra=PARTY)
-
-
-class TopicPriors(TopicCount):
-    """Topics and their priors."""
-
-    alpha: PriorMass = Field(5.0, description="sum of theta's Dirichlet prior over all topics", json_schema_extra=PARTY)
-    beta: PriorMass = Field(0.01, description="phi's Dirichlet prior, of each word", json_schema_extra=PARTY)
-
-
-class AlphaLearning(Settings):
-    """Whatever could learn theta's prior."""
-
-    learn_alpha: bool = Field(
-        True, description="learn each topic's alpha from the documents; false: it stays `alpha` / `topics` for all"
-    )
-
-
-class Sweeps(Settings):
-    """Whatever passes over its documents several times."""
-
-    sweeps: Positive = Field(
-        50, description="passes over the documents; in a federation, those of a round", json_schema_extra=PARTY
-    )
-
-
-class Privacy(Settings):
-    """How private the parties' documents are kept."""
-
-    mode: Literal["clear", "paper", "sound"] = Field(
-        "clear",
+AgreedWords = Annotated[VocabularySettings, Field(description="how parties agree on words")]
+Threads = Annotated[
+    int, Field(ge=1, description="threads to train with; results do not depend on them", json_schema_extra=PARTY)
+]
+TopicCount = Annotated[
+    int,
+    Field(ge=1, description="number of topics (K)", json_schema_extra=PARTY),
+    Capped("max_topics", axis="K"),
+]
+Rounds = Annotated[int, Field(ge=1), Capped("max_rounds")]
+PriorMass = Annotated[float, Field(ge=1e-9, le=1e9)]  # kernels compute in 32 bits here and there
+AlphaSum = Annotated[
+    PriorMass, Field(description="sum of theta's Dirichlet prior over all topics", json_schema_extra=PARTY)
+]
+Beta = Annotated[PriorMass, Field(description="phi's Dirichlet prior, of each word", json_schema_extra=PARTY)]
+LearnAlpha = Annotated[
+    bool, Field(description="learn each topic's alpha from the documents; false: it stays `alpha` / `topics` for all")
+]
+Sweeps = Annotated[
+    int,
+    Field(ge=1, description="passes over the documents; in a federation, those of a round", json_schema_extra=PARTY),
+    Capped("max_sweeps"),
+    OneOf(("sweeps", "start_sweeps", "continued_sweeps")),
+]
+Mode = Annotated[
+    Literal["clear", "paper", "sound"],
+    Field(
         description="`clear`: no noise. `paper`: the noise of the paper, which keeps less than it claims. `sound`: all "
-        "that leaves is computed from private reports",
-    )
-    epsilon: float | None = Field(
-        None,
+        "that leaves is computed from private reports"
+    ),
+]
+Epsilon = Annotated[
+    float | None,
+    Field(
         gt=0,
         description="the privacy parameter of one token, for modes `paper` and `sound`: in `sound` for another word in "
         "its place, whatever the channel; in `paper` the paper's",
         json_schema_extra={"party": "its own epsilon, if smaller than the method's; a larger one is ignored"},
-    )
-
-    @model_validator(mode="after")
-    def _epsilon_with_noise(self) -> Self:
-        if (self.mode == "clear") == (self.epsilon is not None):
-            raise ValueError("an epsilon goes with mode 'paper' or 'sound', and these need one")
-        return self
-
-
-class Evaluated(Rounds, Privacy, TopicPriors):
-    """Whatever trains topics in rounds, and can score them in each."""
-
-    more_rounds: Positive = Field(
-        3, description="rounds of a run that goes on from an earlier model (`start_from`), in place of `rounds`"
-    )
-    evaluate: bool | None = Field(
-        None,
+    ),
+    Least(LEAST_EPSILON),
+]
+MoreRounds = Annotated[
+    int,
+    Field(ge=1, description="rounds of a run that goes on from an earlier model (`start_from`), in place of `rounds`"),
+    Capped("max_rounds"),
+]
+Evaluate = Annotated[
+    bool | None,
+    Field(
         description="score the model on held-out documents in each round; None: unless the mode is `sound`, for scores "
-        "leave a party without noise",
-    )
+        "leave a party without noise"
+    ),
+]
 
-    @property
-    def evaluates(self) -> bool:
-        """Whether held-out documents are scored in each round."""
-        return self.mode != "sound" if self.evaluate is None else self.evaluate
+
+def check_epsilon(mode: str, epsilon: float | None) -> None:
+    """Raise unless there is an epsilon where the mode has noise, and only there."""
+    if (mode == "clear") == (epsilon is not None):
+        raise ValueError("an epsilon goes with mode 'paper' or 'sound', and these need one")
+
+
+def check_word_list(mode: str, vocabulary: VocabularySettings) -> None:
+    """Raise unless mode `sound` has a public word list."""
+    if mode == "sound" and vocabulary.mode != "public":
+        raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals show words")
+
+
+def why_no_start(last: Topics, topics: int | None) -> str | None:
+    """Say why a method of counts with this number of shared topics (None: any) cannot begin with a model, or None."""
+    if last.encoder is not None:
+        return "it is a neural model, from which only gfedntm goes on"
+    if topics is not None and topics < last.n_topics:
+        return f"it has {last.n_topics} topics, and topics = {topics}: ask for as many, or for more to have new ones"
+    return None

@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from tertulia._arrays import Array
 from tertulia._kinds import check_array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.vocabulary import disjoint_parties, merge, pack_words, propose, unpack_words
 from tertulia.errors import FormatError, InputError
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
-from tertulia.methods.common.settings import VocabularySettings
+from tertulia.methods.common.settings import MANY_DOCUMENTS, VocabularySettings
 from tertulia.privacy.mechanisms import Clear, Public
+from tertulia.privacy.mechanisms.things import thing
 
-WORDS = Clear("words with document counts")
+WORDS = Clear(thing("words with document counts", "words, each with the number of documents that have it"))
 DOCUMENTS = Public("number of documents")
 
 
@@ -30,10 +31,10 @@ DOCUMENTS = Public("number of documents")
 class ProposedWords:
     """A party's words, as bytes with offsets, and the number of its documents that hold each."""
 
-    text: Array  # uint8
-    offsets: Array  # [n + 1]
-    counts: Array  # [n]
-    documents: Array  # scalar
+    text: fields.Bytes
+    offsets: fields.Offsets  # [n + 1]
+    counts: fields.Places  # [n]
+    documents: fields.DocumentCount
 
     @cached_property
     def unpacked(self) -> list[str]:
@@ -42,13 +43,12 @@ class ProposedWords:
 
     def check_reply(self, ask: Nothing) -> None:
         """Raise unless these are words, each with its number of documents."""
-        check_array("documents", self.documents, ())
-        check_array("counts", self.counts, (len(self.unpacked),), least=0)
+        check_array("counts", self.counts, (len(self.unpacked),))
         if len(self.unpacked) and self.counts.max() > self.documents:
             raise FormatError("a word is in more documents than there are")
 
 
-@step
+@step(doing="agreeing on words")
 def propose_words(party: Party, state: Any, ask: Nothing) -> tuple[Any, ProposedWords]:
     """Propose the words of this party's training documents, but for those that its policy withholds as rare."""
     documents = party.documents()
@@ -71,8 +71,8 @@ def propose_words(party: Party, state: Any, ask: Nothing) -> tuple[Any, Proposed
 
 
 def words_of_one_document(corpus: Corpus) -> int:
-    """How many words only one of a party's documents has: each shows the server something of that document alone."""
-    return int((corpus.document_frequency() == 1).sum())
+    """Count the words that only one of a party's documents has: each shows the server something of that document."""
+    return int((np.asarray(propose(corpus).counts) == 1).sum())
 
 
 def agree(fed: Federation, terms: VocabularySettings, known: tuple[str, ...] = ()) -> Vocabulary:
@@ -84,12 +84,14 @@ def agree(fed: Federation, terms: VocabularySettings, known: tuple[str, ...] = (
         for party, reply in fed.each(propose_words, Nothing()).items()
     }
     _warn_of_strangers(proposals, terms.mode)
-    found = merge(proposals, terms.mode, terms.min_parties, terms.min_documents, terms.max_share, terms.max_words)
+    n_documents = sum(documents for _, _, documents in proposals.values())
+    limits = terms.limits(n_documents if not known else MANY_DOCUMENTS)
+    found = merge(proposals, terms.mode, terms.min_parties, *limits, terms.max_words)
     return Vocabulary(extend_words(known, found.words, terms.max_words))
 
 
 def extend_words(known: Sequence[str], found: Sequence[str], most: int | None) -> tuple[str, ...]:
-    """Known words, all of them and in their places, then new ones, as far as there may be more.
+    """Return all known words in their places, then new ones, as many as there may be.
 
     >>> extend_words(("sun", "rain"), ("rain", "wind", "hail"), 3)
     ('sun', 'rain', 'wind')
@@ -98,7 +100,7 @@ def extend_words(known: Sequence[str], found: Sequence[str], most: int | None) -
 
 
 def plan_vocabulary(terms: VocabularySettings) -> list[Planned]:
-    """What agreeing on words will disclose."""
+    """List what agreeing on words will disclose."""
     if terms.mode == "public":
         return []
     return [Planned(propose_words, "each", mechanism, 1) for mechanism in (WORDS, DOCUMENTS)]

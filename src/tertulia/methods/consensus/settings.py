@@ -2,47 +2,83 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from tertulia.methods.common.lda_settings import PrivateSettings
-from tertulia.methods.common.settings import Positive, SweepsAlone
+from tertulia.federation.fields import Capped
+from tertulia.methods.common.lda_settings import Channel, Sampler, Threshold, check_private
+from tertulia.methods.common.settings import (
+    AgreedWords,
+    AlphaSum,
+    Beta,
+    Epsilon,
+    Evaluate,
+    LearnAlpha,
+    MethodSettings,
+    Rounds,
+    Sweeps,
+    SweepsAlone,
+    TopicCount,
+    VocabularySettings,
+    why_no_start,
+)
 
-# Of the first round of a run that goes on: under noise tokens do not look at their documents before they are sampled.
+if TYPE_CHECKING:
+    from tertulia.models import Topics
+
+# In the first round of a continued run. Under noise tokens do not look at their documents before they are sampled.
 _FIRST_SWEEPS = {"clear": 2, "sound": 4}
 
 
-class ConsensusSettings(PrivateSettings):
+ExtraSweeps = Annotated[int, Field(ge=1), Capped("max_sweeps")]
+
+
+class ConsensusSettings(MethodSettings):
     """Consensus rounds: merge once, then count together."""
 
-    name: Literal["consensus"] = "consensus"
-    model: Literal["lda"] = Field("lda", description="counting together is by tokens, so there is no other")
-    mode: Literal["clear", "sound"] = Field("clear", description="`clear`: no noise. `sound`: epsilon is kept")
-    learn_alpha: bool = Field(
+    takes_validation = samples_lda = continues = True
+    name: Literal["consensus"] = Field("consensus", description="the method")
+    topics: TopicCount = 20
+    alpha: AlphaSum = 5.0
+    beta: Beta = 0.01
+    learn_alpha: LearnAlpha = Field(
         True,
         description="learn each topic's alpha from the sum of the parties' document-topic histograms, which leave them "
         "for it; false: it stays `alpha` / `topics` for all, and they are not sent",
     )
-    vouched: bool = Field(
-        False,
-        description="against a party that sends wrong counts: add up only counts that do not make those of half of the "
-        "others harder to predict. Needs four parties; the server then uses each party's counts singly, and parties "
-        "count once more",
-    )
-    rounds: Positive = Field(8, description="rounds of counting together")
-    more_rounds: Annotated[int, Field(ge=2)] = Field(
+    sweeps: Sweeps = 5
+    sampler: Sampler = "auto"
+    model: Literal["lda"] = Field("lda", description="counting together is by tokens, so there is no other")
+    vocabulary: AgreedWords = VocabularySettings()
+    mode: Literal["clear", "sound"] = Field("clear", description="`clear`: no noise. `sound`: epsilon is kept")
+    epsilon: Epsilon = None
+    channel: Channel = "krr"
+    tau: Threshold = 0.2
+    rounds: Rounds = Field(8, description="rounds of counting together")
+    more_rounds: Annotated[int, Field(ge=2), Capped("max_rounds")] = Field(
         3,
         description="rounds of a run that goes on from an earlier model (`start_from`), in place of `rounds`; in the "
         f"first, of {_FIRST_SWEEPS['clear']} passes (`sound`: {_FIRST_SWEEPS['sound']}), tokens find their places in "
         "its topics",
     )
-    continued_sweeps: Positive = Field(6, description="passes of a party in each of these rounds after the first")
-    start_sweeps: Positive = Field(20, description="passes that each party makes alone, before topics are merged")
-    sweeps: Positive = Field(5)
+    evaluate: Evaluate = None
+    robust: bool = Field(
+        False,
+        description="against a party that sends wrong counts: add up only counts that do not make those of half of the "
+        "others harder to predict. Needs four parties; the server then uses each party's counts singly, and parties "
+        "count once more",
+    )
+    continued_sweeps: ExtraSweeps = Field(6, description="passes of a party in each of these rounds after the first")
+    start_sweeps: ExtraSweeps = Field(20, description="passes that each party makes alone, before topics are merged")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        check_private(self)
+        return self
 
     def continued(self) -> Self:
-        """Fewer rounds, and longer ones: topics are there already, and parties agree on them."""
+        """Plan fewer rounds, and longer ones: topics are there already, and parties agree on them."""
         return self.replace(
             rounds=self.more_rounds, sweeps=self.continued_sweeps, start_sweeps=_FIRST_SWEEPS[self.mode]
         )
@@ -51,3 +87,7 @@ class ConsensusSettings(PrivateSettings):
     def sweeps_alone(self) -> SweepsAlone:
         """Parties train alone once, before topics are merged."""
         return SweepsAlone(self.start_sweeps, 1, self.rounds * self.sweeps)
+
+    def why_not(self, last: Topics) -> str | None:
+        """Require as many topics as the earlier model has, or more: its topics are shared by all."""
+        return why_no_start(last, self.topics)

@@ -1,8 +1,8 @@
-"""What Consensus starts from: the topics that parties learned alone, merged into K.
+"""The topics that Consensus starts from: those that parties learned alone, merged into K.
 
-Topics that one party invented, unlike any other, would each get a cluster for themselves, and leave fewer for the rest.
-So where counts are to be vouched for, the merged topics are tried out: parties count with them once. Topics of parties
-for which nobody vouches are dropped then, and topics that nobody has a use for, and the rest is merged anew.
+Invented topics of one party, unlike any other, would each get a cluster of their own, and leave fewer for the rest. So
+where sums are to be robust, parties count once with the merged topics, to try them out. Then topics of parties without
+support are dropped, and topics that hold hardly any tokens, and the rest is merged again.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 
 from tertulia._arrays import F64, I64, Array
 from tertulia.federation.types import PartyId
-from tertulia.methods.common.weights import bound_weights
-from tertulia.methods.ftm.merging import cluster, cluster_of
+from tertulia.methods.common.priors import bound_weights
+from tertulia.methods.common.topic_clusters import cluster, cluster_of
 
-_TOKENS = 100  # pseudo-tokens per document and topic: so many that the merged topics hardly move in the first round
+_TOKENS = 100  # pseudo-tokens per document and topic: enough that the merged topics hardly move in the first round
 _UNUSED = 0.1  # of the tokens of a topic of mean size: a merged topic with fewer has no use
 
 
@@ -32,7 +32,7 @@ class StartTopics:
 
     @classmethod
     def of(cls, models: Mapping[PartyId, Any], most: float = np.inf) -> StartTopics:
-        """The topics of these models; no party weighs more than `most` times the median one."""
+        """List the topics of these models; no party weighs more than `most` times the median one."""
         sizes = [len(model.topic_word) for model in models.values()]
         documents = np.array([float(model.documents) for model in models.values()])
         bounded = documents if np.isinf(most) else bound_weights(documents, most)
@@ -40,14 +40,14 @@ class StartTopics:
         return cls(rows, np.repeat(bounded, sizes), np.repeat(list(models), sizes))
 
     def merge(self, K: int) -> I64:
-        """K topics [K, V], as pseudo-counts."""
+        """Merge into K topics, as pseudo-counts [K, V]."""
         merged, weight = cluster(self.rows, self.weights, K)
         return np.asarray(np.rint(merged * weight[:, None] * _TOKENS).astype(np.int64))
 
     def without(self, left_out: tuple[PartyId, ...], used: Array) -> StartTopics:
-        """What is left when topics of these parties are dropped, and those of merged topics that are hardly used.
+        """Drop the topics of these parties, and those in merged topics that are hardly used.
 
-        `used` [K] are the tokens in each of the merged topics. Too few are not left: a model needs as many as it has.
+        `used` [K] are the tokens in each of the merged topics. At least K topics always stay.
         """
         useful = used >= _UNUSED * used.mean()
         kept = ~np.isin(self.party_of, left_out)

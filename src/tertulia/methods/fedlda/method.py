@@ -1,16 +1,18 @@
 """FedLDA: federated LDA for users who trust nobody (Wang, Tong and Shi, AAAI 2020).
 
-N users hold one document each. In every round a user redraws its topics given the broadcast phi, and reports to the
-server in perturbed tuples (w, k1, k2) which words have moved from one topic to another; the server adds the moves to
-its counts. A party is a shard of users: it sums what its users report, so that the server holds K x V numbers, however
-many users there are. Who takes part is in `shard`, what they report in `reporting`; algorithm numbers are the paper's.
+N users hold one document each. In every round a user samples the topics of its tokens again, given the broadcast phi.
+It then sends perturbed tuples (w, k1, k2): word w has moved from topic k1 to topic k2. The server adds the moves to its
+counts. A party is a shard of users. It sums its users' tuples, so that the server stores K x V numbers for any number
+of users. `shard` draws participants, and `answers` makes their reports. Algorithm numbers are the paper's.
 
-Departures. Tuples that were not sent are lost to the paper's server, and a word that is perturbed anew takes nothing
-back of what was reported before: its counts drift. By default a user moves the *reported* topic of a token only when
-its tuple was sent, and reports the token by the word that it drew the first time, so the counts converge. phi starts
-uniform, which makes first topics random as in algorithm 2, line 1. `mode = "sound"` keeps the promise that RRP breaks:
-every token is reported once, whatever the rounds, and topics are learned from the reports by a sampler that knows the
-noise.
+Departures from the paper. The paper's server never learns of moves whose tuples were not sent. When a word is perturbed
+again, its new tuple does not cancel the earlier one. So the paper's counts drift. Here, by default, a user changes the
+*reported* topic of a token only when its tuple was sent, and reports the token in all rounds by the perturbed word that
+it drew first. So the counts converge. phi starts uniform, which makes first topics random as in algorithm 2, line 1.
+
+`mode = "sound"` keeps the privacy promise that RRP breaks. Every token is reported once for all rounds, and a sampler
+that knows the noise learns topics from the reports. A shard then sends the difference between its new counts and its
+counts at the server (tuples are differences already), so the contribution of an absent shard stays.
 """
 
 from __future__ import annotations
@@ -21,29 +23,28 @@ from functools import partial
 import numpy as np
 
 from tertulia._arrays import F64, I32, Array
-from tertulia._kinds import check_array
 from tertulia.corpus import Vocabulary
 from tertulia.errors import ConfigError
 from tertulia.federation import fields
-from tertulia.federation.types import Federation, Party, Planned, message, step
+from tertulia.federation.types import Federation, Party, Place, Planned, message, step
 from tertulia.kernels import noise_aware
-from tertulia.kernels.core.checks import check_assignment, check_counts
+from tertulia.kernels.core.checks import check_assignment
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.sampling import MOST_TOPICS, broadcast_phi, resample
 from tertulia.kernels.reports import reports_of_documents
 from tertulia.kernels.reports.channel import Channel
-from tertulia.kernels.reports.unknown import listed_reports
+from tertulia.kernels.reports.preparation import listed_reports
+from tertulia.methods.common.contributions import check_not_counted, counted_or_none
+from tertulia.methods.common.earlier_model import pseudo_counts
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
+from tertulia.methods.common.local_lda import REPORTS
 from tertulia.methods.common.priors import symmetric
-from tertulia.methods.common.result import Trained
-from tertulia.methods.common.rounds import Metrics, run_rounds
-from tertulia.methods.common.start import pseudo_counts
+from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_rounds
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
-from tertulia.methods.fedlda.reporting import TUPLES, Answers, charge_of, report_perturbed, report_truth, users_after
+from tertulia.methods.fedlda.answers import TUPLES, Answers, charge_of, report_perturbed, report_truth, users_after
 from tertulia.methods.fedlda.settings import FedLDASettings, UserSettings
 from tertulia.methods.fedlda.shard import Users, check_users, count_arrived, draw_participants, initial_users, shard_of
-from tertulia.methods.ftm.local import REPORTS
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Unit
 from tertulia.privacy.mechanisms.perturbation import HYBRID_GRID
@@ -55,64 +56,65 @@ MOVES, COUNTS = "topic-word counts of users' tuples", "topic-word counts of repo
 
 @message
 class Broadcast:
-    """What all shards get in a round."""
+    """The question of a round to all shards."""
 
-    words: tuple[str, ...]
+    words: fields.Words
     settings: UserSettings
     counts: fields.NoisyCounts  # [K, V] the server's n_kw
-    round: int
+    round: fields.Round
 
 
 @message
 class Moves:
-    """A shard's reply: what its users' tuples move."""
+    """A shard's reply: the changes of counts by its users' tuples."""
 
-    moved: Array  # [K, V]; of the hybrid mechanism in multiples of HYBRID_GRID
-    users: Array  # who answered
-
-    def check_reply(self, ask: Broadcast) -> None:
-        """Raise unless these are moves between the counts that were asked about."""
-        check_array("moved", self.moved, ask.counts.shape)
-        check_array("users", self.users, ())
+    moved: fields.RealCounts  # [K, V]; with the hybrid mechanism in multiples of HYBRID_GRID
+    users: fields.DocumentCount  # the number of users who answered
 
 
 @message
 class Counts:
-    """A shard's counts of the words that reports are taken for."""
+    """A shard's new counts of the words inferred from reports, minus its counts at the server."""
 
-    counts: Array  # [K, V]
+    counts: fields.CountChange  # [K, V]
 
-    def check_reply(self, ask: Broadcast) -> None:
-        """Raise unless these are counts of the words that were asked for."""
-        check_array("counts", self.counts, ask.counts.shape, least=0)
+
+@message
+class Taken:
+    """The words and topics inferred from a shard's reports, at the time when it sent their counts."""
+
+    place: Place  # the place of the question
+    z: Array  # [N] the topic of each report; -1: the report carries no information about its word
+    word: Array  # [N] the word inferred from each report
 
 
 @message
 class ReportTopics:
-    """What a shard keeps of its users' reports."""
+    """A shard's state: the topics of its users' reports."""
 
-    z: Array  # [N] -1: the report says nothing about its word
-    word: Array  # [N] what each report is taken for
-    round: int  # in which the counts were released
+    latest: Taken
+    counted: Taken | None  # this shard's part of the server's counts when it sent its latest
 
 
 @message
 class FedLDAState:
-    """What the server keeps."""
+    """The server's state."""
 
     round: int
     words: tuple[str, ...]
     counts: Array  # [K, V]
 
 
-@step
+@step(doing="sampling")
 def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[Users, Moves]:
-    """Algorithm 1, for all users of a shard."""
+    """Run Algorithm 1 for all users of a shard."""
     settings, threads = ask.settings.limit_epsilon(party.setting("epsilon", None)), party.setting("threads", 1)
     corpus = party.documents(Vocabulary.of(ask.words))
     shard = shard_of(corpus, settings.max_words)
     asked, answering = draw_participants(corpus.n_documents, ask.round, settings, party.seed)
     phi, alpha = broadcast_phi(ask.counts, settings.beta), symmetric(settings.alpha, len(ask.counts))
+    if state is None:
+        check_not_counted(party)  # it could no longer undo the moves of its users
     users = initial_users(settings, len(shard.words), len(ask.words)) if state is None else state
     check_users(users, len(shard.words), len(ask.counts), len(ask.words))
     z = resample(
@@ -136,9 +138,9 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
     )
 
 
-@step
+@step(doing="counting reports")
 def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> tuple[ReportTopics, Counts]:
-    """Sound: sweep over reports that users made when they arrived; none is made twice."""
+    """Sweep over reports (mode `sound`). A user makes its reports once, in its first round."""
     settings = ask.settings.limit_epsilon(party.setting("epsilon", None))
     corpus = party.documents(Vocabulary.of(ask.words), unknown=True)
     shard = shard_of(corpus, settings.max_words)
@@ -146,42 +148,44 @@ def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> t
     randomness = party.randomise(corpus, UserReports(REPORTS, channel=channel, tokens=settings.max_words))
     documents = shard.documents[: count_arrived(corpus.n_documents, ask.round, settings) + 1]
     source = partial(reports_of_documents, *shard, channel, randomness.documents)
-    made = listed_reports(source, channel, int(documents[-1]))
+    reports = listed_reports(source, channel, int(documents[-1]))
     others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)  # [V, K]
-    before, heard = _extend(state, int(documents[-1]), others.shape), made.offsets(documents)
-    own = _counts_of(before, others.shape)
-    if before.round == ask.round:  # the sum holds this shard's own counts: take them out
-        others -= own
-    check_counts(others)
-    alpha = symmetric(settings.alpha, len(ask.counts))
-    z, word = made.take(before.z), made.take(before.word)
+    latest, held = (None if state is None else state.latest), counted_or_none(party, state)
+    z, word = _extend(latest, int(documents[-1]), others.shape)
+    own = _counts_of(z, word, others.shape)
+    held_counts = _counts_of(*_extend(held, 0 if held is None else len(held.z), others.shape), others.shape)
+    others = np.maximum(others - held_counts, 0)  # negative if another shard subtracted too much
+    alpha, offsets = symmetric(settings.alpha, len(ask.counts)), reports.offsets(documents)
+    z, word = reports.take(z), reports.take(word)
     chain = noise_aware.AwareState(z, word, own, own.sum(axis=0, dtype=np.int64), alpha, settings.beta)
     if not ask.counts.any():
-        chain = noise_aware.init(made.source, heard, len(ask.words), len(alpha), alpha, settings.beta, party.seed ^ 1)
+        chain = noise_aware.init(
+            reports.source, offsets, len(ask.words), len(alpha), alpha, settings.beta, party.seed ^ 1
+        )
     chain, _ = noise_aware.run(
-        made.source, heard, chain, settings.sweeps, party.seed, phi="mean", others=others,
+        reports.source, offsets, chain, settings.sweeps, party.seed, phi="mean", others=others,
         threads=party.setting("threads", 1),
     )  # fmt: skip
-    counts = party.release(np.ascontiguousarray(chain.cwk.T), Derived(COUNTS, parents=randomness.parents))
-    return ReportTopics(made.put_back(chain.z), made.put_back(chain.word), ask.round + 1), Counts(counts)
+    change = np.ascontiguousarray((chain.cwk - held_counts).T)
+    taken = Taken(party.place, reports.put_back(chain.z), reports.put_back(chain.word))
+    return ReportTopics(taken, held), Counts(party.release(change, Derived(COUNTS, parents=randomness.parents)))
 
 
-def _extend(state: ReportTopics | None, tokens: int, shape: tuple[int, ...]) -> ReportTopics:
-    """The state of all reports that have come by now: nothing is known yet of new ones.
+def _extend(taken: Taken | None, tokens: int, shape: tuple[int, ...]) -> tuple[I32, I32]:
+    """Return topics and words of all reports so far; those of new reports are unknown (-1).
 
-    A state of other words or more topics than are asked for is refused, and one of more reports than there are: users
-    do not leave again.
+    Raise if the state names a word or topic beyond `shape`, or has more reports than there are now: users never leave.
     """
     z, word = (np.full(tokens, -1, dtype=np.int32) for _ in range(2))
-    if state is not None:
-        for kept, most in ((state.word, shape[0]), (state.z, shape[1])):
+    if taken is not None:
+        for kept, most in ((taken.word, shape[0]), (taken.z, shape[1])):
             check_assignment(kept, min(len(kept), tokens), most, least=-1)
-        z[: len(state.z)], word[: len(state.z)] = state.z, state.word
-    return ReportTopics(z, word, -1 if state is None else state.round)
+        z[: len(taken.z)], word[: len(taken.z)] = taken.z, taken.word
+    return z, word
 
 
-def _counts_of(taken: ReportTopics, shape: tuple[int, ...]) -> I32:
-    cells = taken.word[taken.z >= 0].astype(np.int64) * shape[1] + taken.z[taken.z >= 0]
+def _counts_of(z: I32, word: I32, shape: tuple[int, ...]) -> I32:
+    cells = word[z >= 0].astype(np.int64) * shape[1] + z[z >= 0]
     return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.int32)
 
 
@@ -195,7 +199,7 @@ STEPS = (propose_words, local_sampling, count_reports, score)
 
 
 def train(fed: Federation, config: FedLDASettings, state: FedLDAState | None = None) -> Trained:
-    """Algorithm 2: global integration."""
+    """Run Algorithm 2: global integration."""
     if state is None:
         words = agree(fed, config.vocabulary).words
         if not config.topics <= min(len(words), MOST_TOPICS):
@@ -212,7 +216,7 @@ def train(fed: Federation, config: FedLDASettings, state: FedLDAState | None = N
 
 
 def continue_from(fed: Federation, config: FedLDASettings, last: Topics) -> FedLDAState:
-    """Begin with an earlier model's phi instead of a uniform one; topics beyond its own begin uniform."""
+    """Begin with an earlier model's phi instead of a uniform one; additional topics begin uniform."""
     words = agree(fed, config.vocabulary, last.vocabulary.words).words
     counts = np.zeros((config.topics, len(words)))
     counts[: last.n_topics] = pseudo_counts(last, words)
@@ -220,37 +224,42 @@ def continue_from(fed: Federation, config: FedLDASettings, last: Topics) -> FedL
 
 
 def _from_tuples(fed: Federation, ask: Broadcast) -> tuple[F64, Metrics]:
-    """Lines 3-7: the server's counts after the moves of this round. With the first what it began with is forgotten."""
+    """Add the moves of this round to the server's counts (lines 3-7)."""
     reply = fed.sum(local_sampling, ask)
     grid = HYBRID_GRID if ask.settings.perturbation().kind == "hm" else 1.0
-    before = ask.counts if ask.round else np.zeros_like(ask.counts)
-    return before + reply.moved * grid, {"users": int(reply.users)}
+    return _contributed(ask) + reply.moved * grid, {"users": int(reply.users)}
 
 
 def _from_reports(fed: Federation, ask: Broadcast) -> tuple[F64, Metrics]:
-    return fed.sum(count_reports, ask).counts.astype(np.float64), {}
+    return _contributed(ask) + fed.sum(count_reports, ask).counts.astype(np.float64), {}
+
+
+def _contributed(ask: Broadcast) -> F64:
+    """Return the shards' contributions before this round. The first round has none, even with an earlier model."""
+    return np.asarray(ask.counts if ask.round else np.zeros_like(ask.counts))
 
 
 def plan(config: FedLDASettings) -> list[Planned]:
-    """Everything that will leave a shard, for `tertulia check`."""
+    """List everything that will leave a shard, for `tertulia check`."""
     scores = plan_evaluation(config)
     replies = _plan_reports(config) if config.mode == "sound" else _plan_tuples(config)
     return [*plan_vocabulary(config.vocabulary), *replies, *scores]
 
 
 def _plan_reports(config: FedLDASettings) -> list[Planned]:
-    channel = _channel(config, max(1, len(config.vocabulary.words)))
+    channel = _channel(config.part(UserSettings), max(1, len(config.vocabulary.words)))
     charge = UserReports(REPORTS, channel=channel, tokens=config.max_words)
     counts = Derived(COUNTS, parents=("reports",))
     return [Planned(count_reports, "reports", charge, 1), Planned(count_reports, "sum", counts, config.rounds)]
 
 
 def _plan_tuples(config: FedLDASettings) -> list[Planned]:
-    how, rounds = config.perturbation(), config.rounds
+    settings, rounds = config.part(UserSettings), config.rounds
+    how = settings.perturbation()
     users = Planned(local_sampling, "sum", DOCUMENTS, rounds)
     if how.kind == "none":
         return [Planned(local_sampling, "sum", Clear(TUPLES, unit=Unit.USER), rounds), users]
-    charge = UserTuples(TUPLES, how=how, once=config.drawn_once)
+    charge = UserTuples(TUPLES, how=how, once=settings.drawn_once)
     moves = Derived(MOVES, parents=("reports",))
     return [Planned(local_sampling, "reports", charge, rounds), Planned(local_sampling, "sum", moves, rounds), users]
 
@@ -269,3 +278,8 @@ def _result(config: FedLDASettings, state: FedLDAState) -> Trained:
     phi = _topic_word(state.counts, config.beta)
     weights = _shares(state.counts, config.beta)
     return Trained(Topics(phi, Vocabulary(state.words), symmetric(config.alpha, len(phi)), config.beta, weights), {})
+
+
+def topics_so_far(config: FedLDASettings, state: FedLDAState) -> TopicsSoFar:
+    """Return the server's counts."""
+    return TopicsSoFar(state.words, state.counts, state.counts.sum(axis=1))

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from tertulia.federation.fields import Capped, Uncapped
 from tertulia.federation.types import message
-from tertulia.methods.common.continuing import Continuing
 from tertulia.methods.common.settings import (
-    AlphaLearning,
-    Evaluated,
+    AgreedWords,
+    AlphaSum,
+    Beta,
+    Epsilon,
+    Evaluate,
+    LearnAlpha,
     MethodSettings,
-    OverWords,
+    Mode,
+    MoreRounds,
     Positive,
-    Privacy,
     Rounds,
     Settings,
     Share,
     Sweeps,
-    TopicPriors,
+    TopicCount,
+    VocabularySettings,
+    check_epsilon,
+    check_word_list,
+    why_no_start,
 )
 from tertulia.privacy.mechanisms.perturbation import Perturbation
+
+if TYPE_CHECKING:
+    from tertulia.models import Topics
 
 
 @message
@@ -34,32 +45,58 @@ class FedLDAPaper(Settings):
     bookkeeping: Literal["converging", "paper"] = Field(
         "converging",
         description="`converging`: a token's word is drawn once, and its topic moves when it is sent, so that the "
-        "server's counts converge. `paper`: drawn anew for each tuple, and all tuples count as sent",
+        "server's counts converge. `paper`: drawn again for each tuple, and all tuples count as sent",
     )
-    arrival_rounds: int = Field(
-        0, ge=0, description="users arrive over so many rounds; 0: all are there from the beginning"
+    arrival_rounds: Annotated[int, Capped("max_rounds")] = Field(
+        0, ge=0, description="the number of rounds over which users arrive; 0: all are there from the beginning"
     )
+
+
+UserSweeps = Annotated[Sweeps, Field(description="passes over a user's words in each round")]
+UserEpsilon = Annotated[
+    Epsilon,
+    Field(
+        description="the privacy parameter: in mode `paper` of one tuple (with `hm`, of one round), in mode `sound` of "
+        "one token"
+    ),
+]
+Mechanism = Annotated[Literal["rrp", "krr", "tkrr", "hm"], Field(description="how mode `paper` perturbs tuples")]
+UserChannel = Annotated[Literal["krr", "subset"], Field(description="how mode `sound` reports a token")]
+UserSampler = Annotated[Literal["gibbs", "mh"], Field(description="`mh`: in constant time per token, for many topics")]
+WordsPerUser = Annotated[
+    Positive,
+    Field(description="words of a user that count, the first ones (M)"),
+    Uncapped("documents have no more words"),
+]
+SampleRatio = Annotated[Share, Field(description="share of M tuples that a user sends, one at least (l / M)")]
+UsersPerRound = Annotated[float, Field(gt=0, le=1, description="share of users who are asked in a round")]
+UserDropout = Annotated[Share, Field(description="share of those whose answer never comes")]
+PaperDetails = Annotated[FedLDAPaper, Field(description="details of the paper that only a reproduction needs")]
 
 
 @message
-class UserSettings(Privacy, Sweeps, TopicPriors):
-    """What users are asked to do, the same for all: the part of the settings that travels."""
+class UserSettings(Settings):
+    """The settings of all users: the part that travels."""
 
-    epsilon: float | None = Field(
-        None,
-        gt=0,
-        description="the privacy parameter: in mode `paper` of one tuple (with `hm`, of one round), in mode `sound` of "
-        "one token",
-    )
-    mechanism: Literal["rrp", "krr", "tkrr", "hm"] = Field("rrp", description="how mode `paper` perturbs tuples")
-    channel: Literal["krr", "subset"] = Field("subset", description="how mode `sound` reports a token")
-    sweeps: Positive = Field(1, description="passes over a user's words in each round")
-    sampler: Literal["gibbs", "mh"] = Field("gibbs", description="`mh`: in constant time per token, for many topics")
-    max_words: Positive = Field(150, description="words of a user that count, the first ones (M)")
-    sample_ratio: Share = Field(0.7, description="share of M tuples that a user sends, one at least (l / M)")
-    users_per_round: float = Field(1.0, gt=0, le=1, description="share of users who are asked in a round")
-    user_dropout: Share = Field(0.0, description="share of those whose answer never comes")
-    paper: FedLDAPaper = Field(FedLDAPaper(), description="details of the paper that only a reproduction needs")
+    topics: TopicCount = 20
+    alpha: AlphaSum = 5.0
+    beta: Beta = 0.01
+    sweeps: UserSweeps = 1
+    mode: Mode = "clear"
+    epsilon: UserEpsilon = None
+    mechanism: Mechanism = "rrp"
+    channel: UserChannel = "subset"
+    sampler: UserSampler = "gibbs"
+    max_words: WordsPerUser = 150
+    sample_ratio: SampleRatio = 0.7
+    users_per_round: UsersPerRound = 1.0
+    user_dropout: UserDropout = 0.0
+    paper: PaperDetails = FedLDAPaper()
+
+    @model_validator(mode="after")
+    def _epsilon_with_noise(self) -> Self:
+        check_epsilon(self.mode, self.epsilon)
+        return self
 
     @property
     def sampled(self) -> int:
@@ -67,13 +104,13 @@ class UserSettings(Privacy, Sweeps, TopicPriors):
         return max(1, round(self.sample_ratio * self.max_words))
 
     def limit_epsilon(self, own: float | None) -> Self:
-        """The same with a shard's own epsilon, if that is stricter."""
+        """Return the same settings with a shard's own epsilon, if that is stricter."""
         if self.epsilon is None or own is None or own >= self.epsilon:
             return self
         return self.replace(epsilon=own)
 
     def perturbation(self) -> Perturbation:
-        """What happens to words."""
+        """Return how words are perturbed."""
         if self.mode == "clear" or self.epsilon is None:
             return Perturbation("none")
         gamma = math.inf if self.paper.gamma is None else self.paper.gamma
@@ -85,15 +122,32 @@ class UserSettings(Privacy, Sweeps, TopicPriors):
         return self.paper.bookkeeping == "converging" and self.perturbation().kind in ("rrp", "krr", "tkrr")
 
 
-class FedLDASettings(Continuing, OverWords, UserSettings, AlphaLearning, Evaluated, Rounds, MethodSettings):
+class FedLDASettings(MethodSettings):
     """FedLDA: topic models from users who trust nobody."""
 
-    name: Literal["fedlda"] = "fedlda"
-    learn_alpha: bool = Field(
+    continues = True
+    name: Literal["fedlda"] = Field("fedlda", description="the method")
+    topics: TopicCount = 20
+    alpha: AlphaSum = 5.0
+    beta: Beta = 0.01
+    sweeps: UserSweeps = 1
+    mode: Mode = "clear"
+    epsilon: UserEpsilon = None
+    rounds: Rounds = Field(50, description="rounds of sampling at the users and adding up at the server")
+    more_rounds: MoreRounds = 15
+    evaluate: Evaluate = None
+    learn_alpha: LearnAlpha = Field(
         False, description="stays false: users' topics would have to leave without noise, so alpha is fixed"
     )
-    rounds: Positive = Field(50, description="rounds of sampling at the users and adding up at the server")
-    more_rounds: Positive = Field(15)
+    mechanism: Mechanism = "rrp"
+    channel: UserChannel = "subset"
+    sampler: UserSampler = "gibbs"
+    max_words: WordsPerUser = 150
+    sample_ratio: SampleRatio = 0.7
+    users_per_round: UsersPerRound = 1.0
+    user_dropout: UserDropout = 0.0
+    paper: PaperDetails = FedLDAPaper()
+    vocabulary: AgreedWords = VocabularySettings()
 
     @field_validator("learn_alpha")
     @classmethod
@@ -103,9 +157,9 @@ class FedLDASettings(Continuing, OverWords, UserSettings, AlphaLearning, Evaluat
         return value
 
     @model_validator(mode="after")
-    def _sound_mode(self) -> Self:
-        if self.mode == "sound" and self.vocabulary.mode != "public":
-            raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals show words")
+    def _fits_together(self) -> Self:
+        check_epsilon(self.mode, self.epsilon)
+        check_word_list(self.mode, self.vocabulary)
         if self.mode == "sound" and (self.users_per_round < 1 or self.user_dropout > 0):
             raise ValueError("mode 'sound' asks each user once: leave users_per_round and user_dropout alone")
         return self
@@ -114,3 +168,11 @@ class FedLDASettings(Continuing, OverWords, UserSettings, AlphaLearning, Evaluat
     def passes(self) -> int:
         """All rounds' sweeps."""
         return self.sweeps * self.rounds
+
+    def continued(self) -> Self:
+        """Plan fewer rounds."""
+        return self.replace(rounds=self.more_rounds)
+
+    def why_not(self, last: Topics) -> str | None:
+        """Require as many topics as the earlier model has, or more: its topics are shared by all."""
+        return why_no_start(last, self.topics)

@@ -1,4 +1,4 @@
-"""A shard: many users who trust nobody, one document each, in flat arrays; and who of them takes part in a round."""
+"""A shard: many users who trust nobody, one document each, in flat arrays; and the draw of a round's participants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Shard(NamedTuple):
 
 
 def shard_of(corpus: Corpus, M: int) -> Shard:
-    """The first M words of each user's document: no user has more tuples, or reports, than that."""
+    """Keep the first M words of each user's document: no user has more tuples, or reports, than that."""
     lengths = corpus.lengths
     if lengths.max(initial=0) <= M:
         return Shard(corpus.words, corpus.documents)
@@ -37,7 +37,7 @@ def shard_of(corpus: Corpus, M: int) -> Shard:
 
 @message
 class Users:
-    """What the users of a shard keep."""
+    """The state of a shard's users."""
 
     z: Array  # [N] topic of each token, -1 before the first
     reported: Array  # [N] topic under which the server has it, -1: it has not
@@ -45,7 +45,7 @@ class Users:
 
 
 def initial_users(settings: UserSettings, tokens: int, V: int) -> Users:
-    """Users who were never asked; a word takes 16 bits where they can hold V."""
+    """Return the state of users who were never asked; a word takes 16 bits where they can hold V."""
     none = np.full(tokens, -1, dtype=np.int16)
     return Users(none, none, np.full(tokens * settings.drawn_once, -1, dtype=np.min_scalar_type(-V)))
 
@@ -59,13 +59,13 @@ def check_users(users: Users, tokens: int, K: int, V: int) -> None:
 
 
 def count_arrived(users: int, round_: int, settings: UserSettings) -> int:
-    """How many users are there by now: they come in order, as many in each of the first rounds."""
+    """Count the users who have arrived: they come in order, equally many in each of the first rounds."""
     rounds = settings.paper.arrival_rounds
     return users if rounds == 0 else math.ceil(users * min(1.0, (round_ + 1) / rounds))
 
 
 def draw_participants(users: int, round_: int, settings: UserSettings, key: int) -> tuple[Bool, Bool]:
-    """Who is asked in this round, and who of them answers, [D] each."""
+    """Draw the users who are asked in this round, and those of them who answer, [D] each."""
     asked = uniforms(users, derive(key, _ASKED)) < settings.users_per_round
     asked[count_arrived(users, round_, settings) :] = False
     return asked, asked & (uniforms(users, derive(key, _DROPPED)) >= settings.user_dropout)

@@ -1,47 +1,53 @@
-"""How FTM merges local models by default (ours, in place of iFTM's Algorithms 3 and 4): topics are matched one to one.
+"""FTM's default merge of local models (ours, in place of iFTM's Algorithms 3 and 4): topics are matched one to one.
 
 Algorithm 3 joins topics by chains: each link may be similar enough while the ends are not, so that the topics of
-SentenceLDA, whose general words are alike, end in a few heaps. Here each party in turn is matched with the global
-topics so far: the one-to-one assignment of largest total similarity (29), of which the pairs that reach xi merge. So a
-global topic takes at most one topic of each party, there are never fewer than the largest party has, and each party's
-next start is simply the global topics that its own went into.
+SentenceLDA, whose general words are alike, end in a few large clusters. Here each party in turn is matched with the
+global topics so far: the one-to-one assignment of largest total similarity (29), of which the pairs that reach xi
+merge. So a global topic takes at most one topic of each party, there are never fewer than the largest party has, and
+each party's next start is simply the global topics that its own went into.
 
 Nobody knows a good xi beforehand: it depends on the model, the number of topics and the words. Unless xi is given, it
 is calibrated. How similar different topics are is known: those of one party are different. How much that is to be
-trusted depends on whether the parties draw on the same subjects, which their mean topics show: by the distance that
-`ALIKE` bounds, random parts of a collection are nearer than parts by subject, unless subjects overlap as diseases do
-(`python -m benchmarks.ftm.likeness`). Where alpha is learned, some topics are small, and what few tokens show would
-count as much as the rest: there a topic counts by the root of its size. By the size itself those that one long document
-fills would count for too much.
+trusted depends on whether the parties are alike, that is, draw on the same subjects. This is a permutation test on
+their own topics (`are_alike`), without a bound on any distance: if each subject has a topic at either party, the
+parties' mean topics are nearer to each other than those of other divisions of the same topics into two sides, in which
+subjects are unevenly spread. The test is made once for each two parties, when the later of them comes, whose topics
+have not been merged yet: merging makes them alike.
+
+`python -m benchmarks.ftm.likeness` shows what the test says of collections that are cut at random and by subject.
+Parties whose subjects overlap in part, as diseases do, fall on either side. With fewer than ten topics per party,
+topics are so general that parties of different subjects may be taken for alike.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from tertulia._arrays import F64, I64, Array
-from tertulia.methods.ftm.merging import Merged, merge_sets
+from tertulia.methods.common.topic_clusters import merge_sets
+from tertulia.methods.ftm.integration import Merged
 from tertulia.metrics.similarity import Tops, top_words_sparse, weighted_jaccard
 
 XI = 0.3  # the papers' threshold: what topics of unlike parties must reach at least
 FREQUENT = 500  # words by which parties are compared: rarer ones differ by chance
-_ODD = 10  # one of so many is left out, those that differ most: one long odd document may fill a topic with its words
-ALIKE = 0.06  # parties are alike that are no farther apart
+DIVISIONS = 99  # other divisions of two parties' topics that alike parties are compared with
+NOBODY = np.zeros((0, 0), dtype=bool)  # no parties have been compared yet
+_ROUNDING = 1e-12  # divisions whose means are equally near
 
 
 class MergeWarning(UserWarning):
     """Merging topics did nothing, or too much."""
 
 
-def align(
-    models: Sequence[tuple[Array, int]], xi: float | None, top: int, topic_sizes: Sequence[Array] | None = None
-) -> Merged:
+def align(models: Sequence[tuple[Array, int]], xi: float | None, top: int, alike: Array | None = None) -> Merged:
     """Merge local models (topic-word rows, number of documents) one after the other, their topics one to one.
 
-    Mean topics weigh topics by their sizes, if these are given.
+    Unless xi is given, it is calibrated by which parties are alike [parties, parties]; None: by what these models say.
     """
     if not models:
         raise ValueError("align needs at least one model")
@@ -49,9 +55,9 @@ def align(
     rows = np.concatenate([M_p for M_p, _ in models])
     party_of = np.repeat(np.arange(len(models)), sizes)
     weights = np.array([float(documents) for _, documents in models])
-    of_parties: Sequence[Array | None] = topic_sizes or [None] * len(models)
-    means = np.array([mean_topic(M_p, own) for (M_p, _), own in zip(models, of_parties, strict=True)])
-    scale = _Scale(means, [top_words_sparse(M_p, top) for M_p, _ in models], weights)
+    if alike is None and xi is None:
+        alike = compare_parties([party_topics(M_p, None) for M_p, _ in models], NOBODY)
+    scale = _Scale(NOBODY if alike is None else alike, [top_words_sparse(M_p, top) for M_p, _ in models], weights)
     part_of = np.empty(0, np.int64)  # the global topic that each local one went into
     for p, K in enumerate(sizes):
         known = len(part_of)
@@ -72,30 +78,39 @@ def align(
     return Merged(M, np.bincount(part_of, weights[party_of]).astype(np.float64), part_of)
 
 
-class _Scale:
-    """What is known of how similar topics are: within each party, and between the parties' mean topics."""
+class PartyTopics(NamedTuple):
+    """A party's topics, and how much each of them counts where parties are compared."""
 
-    def __init__(self, means: F64, tops: list[Tops], weights: F64) -> None:
-        self.means = means  # [parties, V]
+    topic_word: Array  # [K_p, V]
+    weights: F64  # [K_p] they sum to 1
+
+
+class _Scale:
+    """A scale of similarities: those of topics within each party, and which parties are alike."""
+
+    def __init__(self, alike: Array, tops: list[Tops], documents: F64) -> None:
+        self.alike = alike  # [parties, parties]
         self.tops = tops
-        self.weights = weights
+        self.documents = documents
         self.within = [similarities_within(own) for own in tops]
 
     def threshold(self, p: int, members: tuple[int, ...]) -> float:
-        """The xi of party p's topics and a global topic that some parties' topics went into.
+        """Return the xi of party p's topics and a global topic that some parties' topics went into.
 
         Topics of alike parties are one unless they are less similar than any two neighbours within a party. Topics of
         other parties are one only if they are more similar than any two within a party, and than the papers' xi asks.
+        Party p is alike to several if it is to those that hold most of their documents.
         """
         within = np.concatenate([self.within[r] for r in (p, *members)])
         if not len(within):
             return XI
-        others = np.average(self.means[[*members]], axis=0, weights=self.weights[[*members]])
-        return float(within.min() if are_alike(self.means[p], others) else max(within.max(), XI))
+        documents, alike = self.documents[[*members]], self.alike[p, [*members]]
+        mostly = documents[alike].sum() > documents.sum() / 2
+        return float(within.min() if mostly else max(within.max(), XI))
 
 
 def similarities_within(own: Tops) -> F64:
-    """How similar different topics of a party are, when each is matched one to one with another than itself."""
+    """Measure how similar different topics of a party are, each matched one to one with another topic than itself."""
     K = len(own.indices)
     if K < 2:
         return np.empty(0)
@@ -105,40 +120,68 @@ def similarities_within(own: Tops) -> F64:
 
 
 def _best_pairs(rho: F64) -> tuple[I64, I64]:
-    """Rows and columns, each at most once, whose similarities add up to the most."""
-    from scipy.optimize import linear_sum_assignment  # a sixth of all that `import` takes, and few need it
+    """Return rows and columns, each at most once, whose similarities have the largest sum."""
+    from scipy.optimize import linear_sum_assignment  # a sixth of the time of `import tertulia`, and rarely needed
 
     rows, columns = linear_sum_assignment(rho, maximize=True)
     return rows, columns
 
 
-def mean_topic(M_p: Array, sizes: Array | None) -> F64:
-    """The mean of topics [K, V]; of given sizes [K], each counts by the root of its own.
+def party_topics(M_p: Array, sizes: Array | None) -> PartyTopics:
+    """Weigh topics [K, V] equally or, given sizes [K], by the roots of these.
 
-    >>> mean_topic(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1, 4])).round(3)
+    Where alpha is learned, some topics are small, and what few tokens show would count as much as the rest. By the size
+    itself those that one long document fills would count for too much.
+
+    >>> party_topics(np.eye(2), np.array([1, 4])).weights.round(3)
     array([0.333, 0.667])
     """
-    if sizes is None or not sizes.any():
-        return np.asarray(M_p.mean(axis=0, dtype=np.float64))
-    return np.asarray(np.average(M_p.astype(np.float64), axis=0, weights=np.sqrt(sizes)))
+    counts = np.ones(len(M_p)) if sizes is None or not sizes.any() else np.sqrt(sizes, dtype=np.float64)
+    return PartyTopics(M_p, counts / counts.sum())
 
 
-def are_alike(mean_p: F64, mean_r: F64) -> bool:
-    """Whether two mean topics are near."""
-    return distance(mean_p, mean_r) <= ALIKE
+def compare_parties(parties: Sequence[PartyTopics], known: Array) -> Array:
+    """Say which parties are alike [parties, parties], where `known` says it of the first of them already."""
+    alike = np.eye(len(parties), dtype=bool)
+    alike[: len(known), : len(known)] = known
+    for r in range(len(known), len(parties)):
+        alike[r, :r] = alike[:r, r] = [are_alike(parties[p], parties[r]) for p in range(r)]
+    return alike
 
 
-def distance(mean_p: F64, mean_r: F64) -> float:
-    """How far apart two mean topics are: squared Hellinger distance over words that are frequent, without the odd ones.
+def are_alike(p: PartyTopics, r: PartyTopics) -> bool:
+    """Return whether two parties draw on the same subjects, as far as their topics show.
 
-    >>> round(distance(np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.0, 0.5])), 3)
-    0.5
+    They do if no more divisions of their topics have nearer means than those that swap a topic for its counterpart:
+    with few topics these are many, and none is nearer or farther by more than chance.
     """
-    means = np.array([mean_p, mean_r])
-    means = means[:, np.argsort(-means.sum(axis=0), kind="stable")[:FREQUENT]]
-    roots = np.sqrt(means / means.sum(axis=1, keepdims=True))
-    apart = np.sort((roots[0] - roots[1]) ** 2 / 2.0)
-    return float(apart[: len(apart) - len(apart) // _ODD].sum())
+    few, all_ = min(len(p.weights), len(r.weights)), len(p.weights) + len(r.weights)
+    swaps: float = 2**few / math.comb(all_, few)
+    return share_of_nearer(p, r) <= swaps
+
+
+def share_of_nearer(p: PartyTopics, r: PartyTopics) -> float:
+    """Return the share of other divisions of two parties' topics whose mean topics are nearer than the parties' own.
+
+    Sides keep their numbers of topics. Near is by Hellinger distance, over the words that are frequent in both
+    together. The divisions are the same in each call, so that results repeat.
+    """
+    K, weights = len(p.weights), np.concatenate([p.weights, r.weights])
+    mean = p.weights @ p.topic_word + r.weights @ r.topic_word
+    frequent = np.argsort(-mean, kind="stable")[:FREQUENT]
+    rows = np.concatenate([p.topic_word[:, frequent], r.topic_word[:, frequent]]).astype(np.float64)
+    rng = np.random.default_rng(0)
+    orders = [np.arange(len(weights)), *(rng.permutation(len(weights)) for _ in range(DIVISIONS))]
+    here = np.zeros((1 + DIVISIONS, len(weights)))
+    np.put_along_axis(here, np.array(orders)[:, :K], 1.0, axis=1)
+    affinity = (_roots(here * weights @ rows) * _roots((1.0 - here) * weights @ rows)).sum(axis=1)  # near: large
+    return float(np.mean(affinity[1:] > affinity[0] + _ROUNDING))
+
+
+def _roots(means: F64) -> F64:
+    """Return the roots of rows that sum to 1; of a side of empty topics, zeros."""
+    totals = means.sum(axis=1, keepdims=True)
+    return np.asarray(np.sqrt(means / np.where(totals > 0, totals, 1.0)))
 
 
 def warn_of_merge(topics: int, sizes: Sequence[int]) -> None:

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tertulia.methods.baselines.settings import AloneSettings
-from tertulia.methods.common.lda_settings import PrivateSettings
-from tertulia.methods.common.settings import PARTY, Positive, Settings, SweepsAlone
+from tertulia.methods.common.lda_settings import (
+    Channel,
+    Sampler,
+    Threshold,
+    UnitModel,
+    check_private,
+    fix_alpha_in_paper_mode,
+)
+from tertulia.methods.common.settings import (
+    PARTY,
+    AgreedWords,
+    AlphaSum,
+    Beta,
+    Epsilon,
+    Evaluate,
+    LearnAlpha,
+    MethodSettings,
+    Mode,
+    MoreRounds,
+    Positive,
+    Rounds,
+    Settings,
+    Sweeps,
+    SweepsAlone,
+    TopicCount,
+    VocabularySettings,
+    why_no_start,
+)
+
+if TYPE_CHECKING:
+    from tertulia.models import Topics
 
 
 class FTMPaper(Settings):
@@ -21,18 +50,30 @@ class FTMPaper(Settings):
     )
 
 
-class FTMSettings(PrivateSettings):
+class FTMSettings(MethodSettings):
     """Federated Topic Modelling."""
 
-    topics_for_all: ClassVar[bool] = False  # each party has its own number
-    name: Literal["ftm"] = "ftm"
-    learn_alpha: bool = Field(
+    takes_validation = samples_lda = continues = True
+    name: Literal["ftm"] = Field("ftm", description="the method")
+    topics: TopicCount = 20
+    alpha: AlphaSum = 5.0
+    beta: Beta = 0.01
+    learn_alpha: LearnAlpha = Field(
         True,
         description="each party learns its topics' alpha and keeps it for itself; false: it stays `alpha` / `topics` "
         "for all, as always in mode `paper`, and in mode `sound` unless you set it",
     )
-    rounds: Positive = Field(5, description="rounds of training at the parties, merging and composing")
-    more_rounds: Positive = Field(1)
+    sweeps: Sweeps = 50
+    sampler: Sampler = "auto"
+    model: UnitModel = "lda"
+    vocabulary: AgreedWords = VocabularySettings()
+    mode: Mode = "clear"
+    epsilon: Epsilon = None
+    channel: Channel = "krr"
+    tau: Threshold = 0.2
+    rounds: Rounds = Field(5, description="rounds of training at the parties, merging and composing")
+    more_rounds: MoreRounds = 1
+    evaluate: Evaluate = None
     merge: Literal["one-to-one", "union-find"] | None = Field(
         None,
         description="how topics merge: each with at most one of every other party, or, as in the papers, by chains of "
@@ -72,7 +113,12 @@ class FTMSettings(PrivateSettings):
         """
         if isinstance(values, dict) and values.get("mode") == "sound":
             return {"learn_alpha": False, **values}
-        return values
+        return fix_alpha_in_paper_mode(values)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        check_private(self)
+        return self
 
     @property
     def sweeps_alone(self) -> SweepsAlone:
@@ -80,5 +126,13 @@ class FTMSettings(PrivateSettings):
         return SweepsAlone(self.sweeps, self.rounds, 0)
 
     def for_one_party(self) -> AloneSettings:
-        """With one party nothing is merged: it is LDA with as many sweeps."""
+        """Return LDA with as many sweeps: with one party nothing is merged."""
         return self.part(AloneSettings, name="alone", sweeps=self.sweeps * self.rounds)
+
+    def continued(self) -> Self:
+        """Plan fewer rounds."""
+        return self.replace(rounds=self.more_rounds)
+
+    def why_not(self, last: Topics) -> str | None:
+        """Allow any number of topics: each party has its own."""
+        return why_no_start(last, None)

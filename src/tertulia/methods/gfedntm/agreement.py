@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tertulia._arrays import Array
-from tertulia._kinds import check_array
 from tertulia.errors import FormatError, InputError
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, message, step
 from tertulia.methods.common.vocabulary import DOCUMENTS, agree
 from tertulia.methods.gfedntm.messages import Agreement, NeuralState, agreement_of, network_for
@@ -23,23 +23,21 @@ _WIDEST = 1 << 20  # numbers of an embedding
 
 @message
 class DocumentCounts:
-    """How many documents a party has, and how wide their embeddings are (0: it has none)."""
+    """A party's numbers of documents, and the width of their embeddings (0: it has none)."""
 
-    documents: Array  # to train on, and to validate by
-    width: Array  # itself, its square, and 1: by sums one sees whether all are the same
+    documents: fields.TwoCounts  # to train on, and to validate by
+    width: fields.Moments  # itself, its square, and 1: by sums one sees whether all are the same
 
     def check_reply(self, ask: Agreement) -> None:
         """Raise unless width and square belong together."""
-        check_array("documents", self.documents, (2,), least=0)
-        check_array("width", self.width, (3,), least=0)
         width, square, one = map(int, self.width)
         if square != width**2 or one != 1 or width > _WIDEST:
             raise FormatError("'width' is not a width, its square, and 1")
 
 
-@step
+@step(doing="agreeing on words")
 def count_documents(party: Party, state: Any, ask: Agreement) -> tuple[Any, DocumentCounts]:
-    """How many documents hold an agreed word."""
+    """Count the documents that hold an agreed word."""
     bags, validation = ask.split(party)
     counts = [bags.n_documents, validation.n_documents]
     width = bags.embeddings.shape[1] if ask.training.reads_sentences and bags.embeddings is not None else 0
@@ -71,7 +69,7 @@ def begin(fed: Federation, config: GFedNTMSettings, last: Topics | None = None) 
 
 
 def extend_network(network: Network, weights: Array, statistics: Array, before: Encoder) -> tuple[Array, Array]:
-    """First weights and statistics with those of an earlier network in their places; new words, the last, keep theirs.
+    """Copy an earlier network's weights and statistics over the first ones; new words, the last, keep theirs.
 
     An axis of words begins with the earlier ones, and all others are the same, so an earlier array is a corner of the
     new one.

@@ -1,9 +1,9 @@
-"""A step of several questions that must all be about the same documents.
+"""Attempts at a step of several questions that must all be about the same documents.
 
 Shared statistics and the gradient that is taken through them belong together only if the same parties' batches are in
-both. So a step is of one set of parties: those that answered its first question. Should one of them stay away later
-(it is late, or it died), those that remain begin the step anew; each time they are fewer, and a quorum is needed. The
-party that stayed away is asked again in the next step.
+both. So one set of parties takes a step: those that answered its first question. If one of them drops out later (it is
+late, or it died), the others begin the step again; each time they are fewer, and a quorum is needed. The party that
+dropped out is asked again in the next step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tertulia.federation.types import Federation, PartyId, Step
 _T = TypeVar("_T")
 
 
-class _StayedAway(Exception):
+class _DroppedOut(Exception):
     """A party that had answered the step's first question did not answer a later one."""
 
 
@@ -30,17 +30,17 @@ class Attempt:
         self.number = number  # parties check that a question and what they hold are of the same attempt
 
     def sum(self, step: Step, message: Any) -> Any:
-        """The total of the replies of all these parties."""
+        """Sum the replies of all these parties."""
         return self._check_all(self._fed.sum(step, dict.fromkeys(self.parties, message)))
 
     def mean(self, step: Step, message: Any) -> Any:
-        """The mean of the replies of all these parties."""
+        """Average the replies of all these parties."""
         return self._check_all(self._fed.mean(step, dict.fromkeys(self.parties, message)))
 
     def _check_all(self, combined: Any) -> Any:
         before, self.parties = self.parties, list(self._fed.answered)
         if self._begun and len(self.parties) < len(before):
-            raise _StayedAway
+            raise _DroppedOut
         self._begun = True
         return combined
 
@@ -51,5 +51,5 @@ def with_one_set(fed: Federation, last: int, step: Callable[[Attempt], _T]) -> t
     while True:  # until all answer, or the quorum is missed: there are fewer parties each time
         try:
             return step(attempt), attempt.number
-        except _StayedAway:
+        except _DroppedOut:
             attempt = Attempt(fed, attempt.parties, attempt.number + 1)

@@ -2,10 +2,11 @@
 
 FedAvg (McMahan et al., AISTATS 2017) adds the mean change of the parties' weights; FedAdam (Reddi et al., "Adaptive
 Federated Optimization", ICLR 2021) takes it for a gradient. Parties whose topics differ drift apart in between, and
-their average has a jumble of topics. Two things hold them together. Adam's moments are averaged beside the weights, so
-that local steps go on in everybody's direction and at everybody's scale (as in MimeLite: Karimireddy et al., NeurIPS
-2021, where they stay fixed during local steps); a fresh Adam would blow up what a party knows nothing about. And norms
-look at single documents: BatchNorm over one party's would make it use all topics alike, also those of others alone.
+their average mixes topics. Two things hold them together. Adam's moments are averaged beside the weights, so that local
+steps go on in everybody's direction and at everybody's scale (as in MimeLite: Karimireddy et al., NeurIPS 2021, where
+they stay fixed during local steps); a fresh Adam would amplify changes of weights that a party knows nothing about. And
+norms look at single documents: BatchNorm over one party's would make it use all topics alike, also those of others
+alone.
 """
 
 from __future__ import annotations
@@ -17,39 +18,44 @@ import numpy as np
 
 from tertulia._arrays import Array
 from tertulia._kinds import check_array
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, message, step
 from tertulia.methods.common.rounds import Metrics
 from tertulia.methods.common.vocabulary import DOCUMENTS
-from tertulia.methods.gfedntm.disclosures import LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS
-from tertulia.methods.gfedntm.limits import add_loss, check_finite
-from tertulia.methods.gfedntm.messages import NeuralState, NeuralTask, task_of
-from tertulia.methods.gfedntm.optimisers import fedadam
+from tertulia.methods.gfedntm.early_stopping import add_loss, check_finite
+from tertulia.methods.gfedntm.messages import (
+    LOSS,
+    MOMENTS,
+    SIZES,
+    STATISTICS,
+    WEIGHTS,
+    NeuralState,
+    NeuralTask,
+    task_of,
+)
 from tertulia.methods.gfedntm.results import OwnModel
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models.neural.bags import Bags, Schedule
-from tertulia.models.neural.optimiser import Moments
-from tertulia.models.neural.training import Progress, train
-from tertulia.models.neural.validation import Pace, train_until
+from tertulia.models.neural.optimiser import Moments, adam_step
+from tertulia.models.neural.training import Pace, Progress, train, train_until
 
 
 @message
 class LocalUpdate:
     """A party's part of a mean: where its local steps have led."""
 
-    change: Array  # of the weights
-    moments: Array  # [2, n] Adam's, or [2, 0]: they stay at the party
-    statistics: Array
-    loss: Array  # scalar
-    weight: Array  # scalar: documents
+    change: fields.Flat  # of the weights
+    moments: fields.Pairs  # [2, n] Adam's, or [2, 0]: they stay at the party
+    statistics: fields.Pairs
+    loss: fields.Scalar
+    weight: fields.ReplyWeight  # documents
 
     def check_reply(self, ask: NeuralTask) -> None:
         """Raise unless it is a change of the weights that were sent."""
-        check_array("loss", self.loss, ())
-        check_array("change", self.change, ask.weights.shape)
         check_array("statistics", self.statistics, ask.statistics.shape)
 
 
-@step
+@step(doing="training")
 def train_locally(party: Party, state: Any, ask: NeuralTask) -> tuple[Any, LocalUpdate]:
     """Take local steps from the shared weights, and send how far they went."""
     bags, _ = ask.agreement.split(party)
@@ -66,7 +72,7 @@ def train_locally(party: Party, state: Any, ask: NeuralTask) -> tuple[Any, Local
     )
 
 
-@step
+@step(doing="training alone")
 def train_alone(party: Party, state: Any, ask: NeuralTask) -> tuple[Any, OwnModel]:
     """Train on one's own documents, from beginning to end."""
     bags, validation = ask.agreement.split(party)
@@ -83,7 +89,7 @@ def train_alone(party: Party, state: Any, ask: NeuralTask) -> tuple[Any, OwnMode
 
 
 def _schedule(ask: NeuralTask, bags: Bags) -> Schedule:
-    """How a party's own documents fall into batches of its own."""
+    """Return how a party's own documents fall into batches of its own."""
     return Schedule.over(bags.n_documents, ask.training.batch_size, ask.seed)
 
 
@@ -114,3 +120,31 @@ def averaging_round(fed: Federation, config: GFedNTMSettings, state: NeuralState
     )  # fmt: skip
     loss = float(update.loss)
     return add_loss(config, moved, loss), {"loss": loss}
+
+
+_FEDADAM_BETA = 0.99  # of the second moment, as Reddi et al. have it in all their experiments
+
+
+def descend(config: GFedNTMSettings, weights: Array, gradient: Array, moments: Moments) -> tuple[Array, Array]:
+    """Take one step down the gradient: new weights, of the same precision, and Adam's new moments [2, n]."""
+    if config.optimiser == "sgd":
+        return (weights - config.learning_rate * gradient).astype(weights.dtype), moments.values  # (3)
+    moved, after = adam_step(weights, gradient, moments, config.learning_rate, config.betas)
+    return moved, after.values
+
+
+def fedadam(
+    weights: Array, change: Array, moments: Array | None, rate: float, tau: float, momentum: float
+) -> tuple[Array, Array]:
+    """Take one round of FedAdam (Reddi et al., "Adaptive Federated Optimization", ICLR 2021, Algorithm 2).
+
+    The mean change of the parties' weights stands for a gradient. Unlike Adam there is no correction for the start:
+    v begins at tau squared. A change much larger than tau moves a weight by about `rate`, a smaller one in
+    proportion. `momentum` is beta_1. New weights, and moments [2, n].
+    """
+    b1, b2 = momentum, _FEDADAM_BETA
+    first, second = (np.zeros_like(weights), np.full_like(weights, tau**2)) if moments is None else moments
+    first = (b1 * first + (1.0 - b1) * change).astype(weights.dtype)
+    second = (b2 * second + (1.0 - b2) * change**2).astype(weights.dtype)
+    moved = weights + rate * first / (np.sqrt(second) + tau)
+    return moved.astype(weights.dtype), np.stack((first, second))

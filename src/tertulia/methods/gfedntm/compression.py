@@ -23,13 +23,13 @@ def to_half_precision(gradient: Array, weight: float) -> Array:
 
 
 def block_norms(gradient: Array) -> F64:
-    """The squared norm of each block of weights."""
+    """Compute the squared norm of each block of weights."""
     norms: F64 = (_blocks(gradient).astype(np.float64) ** 2).sum(axis=1)
     return norms
 
 
 def largest_blocks(norms: Array, share: float) -> I64:
-    """The share of blocks with the largest norms, in order."""
+    """Choose this share of the blocks, those with the largest norms, in order."""
     count = max(1, round(share * len(norms)))
     return np.sort(np.argsort(-norms, kind="stable")[:count])
 
@@ -41,19 +41,19 @@ def check_blocks(gradient: Array, chosen: I64) -> None:
 
 
 def select_blocks(gradient: Array, chosen: I64) -> Array:
-    """The chosen blocks."""
+    """Return the chosen blocks."""
     return _blocks(gradient)[chosen]
 
 
 def clear_blocks(gradient: Array, chosen: I64) -> Array:
-    """The gradient with zeros in the chosen blocks."""
+    """Return the gradient with zeros in the chosen blocks."""
     rest = _blocks(gradient).copy()
     rest[chosen] = 0
     return rest.ravel()[: len(gradient)]
 
 
 def place_blocks(blocks: Array, chosen: I64, size: int) -> Array:
-    """A whole gradient from the chosen blocks, zero elsewhere."""
+    """Build a whole gradient from the chosen blocks, zero elsewhere."""
     whole = np.zeros((-(-size // BLOCK), BLOCK), blocks.dtype)
     whole[chosen] = blocks
     return whole.ravel()[:size]

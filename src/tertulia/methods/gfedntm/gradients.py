@@ -1,7 +1,7 @@
-"""A party's half of SyncOpt: what it computes on its part of a mini-batch.
+"""The party's half of SyncOpt: its computations on its part of a mini-batch.
 
 The first question of a step brings the task, with the weights; those that follow build on it. With `sync` norms there
-are five: two for statistics, two for slopes, and one for the gradient (`models.neural.synchronised`).
+are five: two for statistics, two for slopes, and one for the gradient (`models.neural.sync_batch_norm`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from tertulia.methods.gfedntm.compression import (
     select_blocks,
     to_half_precision,
 )
-from tertulia.methods.gfedntm.disclosures import GRADIENT, LOSS, STATISTICS
-from tertulia.methods.gfedntm.limits import check_finite
+from tertulia.methods.gfedntm.early_stopping import check_finite
 from tertulia.methods.gfedntm.messages import (
+    GRADIENT,
+    LOSS,
+    STATISTICS,
     GradientUpdate,
     MomentSums,
     NeuralTask,
@@ -35,7 +37,7 @@ from tertulia.methods.gfedntm.messages import (
     check_known,
     check_norms,
 )
-from tertulia.models.neural import synchronised
+from tertulia.models.neural import sync_batch_norm
 from tertulia.models.neural.bags import Batch, Noise
 
 NOBODY = 1e-12  # the weight of an empty batch: should all be empty, the mean is a step of zero
@@ -50,14 +52,14 @@ class BlockNorms:
 
 @message
 class ChosenBlocks:
-    """Which blocks of the gradient all parties are to send."""
+    """The blocks of the gradient that all parties are to send."""
 
     norms: SharedNorms
     blocks: fields.Places
 
 
 class _Found(NamedTuple):
-    """What a party's mini-batch says."""
+    """The results of a party's mini-batch."""
 
     gradient: Array
     statistics: Array  # [2, 0] where the server has them already
@@ -67,23 +69,23 @@ class _Found(NamedTuple):
 
 @step
 def sum_moments(party: Party, state: Any, ask: NeuralTask | SharedNorms) -> tuple[PartyMemory, MomentSums]:
-    """Sums that make the next norm's statistics: the encoder's, then the decoder's."""
+    """Sum what makes the next norm's statistics: the encoder's, then the decoder's."""
     memory, norms = _recall(state, ask)
     task, batch, noise = _batch(party, memory)
     check_known(norms.statistics, 0, 1)
-    values = synchronised.sum_moments(task.network, task.weights, batch, noise, norms.statistics)
+    values = sync_batch_norm.sum_moments(task.network, task.weights, batch, noise, norms.statistics)
     check_finite(values)
     return memory, MomentSums(party.release(values, STATISTICS), party.release(np.array(batch.size), DOCUMENTS))
 
 
 @step
 def sum_slopes(party: Party, state: Any, ask: SharedNorms) -> tuple[PartyMemory, SlopeMeans]:
-    """A part of the mean slopes by which a norm's gradient goes on: the decoder's, then the encoder's."""
+    """Return a part of the mean slopes by which a norm's gradient goes on: the decoder's, then the encoder's."""
     memory, norms = _recall(state, ask)
     task, batch, noise = _batch(party, memory)
     check_known(norms.statistics, 2)
     check_known(norms.slopes, 0, 1)
-    values = synchronised.slope_means(
+    values = sync_batch_norm.slope_means(
         task.network, task.weights, batch, noise, norms.statistics, norms.slopes, norms.documents
     )
     check_finite(values)
@@ -92,7 +94,7 @@ def sum_slopes(party: Party, state: Any, ask: SharedNorms) -> tuple[PartyMemory,
 
 @step
 def send_gradient(party: Party, state: Any, ask: NeuralTask | SharedNorms) -> tuple[PartyMemory, GradientUpdate]:
-    """Algorithm 1, getClientGrad: the gradient of one mini-batch at the current weights."""
+    """Send the gradient of one mini-batch at the current weights (Algorithm 1, getClientGrad)."""
     memory, norms = _recall(state, ask)
     found = _gradient(party, memory, norms)
     if memory.task.training.compression == "fp16":
@@ -102,7 +104,7 @@ def send_gradient(party: Party, state: Any, ask: NeuralTask | SharedNorms) -> tu
 
 @step
 def sum_norms(party: Party, state: Any, ask: NeuralTask | SharedNorms) -> tuple[PartyMemory, BlockNorms]:
-    """How much each block of the gradient, with what was held back before, would move."""
+    """Measure how much each block of the gradient, with what was held back before, would move."""
     memory, norms = _recall(state, ask)
     found = _gradient(party, memory, norms)
     by_block = block_norms(found.weight * (found.gradient + memory.held_back))
@@ -111,7 +113,7 @@ def sum_norms(party: Party, state: Any, ask: NeuralTask | SharedNorms) -> tuple[
 
 @step
 def send_blocks(party: Party, state: PartyMemory, ask: ChosenBlocks) -> tuple[PartyMemory, GradientUpdate]:
-    """The chosen blocks of the gradient; the rest is held back for the next step."""
+    """Send the chosen blocks of the gradient; the rest is held back for the next step."""
     memory, norms = _recall(state, ask.norms)
     found = _gradient(party, memory, norms)
     gradient = found.gradient
@@ -123,7 +125,7 @@ def send_blocks(party: Party, state: PartyMemory, ask: ChosenBlocks) -> tuple[Pa
 
 
 def _recall(state: Any, ask: NeuralTask | SharedNorms) -> tuple[PartyMemory, SharedNorms]:
-    """What is asked may be a new task, with weights, or go on with the one before, if this party has that one."""
+    """Return the task and its norms. A new task brings weights; other questions continue this party's last task."""
     memory = state if isinstance(state, PartyMemory) else None
     if isinstance(ask, SharedNorms):
         if memory is None or memory.task.attempt != ask.attempt:
@@ -139,7 +141,7 @@ def _recall(state: Any, ask: NeuralTask | SharedNorms) -> tuple[PartyMemory, Sha
 
 
 def unknown_norms(attempt: int) -> SharedNorms:
-    """Before the first sum, or where no norm is shared."""
+    """Return the norms before the first sum, or where no norm is shared."""
     return SharedNorms((), (), 0.0, attempt)
 
 
@@ -150,13 +152,13 @@ def _batch(party: Party, memory: PartyMemory) -> tuple[NeuralTask, Batch, Noise]
 
 
 def _gradient(party: Party, memory: PartyMemory, norms: SharedNorms) -> _Found:
-    """Gradient, statistics, loss and size of this party's mini-batch."""
+    """Compute gradient, statistics, loss and size of this party's mini-batch."""
     task, batch, noise = _batch(party, memory)
     network = task.network
     if network.normalisation == "sync":
         check_known(norms.statistics, 2)
         check_known(norms.slopes, 2)
-        flat, loss = synchronised.gradient(
+        flat, loss = sync_batch_norm.gradient(
             network, task.weights, batch, noise, norms.statistics, norms.slopes, norms.documents
         )
         statistics = np.zeros((2, 0), task.weights.dtype)

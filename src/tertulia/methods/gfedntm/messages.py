@@ -1,4 +1,4 @@
-"""The messages of gFedNTM: what parties are asked, what they keep and answer, and what the server keeps."""
+"""The messages of gFedNTM, and the states of its two sides."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from tertulia.errors import FormatError
 from tertulia.federation import fields
 from tertulia.federation.types import Party, message
 from tertulia.methods.gfedntm.settings import GFedNTMSettings, PartyTraining
+from tertulia.models.neural.architecture import architecture_of, check_network, network_of
 from tertulia.models.neural.bags import Bags, Schedule, bags_of
 from tertulia.models.neural.embeddings import embeddings_of
-from tertulia.models.neural.encoder import architecture_of, check_network, network_of
-from tertulia.models.neural.network import Network
-from tertulia.models.neural.threads import use_threads
+from tertulia.models.neural.network import Network, use_threads
+from tertulia.privacy.mechanisms import Clear
+from tertulia.privacy.mechanisms.things import thing
 
 
 @message
 class Agreement:
-    """What all parties have agreed on before the first step: words, and how to train."""
+    """The parties' agreement before the first step: words, and how to train."""
 
     text: fields.Bytes  # the words as bytes, so that a step costs no parsing
     offsets: fields.Offsets
-    seed: int
+    seed: fields.Seed
     training: PartyTraining
 
     def check(self) -> None:
@@ -37,26 +38,26 @@ class Agreement:
         self._vocabulary()
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def words(self) -> fields.Words:
         """The words, which are unpacked once."""
         return self._vocabulary().words
 
     def _vocabulary(self) -> Vocabulary:
-        """The word list. A party's door reads it first of all, so kinds of numbers are looked at here."""
+        """Unpack the word list. A party's door reads it before other checks, so dtypes are checked here."""
         for name, array, kind in (("text", self.text, np.uint8), ("offsets", self.offsets, np.int64)):
             if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
                 raise FormatError(f"'{name}' of the agreed words must be a row of {kind.__name__}")
         return _unpacked(self.text.tobytes(), self.offsets.tobytes())
 
     def bags(self, party: Party) -> Bags:
-        """A party's documents. All steps begin here, so that here torch learns how many threads the party allows."""
+        """Return a party's documents. All steps begin here, so torch gets the party's number of threads here."""
         use_threads(party.setting("threads", 1))
         corpus = party.documents(self._vocabulary())
         embed = (lambda found: embeddings_of(found, self.training.embedding)) if self.training.reads_sentences else None
         return bags_of(corpus, embed)
 
     def split(self, party: Party) -> tuple[Bags, Bags]:
-        """A party's training and validation documents."""
+        """Split a party's documents into training and validation documents."""
         return self.bags(party).split_validation(self.training.validation, self.seed)
 
 
@@ -70,17 +71,17 @@ def _unpacked(text: bytes, offsets: bytes) -> Vocabulary:
 
 @message
 class NeuralTask:
-    """What a party needs to compute on one of its mini-batches, or to train for a while."""
+    """A party's task: to compute on one of its mini-batches, or to train for a while."""
 
     agreement: Agreement
     architecture: dict[str, Any]
     weights: fields.Flat
     statistics: fields.Pairs  # [2, 2K + V] running
     moments: fields.Pairs | None  # [2, n] Adam's, from which local steps go on; None: they start afresh
-    step: int  # of SyncOpt; else the first of the local steps
-    batches: int  # in an epoch
-    attempt: int = 0  # the name of this task: questions that build on it carry the same number
-    given_up: tuple[int, ...] = ()  # attempts that moved no weights: what was sent for them is still to be sent
+    step: fields.Round  # of SyncOpt; else the first of the local steps
+    batches: fields.Round  # in an epoch
+    attempt: fields.Round = 0  # the name of this task: questions that build on it carry the same number
+    given_up: fields.RoundList = ()  # attempts that moved no weights: what was sent for them is still to be sent
 
     def check(self) -> None:
         """Refuse weights that are none of this network, or a network that does not read these words."""
@@ -114,12 +115,12 @@ class NeuralTask:
 
 @message
 class SharedNorms:
-    """What is known of BatchNorm over all parties' mini-batches (see `models.neural.synchronised`)."""
+    """The known parts of BatchNorm over all parties' mini-batches (see `models.neural.sync_batch_norm`)."""
 
     statistics: tuple[fields.Pairs, ...]  # [2, F] mean and variance: the encoder's, then the decoder's
     slopes: tuple[fields.Pairs, ...]  # [2, F] mean slopes: the decoder's, then the encoder's
     documents: float
-    attempt: int  # whose task this builds on
+    attempt: fields.Round  # whose task this builds on
 
 
 def check_norms(network: Network, statistics: Sequence[Array], slopes: Sequence[Array] = ()) -> None:
@@ -131,14 +132,14 @@ def check_norms(network: Network, statistics: Sequence[Array], slopes: Sequence[
 
 
 def check_known(found: Sequence[Array], *counts: int) -> None:
-    """Refuse a question that comes too early or too late: so many statistics or slopes of norms are known by then."""
+    """Refuse a question that comes too early or too late: `counts` statistics or slopes of norms must be known."""
     if len(found) not in counts:
         raise FormatError("more or fewer of the norms' statistics or slopes are given than this step takes")
 
 
 @message
 class PartyMemory:
-    """What a party keeps: the task at hand, and what of earlier gradients it held back."""
+    """A party's state: the task at hand, and the parts of earlier gradients that it held back."""
 
     task: NeuralTask
     held_back: Array
@@ -150,7 +151,7 @@ class MomentSums:
     """Sums over a party's documents, by which statistics are made; the method sees only their total."""
 
     values: Array
-    documents: Array  # scalar
+    documents: fields.DocumentCount
 
 
 @message
@@ -166,12 +167,11 @@ class GradientUpdate:
 
     gradient: Array  # flat, or the chosen blocks of it
     statistics: Array
-    loss: Array  # scalar
-    weight: Array  # scalar: documents
+    loss: fields.Scalar
+    weight: fields.ReplyWeight  # documents
 
     def check_reply(self, ask: Any) -> None:
         """Raise unless it is a gradient of the weights that were sent, where they were."""
-        check_array("loss", self.loss, ())
         if isinstance(ask, NeuralTask):
             check_array("gradient", self.gradient, ask.weights.shape)
 
@@ -187,7 +187,7 @@ class BestModel:
 
 @message
 class NeuralState:
-    """What the server keeps between rounds."""
+    """The server's state between rounds."""
 
     step: int
     words: tuple[str, ...]
@@ -207,22 +207,22 @@ class NeuralState:
 
 
 def agreement_of(config: GFedNTMSettings, words: tuple[str, ...]) -> Agreement:
-    """What parties agree on, given the words."""
+    """Return what parties agree on, given the words."""
     return Agreement(*pack_words(words), config.seed or 0, config.part(PartyTraining))
 
 
 def network_for(config: GFedNTMSettings, words: int, embedding: int) -> Network:
-    """The network that is trained."""
+    """Return the network that is trained."""
     return Network(config.model, config.sizes(words, embedding, config.norm), config.norm, config.precision)
 
 
 def batches_of(config: GFedNTMSettings, state: NeuralState) -> int:
-    """How many steps an epoch has, as many as all documents make batches."""
+    """Count the steps of an epoch: as many as all documents make batches."""
     return Schedule.over(state.documents, config.batch_size, 0).batches
 
 
 def task_of(config: GFedNTMSettings, state: NeuralState, attempt: int = 0) -> NeuralTask:
-    """What parties are asked in this step."""
+    """Return the task of this step."""
     network = network_for(config, len(state.words), state.embedding_size)
     go_on = config.averaging != "syncopt" and config.local_moments == "averaged" and config.scenario != "alone"
     return NeuralTask(
@@ -230,3 +230,13 @@ def task_of(config: GFedNTMSettings, state: NeuralState, attempt: int = 0) -> Ne
         state.moments if go_on else None, state.step, batches_of(config, state), attempt,
         (*state.given_up, *range(state.attempt + 1, attempt)),
     )  # fmt: skip
+
+
+GRADIENT = Clear(thing("gradient of a mini-batch", "the direction in which some documents move the network"))
+STATISTICS = Clear("statistics of a mini-batch")
+WEIGHTS = Clear(thing("network weights", "the network, trained on this party's documents"))
+MOMENTS = Clear("moments of gradients")
+SIZES = Clear("topic sizes")
+LOSS = Clear("training loss", metric=True)
+VALIDATION = Clear("validation loss", metric=True)
+VALIDATION_STATISTICS = Clear("statistics of validation documents")

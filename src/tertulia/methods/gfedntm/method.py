@@ -22,14 +22,21 @@ import numpy as np
 
 from tertulia._arrays import Array
 from tertulia.federation.types import Federation, Planned, Step
-from tertulia.methods.common.result import Trained
-from tertulia.methods.common.rounds import Metrics, run_until
+from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_until
 from tertulia.methods.common.vocabulary import DOCUMENTS, plan_vocabulary, propose_words
 from tertulia.methods.gfedntm.agreement import begin, count_documents
 from tertulia.methods.gfedntm.attempts import Attempt, with_one_set
-from tertulia.methods.gfedntm.averaging import averaging_round, train_alone, train_locally
+from tertulia.methods.gfedntm.averaging import averaging_round, descend, train_alone, train_locally
 from tertulia.methods.gfedntm.compression import largest_blocks, place_blocks
-from tertulia.methods.gfedntm.disclosures import GRADIENT, LOSS, MOMENTS, SIZES, STATISTICS, WEIGHTS
+from tertulia.methods.gfedntm.early_stopping import (
+    add_loss,
+    check_finite,
+    is_finished,
+    plan_validation,
+    sum_validation,
+    validate,
+    validate_epoch,
+)
 from tertulia.methods.gfedntm.gradients import (
     ChosenBlocks,
     send_blocks,
@@ -39,18 +46,24 @@ from tertulia.methods.gfedntm.gradients import (
     sum_slopes,
     unknown_norms,
 )
-from tertulia.methods.gfedntm.limits import add_loss, check_finite, is_finished
-from tertulia.methods.gfedntm.messages import NeuralState, NeuralTask, SharedNorms, task_of
-from tertulia.methods.gfedntm.optimisers import descend
-from tertulia.methods.gfedntm.results import own_models, shared_model
+from tertulia.methods.gfedntm.messages import (
+    GRADIENT,
+    LOSS,
+    MOMENTS,
+    SIZES,
+    STATISTICS,
+    WEIGHTS,
+    NeuralState,
+    NeuralTask,
+    SharedNorms,
+    task_of,
+)
+from tertulia.methods.gfedntm.results import measure_topics, own_models, shared_model, sum_sizes
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
-from tertulia.methods.gfedntm.stopping import plan_validation, sum_validation, validate, validate_epoch
-from tertulia.methods.gfedntm.topic_sizes import measure_topics, sum_sizes
 from tertulia.models import Topics
-from tertulia.models.neural.convergence import MOST_EPOCHS
 from tertulia.models.neural.optimiser import Moments
-from tertulia.models.neural.synchronised import statistics_of
-from tertulia.models.neural.training import MOMENTUM
+from tertulia.models.neural.sync_batch_norm import statistics_of
+from tertulia.models.neural.training import MOMENTUM, MOST_EPOCHS
 
 STEPS = (
     propose_words, count_documents, sum_moments, sum_slopes, send_gradient, sum_norms, send_blocks, train_locally,
@@ -59,7 +72,7 @@ STEPS = (
 
 
 def train(fed: Federation, config: GFedNTMSettings, state: NeuralState | None = None) -> Trained:
-    """Algorithm 1, at the server."""
+    """Run Algorithm 1 at the server."""
     if state is None:
         state = fed.commit(begin(fed, config))  # stage 1
     if config.scenario == "alone":
@@ -77,13 +90,13 @@ def continue_from(fed: Federation, config: GFedNTMSettings, last: Topics) -> Neu
 
 
 def synchronous_round(fed: Federation, config: GFedNTMSettings, state: NeuralState) -> tuple[NeuralState, Metrics]:
-    """SyncOpt: one step along the mean gradient of all parties' mini-batches."""
+    """Take one step of SyncOpt along the mean gradient of all parties' mini-batches."""
     mean, attempt = with_one_set(fed, state.attempt, partial(mean_gradient, config, state))
     return add_loss(config, apply_gradient(config, state, mean, attempt), mean.loss), {"loss": mean.loss}
 
 
 class MeanGradient(NamedTuple):
-    """What all parties' mini-batches say together."""
+    """The mean over all parties' mini-batches."""
 
     gradient: Array
     statistics: Array  # [2, 2K + V] of both norms
@@ -91,7 +104,7 @@ class MeanGradient(NamedTuple):
 
 
 def mean_gradient(config: GFedNTMSettings, state: NeuralState, fed: Attempt) -> MeanGradient:
-    """The mean gradient of all parties' mini-batches, weighted by their sizes (2)."""
+    """Compute the mean gradient of all parties' mini-batches, weighted by their sizes (2)."""
     task = task_of(config, state, fed.number)
     norms = synchronise_norms(fed, task) if config.norm == "sync" else None
     ask = task if norms is None else norms
@@ -107,7 +120,7 @@ def mean_gradient(config: GFedNTMSettings, state: NeuralState, fed: Attempt) -> 
 
 
 def synchronise_norms(fed: Attempt, task: NeuralTask) -> SharedNorms:
-    """Everybody's statistics, and the mean slopes by which gradients go through them: four sums."""
+    """Sum all parties' statistics, and the mean slopes by which gradients go through them: four sums."""
     norms = unknown_norms(task.attempt)
     for ask in (task, None):
         sums = fed.sum(sum_moments, ask or norms)
@@ -123,7 +136,7 @@ def synchronise_norms(fed: Attempt, task: NeuralTask) -> SharedNorms:
 
 
 def apply_gradient(config: GFedNTMSettings, state: NeuralState, mean: MeanGradient, attempt: int) -> NeuralState:
-    """One step of the server's optimiser (3), and how little the weights moved."""
+    """Take one step of the server's optimiser (3), and measure how little the weights moved."""
     weights, moments = descend(config, state.weights, mean.gradient, Moments(state.moments, state.step))
     check_finite(weights)
     change = np.linalg.norm(weights - state.weights) / max(float(np.linalg.norm(state.weights)), 1e-30)
@@ -136,13 +149,20 @@ def apply_gradient(config: GFedNTMSettings, state: NeuralState, mean: MeanGradie
 
 
 def plan(config: GFedNTMSettings) -> list[Planned]:
-    """Everything that will leave a party, for `tertulia check`; the number of steps is known when documents are."""
+    """List what will leave a party, for `tertulia check`; the number of steps is known once documents are counted."""
     first = [*plan_vocabulary(config.vocabulary), Planned(count_documents, "sum", DOCUMENTS, 1)]
     if config.scenario == "alone":
         return [*first, *(Planned(train_alone, "each", how, 1) for how in (WEIGHTS, STATISTICS, SIZES))]
-    times = config.rounds or config.epochs or MOST_EPOCHS
+    times = config.rounds or config.epochs or MOST_EPOCHS  # without rounds: of epochs, which have several rounds
     rounds = _plan_synchronous(config, times) if config.averaging == "syncopt" else _plan_averaging(config, times)
-    return [*first, Planned(sum_sizes, "sum", SIZES, 1), *plan_validation(config, times), *rounds]
+    sizes = Planned(sum_sizes, "sum", SIZES, 1)
+    most = [one._replace(most=_most(config, one)) for one in (*plan_validation(config, times), *rounds)]
+    return [*first, sizes, *most]
+
+
+def _most(config: GFedNTMSettings, planned: Planned) -> int | None:
+    """Return the limit: a step begins again when a party drops out in it, and after a crash from the last commit."""
+    return None if config.rounds is None else 2 * planned.times
 
 
 def _plan_averaging(config: GFedNTMSettings, times: int) -> list[Planned]:
@@ -161,3 +181,9 @@ def _plan_synchronous(config: GFedNTMSettings, times: int) -> list[Planned]:
         planned += [Planned(sum_norms, "sum", GRADIENT, times)]
         last = send_blocks
     return [*planned, *(Planned(last, "mean", how, times) for how in (GRADIENT, STATISTICS, LOSS, DOCUMENTS))]
+
+
+def topics_so_far(config: GFedNTMSettings, state: NeuralState) -> TopicsSoFar:
+    """The topics of the network as it is."""
+    topics = shared_model(config, state).topics
+    return TopicsSoFar(state.words, topics.topic_word, topics.weights)

@@ -1,18 +1,26 @@
-"""What gFedNTM hands back: the shared model, or each party's own."""
+"""The models of gFedNTM: the shared one, with the sizes of its topics, or each party's own.
+
+The size of a topic is the number of tokens that the encoder ascribes to it, summed over all parties.
+"""
 
 from __future__ import annotations
+
+import dataclasses
+from typing import Any
 
 import numpy as np
 
 from tertulia._arrays import Array
 from tertulia._kinds import check_array
 from tertulia.corpus import Vocabulary
-from tertulia.federation.types import PartyId, message
-from tertulia.methods.common.result import Trained
-from tertulia.methods.gfedntm.messages import NeuralState, NeuralTask, network_for
+from tertulia.federation.types import Federation, Party, PartyId, message, step
+from tertulia.methods.common.rounds import Metrics, Trained
+from tertulia.methods.gfedntm.early_stopping import is_finished
+from tertulia.methods.gfedntm.messages import SIZES, NeuralState, NeuralTask, network_for, task_of
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models import Topics
-from tertulia.models.neural.encoder import Encoder, architecture_of
+from tertulia.models.neural.architecture import architecture_of
+from tertulia.models.neural.encoder import Encoder
 
 
 @message
@@ -31,13 +39,13 @@ class OwnModel:
 
 
 def shared_model(config: GFedNTMSettings, state: NeuralState) -> Trained:
-    """The shared model: the last, or with validation the best."""
+    """Return the shared model: the last, or with validation the best."""
     chosen = state.best or state
     return Trained(_topics(config, state, chosen.weights, chosen.statistics, state.sizes), {})
 
 
 def own_models(config: GFedNTMSettings, state: NeuralState, models: dict[PartyId, OwnModel]) -> Trained:
-    """Each party's own model."""
+    """Return each party's own model."""
     local = {}
     for party, model in models.items():
         weights, statistics, sizes = map(np.asarray, (model.weights, model.statistics, model.sizes))
@@ -52,3 +60,32 @@ def _topics(
     encoder = Encoder(architecture_of(network), weights, statistics, config.embedding)
     alpha = np.full(config.topics, config.alpha)
     return Topics(network.topic_word(weights, statistics), Vocabulary(state.words), alpha, 0.0, sizes, encoder=encoder)
+
+
+@message
+class TopicSizes:
+    """A party's part of the topics' sizes; only the total is revealed."""
+
+    tokens: Array  # [K]
+
+    def check_reply(self, ask: NeuralTask) -> None:
+        """Raise unless each topic has a size."""
+        check_array("tokens", self.tokens, (ask.network.sizes.topics,), least=0)
+
+
+@step(doing="measuring topics")
+def sum_sizes(party: Party, state: Any, ask: NeuralTask) -> tuple[Any, TopicSizes]:
+    """Count the tokens of this party's training documents by topic."""
+    bags, _ = ask.agreement.split(party)
+    return state, TopicSizes(party.release(ask.network.tokens_by_topic(ask.weights, ask.statistics, bags), SIZES))
+
+
+def measure_topics(config: GFedNTMSettings, fed: Federation, state: NeuralState) -> tuple[NeuralState, Metrics]:
+    """Ask for the sizes of the resulting topics once training has ended."""
+    if not is_finished(config, state):
+        return state, {}
+    chosen = state.best or state
+    task = dataclasses.replace(
+        task_of(config, state), weights=chosen.weights, statistics=chosen.statistics, moments=None
+    )
+    return dataclasses.replace(state, sizes=fed.sum(sum_sizes, task).tokens), {}

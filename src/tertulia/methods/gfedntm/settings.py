@@ -1,102 +1,43 @@
-"""Settings of neural topic models, trained together or on one machine."""
+"""Settings of gFedNTM."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from tertulia.federation.fields import Capped
 from tertulia.federation.types import message
-from tertulia.methods.common.continuing import Continuing
-from tertulia.methods.common.settings import (
-    MethodSettings,
-    OverWords,
-    Positive,
-    Seeded,
-    Settings,
-    Share,
-    TopicCount,
-    VocabularySettings,
+from tertulia.methods.common.neural_settings import (
+    Arithmetic,
+    BatchSize,
+    Betas,
+    Dropout,
+    Embedding,
+    Epochs,
+    Hidden,
+    LearningRate,
+    LearnPrior,
+    LiteralAdapter,
+    NeuralVocabulary,
+    NeuralWords,
+    StopAfter,
+    TopicAlpha,
+    Validation,
+    check_several_topics,
+    sizes_of,
 )
-from tertulia.models.neural.sizes import Kind, Normalisation, Precision, Sizes
+from tertulia.methods.common.settings import MethodSettings, Positive, Rounds, Settings, TopicCount
+from tertulia.models.neural.architecture import Kind, Normalisation, Sizes
 
 if TYPE_CHECKING:
     from tertulia.models import Topics
 
 
-class NeuralVocabulary(VocabularySettings):
-    """How parties agree on words for a neural model, whose topics lose coherence when many words are rare."""
-
-    max_words: Positive | None = Field(2000, description="keep so many of the most frequent words; None: all")
-
-
-class NeuralPaper(Settings):
+class GFedNTMPaper(Settings):
     """Details of papers that only a reproduction needs."""
 
-    literal_adapter: bool = Field(
-        False, description="CombinedTM as published, with a layer from the embedding to all words before the first"
-    )
-
-
-class NeuralTraining(Settings):
-    """How a neural model is trained: by mini-batches and Adam, until its loss stalls."""
-
-    embedding: str | None = Field(
-        None, description="the folder of a sentence-transformers model; None: the one that comes with the extra"
-    )
-    batch_size: int = Field(64, ge=2, description="documents in a step, all parties' together; of local steps, its own")
-    epochs: Positive | None = Field(
-        None, description="passes over the documents, at most; None: until the loss stalls (`stop_after`), 500 at most"
-    )
-    learning_rate: float = Field(0.002, gt=0, description="of Adam, or of gradient descent")
-    betas: tuple[Share, Share] = Field((0.99, 0.99), description="how slowly Adam's two moments forget")
-    validation: float = Field(
-        0.0,
-        ge=0,
-        lt=1,
-        description="share of the documents that take no part in training and say when to stop; the model that they "
-        "like best is kept; 0: none",
-    )
-    stop_after: Positive = Field(
-        20,
-        description="the loss has stalled when its mean over so many epochs is not a thousandth below that of as many "
-        "before",
-    )
-
-
-class NeuralSettings(OverWords, NeuralTraining, TopicCount):
-    """Settings of every neural model, trained together or on one machine."""
-
-    hidden: tuple[Positive, ...] = Field((100, 100), min_length=1, description="the widths of the encoder's layers")
-    dropout: float = Field(0.2, ge=0, lt=1, description="share of the last hidden layer, and of theta, that is dropped")
-    alpha: float = Field(1.0, gt=0, description="theta's Dirichlet prior, of each topic")
-    learn_prior: bool = Field(True, description="whether the Gaussian that stands for this prior is learned on")
-    normalisation: Literal["auto", "batch", "sync", "layer"] = Field(
-        "auto",
-        description="`sync`: BatchNorm with everybody's statistics. `batch`: with each party's own. `layer`: "
-        "LayerNorm. `auto`: `sync` for `syncopt`, `layer` for local steps",
-    )
-    precision: Precision = Field("float32", description="of weights and arithmetic")
-    vocabulary: NeuralVocabulary = Field(NeuralVocabulary())
-    paper: NeuralPaper = Field(NeuralPaper(), description="details of papers that only a reproduction needs")
-
-    @model_validator(mode="after")
-    def _more_than_one_topic(self) -> NeuralSettings:
-        if self.topics < 2:
-            raise ValueError("a neural model needs at least 2 topics")
-        return self
-
-    def sizes(self, words: int, embedding: int, normalisation: Normalisation) -> Sizes:
-        """The network's sizes, for so many words and embeddings of this width (0: it reads none)."""
-        return Sizes(
-            words, self.topics, embedding, self.hidden, self.dropout, self.alpha, self.learn_prior,
-            self.paper.literal_adapter, shifts=normalisation == "layer",
-        )  # fmt: skip
-
-
-class GFedNTMPaper(NeuralPaper):
-    """Details of papers that only a reproduction needs."""
-
+    literal_adapter: LiteralAdapter = False
     keep: float | None = Field(
         None,
         gt=0,
@@ -105,15 +46,31 @@ class GFedNTMPaper(NeuralPaper):
     )
 
 
+NetworkKind = Annotated[Kind, Field(description="what the encoder reads: words, words and sentences, or sentences")]
+LocalSteps = Annotated[
+    Positive,
+    Field(description="steps of a party between two rounds of `fedavg` or `fedadam`"),
+    Capped("max_sweeps"),
+]
+Compression = Annotated[
+    Literal["none", "fp16"], Field(description="`fp16`: gradients travel in half precision, with `syncopt`")
+]
+
+
 @message
-class PartyTraining(NeuralTraining):
+class PartyTraining(Settings):
     """All that a party must know to compute gradients or to train: the part of the settings that travels."""
 
-    model: Kind = Field("prodlda", description="what the encoder reads: words, words and sentences, or sentences")
-    local_steps: Positive = Field(10, description="steps of a party between two rounds of `fedavg` or `fedadam`")
-    compression: Literal["none", "fp16"] = Field(
-        "none", description="`fp16`: gradients travel in half precision, with `syncopt`"
-    )
+    embedding: Embedding = None
+    batch_size: BatchSize = 64
+    epochs: Epochs = None
+    learning_rate: LearningRate = 0.002
+    betas: Betas = (0.99, 0.99)
+    validation: Validation = 0.0
+    stop_after: StopAfter = 20
+    model: NetworkKind = "prodlda"
+    local_steps: LocalSteps = 10
+    compression: Compression = "none"
 
     @property
     def reads_sentences(self) -> bool:
@@ -121,10 +78,34 @@ class PartyTraining(NeuralTraining):
         return self.model != "prodlda"
 
 
-class GFedNTMSettings(Continuing, Seeded, PartyTraining, NeuralSettings, MethodSettings):
+class GFedNTMSettings(MethodSettings):
     """Federated neural topic models."""
 
-    name: Literal["gfedntm"] = "gfedntm"
+    continues = True
+    name: Literal["gfedntm"] = Field("gfedntm", description="the method")
+    topics: TopicCount = 20
+    embedding: Embedding = None
+    batch_size: BatchSize = 64
+    epochs: Epochs = None
+    learning_rate: LearningRate = 0.002
+    betas: Betas = (0.99, 0.99)
+    validation: Validation = 0.0
+    stop_after: StopAfter = 20
+    vocabulary: NeuralWords = NeuralVocabulary()
+    hidden: Hidden = (100, 100)
+    dropout: Dropout = 0.2
+    alpha: TopicAlpha = 1.0
+    learn_prior: LearnPrior = True
+    normalisation: Literal["auto", "batch", "sync", "layer"] = Field(
+        "auto",
+        description="`sync`: BatchNorm with everybody's statistics. `batch`: with each party's own. `layer`: "
+        "LayerNorm. `auto`: `sync` for `syncopt`, `layer` for local steps",
+    )
+    precision: Arithmetic = "float32"
+    paper: GFedNTMPaper = Field(GFedNTMPaper(), description="details of papers that only a reproduction needs")
+    model: NetworkKind = "prodlda"
+    local_steps: LocalSteps = 10
+    compression: Compression = "none"
     seed: int | None = Field(None, description="of weights, batches, dropout and draws; None: the run's")
     scenario: Literal["federated", "centralised", "alone"] = Field(
         "federated", description="the paper's three: all parties together, all documents in one place, each by itself"
@@ -132,10 +113,10 @@ class GFedNTMSettings(Continuing, Seeded, PartyTraining, NeuralSettings, MethodS
     averaging: Literal["syncopt", "fedavg", "fedadam"] = Field(
         "syncopt", description="`syncopt`: gradients of one mini-batch, in every round; else weights after local steps"
     )
-    rounds: Positive | None = Field(None, description="the most rounds, whatever the epochs; None: no limit")
+    rounds: Rounds | None = Field(None, description="the most rounds, whatever the epochs; None: no limit")
     optimiser: Literal["sgd", "adam"] = Field("adam", description="of the server, with `syncopt`; `sgd` is the paper's")
     tolerance: float = Field(1e-6, ge=0, description="the weights have stalled when they change by less, as a share")
-    patience: Positive = Field(20, description="stop when they have for so many steps in a row")
+    patience: Positive = Field(20, description="stop when they have for this number of steps in a row")
     local_moments: Literal["averaged", "fresh"] = Field(
         "averaged", description="Adam's moments travel with the weights of local steps; `fresh`: a third of the bytes"
     )
@@ -145,10 +126,10 @@ class GFedNTMSettings(Continuing, Seeded, PartyTraining, NeuralSettings, MethodS
     server_tau: float = Field(0.1, gt=0, description="tau of `fedadam`: weights that change by more move no farther")
     server_momentum: float = Field(0.0, ge=0, lt=1, description="beta 1 of `fedadam`: local Adams have their own")
     checkpoint_every: Positive = Field(50, description="rounds between two commits on disk")
-    paper: GFedNTMPaper = Field(GFedNTMPaper())
 
     @model_validator(mode="after")
     def _fits_together(self) -> GFedNTMSettings:
+        check_several_topics(self.topics)
         if self.averaging != "syncopt" and (self.compression != "none" or self.paper.keep is not None):
             raise ValueError("compression and paper.keep are of gradients: they go with averaging = 'syncopt'")
         if self.compression != "none" and self.paper.keep is not None:
@@ -158,7 +139,7 @@ class GFedNTMSettings(Continuing, Seeded, PartyTraining, NeuralSettings, MethodS
         return self
 
     def why_not(self, last: Topics) -> str | None:
-        """Only a network of the same architecture can be trained on; words may be more."""
+        """Require a network of the same architecture; it may have more words."""
         if last.encoder is None:
             return "it is no neural model, and gfedntm goes on from weights"
         known = last.encoder.architecture
@@ -170,6 +151,10 @@ class GFedNTMSettings(Continuing, Seeded, PartyTraining, NeuralSettings, MethodS
                 return f"its network has {name} = {found[name]}, and the settings say {wanted[name]}"
         return None
 
+    def sizes(self, words: int, embedding: int, normalisation: Normalisation) -> Sizes:
+        """Return the sizes of the network for a number of words and embeddings of this width (0: it reads none)."""
+        return sizes_of(self, words, embedding, normalisation, literal_adapter=self.paper.literal_adapter)
+
     @property
     def pools(self) -> bool:
         """Whether all documents are brought to one place."""
@@ -178,7 +163,7 @@ class GFedNTMSettings(Continuing, Seeded, PartyTraining, NeuralSettings, MethodS
     @property
     def keeps_text(self) -> bool:
         """Whether parties must keep their texts, to embed them."""
-        return self.reads_sentences
+        return self.model != "prodlda"
 
     @property
     def norm(self) -> Normalisation:

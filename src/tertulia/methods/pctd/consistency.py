@@ -8,13 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from tertulia._arrays import F64
-from tertulia.corpus.relations import Relations, read_relations, similarities
-from tertulia.corpus.word_vectors import read_vectors
+from tertulia.corpus.word_vectors import Relations, read_relations, read_vectors, similarities
 from tertulia.methods.pctd.settings import PCTDSettings
 
 
 def known_relations(config: PCTDSettings, words: tuple[str, ...]) -> Relations | None:
-    """The relations of the vocabulary's words, if the settings name any."""
+    """Read the relations of the vocabulary's words, if the settings name any."""
     if config.vectors is not None:
         return similarities(read_vectors(config.vectors, words), config.neighbours, config.min_cosine)  # (12)
     return None if config.relations is None else read_relations(config.relations, words)

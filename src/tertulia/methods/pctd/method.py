@@ -1,13 +1,17 @@
 """PC-TD: Federated Topic Discovery, A Semantic Consistent Approach (Shi et al., IEEE Intelligent Systems, 2020).
 
-Documents are semantic units (n-grams, sentences, paragraphs), each of one topic. Every iteration of EM parties find
-their units' topics from noisy word counts (5) and their documents' shares (7), which stay at home; the server adds up
-the expected counts (10), normalises (11), and lets related words pull each other up (13). Equation numbers are the
-paper's. All parties begin with the same topics; the paper lets each draw its own, which would not add up.
+Documents consist of semantic units (n-grams, sentences, paragraphs), each with one topic. In every iteration of EM a
+party computes its units' topics from noisy word counts (5), and its documents' topic shares (7), which it does not
+send. The server adds up the expected counts (10), normalises them (11), and raises the probabilities of related words
+together (13). Equation numbers are the paper's. All parties begin with the same topics. In the paper each party draws
+its own, but counts of different topics cannot be added up. A party sends the difference between its expected counts and
+its counts at the server, so the contribution of an absent party stays. Counts lie on a grid, so that differences add up
+without rounding.
 
-The noise covers counts before anything is computed from them, so the guarantee for tokens is real, but far from what is
-claimed: see `mechanisms.gaussian`. It is drawn by an exact shortcut (`kernels.unit_noise`). (4) may also be read as
-noise on the words that a unit holds, and on no others; that guarantees nothing, but behaves as the paper's figures do.
+Noise is added to the counts before anything is computed from them. So there is a real guarantee for tokens, but it is
+far weaker than the claimed one: see `mechanisms.gaussian`. The noise is drawn by an exact shortcut
+(`kernels.pctd.unit_noise`). Equation (4) can also be read as noise only on the words that a unit contains. That
+guarantees nothing, but agrees with the paper's figures.
 """
 
 from __future__ import annotations
@@ -18,41 +22,41 @@ from typing import NamedTuple
 import numpy as np
 
 from tertulia._arrays import F64, Array, digest_of
-from tertulia._kinds import check_array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation import fields
-from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
+from tertulia.federation.types import Federation, Nothing, Party, Place, Planned, message, step
 from tertulia.kernels.pctd import em, unit_noise
 from tertulia.kernels.pctd.normals import normals
+from tertulia.methods.common.contributions import counted_or_none
+from tertulia.methods.common.earlier_model import pseudo_counts, smooth
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
 from tertulia.methods.common.priors import symmetric
-from tertulia.methods.common.result import Trained
-from tertulia.methods.common.rounds import Metrics, run_rounds
-from tertulia.methods.common.start import pseudo_counts, smooth
+from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_rounds
 from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
 from tertulia.methods.pctd.consistency import known_relations, make_consistent
 from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, UnitSettings
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 from tertulia.privacy.mechanisms.gaussian import sigma_for
+from tertulia.privacy.mechanisms.things import thing
 from tertulia.privacy.mechanisms.unit_counts import HELD, NoisyUnits, other_levels, pctd_claim
 from tertulia.privacy.noise import NoiseStream
 
-STATISTICS = "expected topic-word counts"
+STATISTICS = thing("expected topic-word counts", "words by topic (expected counts)")
 NOISE = "noisy counts of words in units"
 SIGMA = 0.25  # the paper's
-OWN_DELTA = 1e-6  # at which a party's own epsilon holds, unless the party says another
-GRID_BITS = 20  # what leaves under noise is a multiple of 2^-20
+OWN_DELTA = 1e-6  # delta of a party's own epsilon, unless the party sets another
+GRID_BITS, FINE_BITS = 20, 40  # releases are multiples of 2^-20 with noise, of 2^-40 in clear
 NO_SHARES = "topics must hold p(w|z): every number above 0, and each row with a sum of 1"
 _NEAR = 1e-6
 
 
 @message
 class UnitTask:
-    """What all parties get in a round."""
+    """The question of a round to all parties."""
 
-    words: tuple[str, ...]
+    words: fields.Words
     units: UnitSettings
     noise: UnitNoise | None
     topic_word: fields.TopicWord  # [K, V] p(w|z)
@@ -60,67 +64,79 @@ class UnitTask:
 
 @message
 class Statistics:
-    """One party's expected counts; the server only learns their sum."""
+    """One party's new expected counts minus its counts at the server, which learns only the parties' sum."""
 
-    counts: Array  # [K, V] M_t(w, z)
+    counts: fields.RealCounts  # [K, V] M_t(w, z)
 
-    def check_reply(self, ask: UnitTask) -> None:
-        """Raise unless these are counts of the topics that were asked about."""
-        check_array("counts", self.counts, ask.topic_word.shape)
+
+@message
+class Expectation:
+    """The statistic that a party contributed."""
+
+    place: Place  # the place of the question
+    counts: Array  # [K, V]
 
 
 @message
 class Shares:
-    """What a party keeps: p(z|d)."""
+    """A party's state: p(z|d), and its contributions."""
 
     theta: Array  # [D, K]
+    latest: Expectation
+    counted: Expectation | None  # this party's part of the server's sum when it sent its latest
 
 
 @message
 class PCTDState:
-    """What the server keeps."""
+    """The server's state."""
 
     round: int
     words: tuple[str, ...]
     topic_word: Array  # [K, V]
     weights: Array  # [K] expected tokens of each topic
+    statistic: Array  # [K, V] the parties' sum of M(w, z)
 
 
 class Expected(NamedTuple):
-    """An E-step's results, and how the statistic leaves."""
+    """The results of an E-step, and the mechanism that releases the statistic."""
 
     r: F64  # [S, K]
     statistic: F64  # [V, K]
     mechanism: Mechanism
 
 
-@step
+@step(doing="counting")
 def expect(party: Party, state: Shares | None, ask: UnitTask) -> tuple[Shares, Statistics]:
-    """Algorithm 1, lines 5-10: responsibilities, the documents' own shares, and the statistic to push."""
+    """Compute responsibilities, the documents' own shares, and the statistic to push (Algorithm 1, lines 5-10)."""
     check_shares(ask.topic_word)
     corpus = party.documents(Vocabulary.of(ask.words), unknown=ask.noise is not None)
     K, V = ask.topic_word.shape
     bounds = corpus.units(ask.units.unit, ask.units.unit_words)
     found = em.semantic_units(corpus.words, corpus.documents, bounds, len(corpus.vocabulary))
     theta = np.full((corpus.n_documents, K), 1.0 / K) if state is None else state.theta
+    held = counted_or_none(party, state)
     log_phi = np.log(ask.topic_word.T)
     if ask.noise is None:
         r, _ = em.responsibilities(found, log_phi, theta, party.setting("threads", 1))  # (3)
-        expected = Expected(r, em.statistics(found, r, V), Clear(STATISTICS))
+        expected = Expected(r, on_grid(em.statistics(found, r, V), FINE_BITS), Clear(STATISTICS))
     else:
         expected = _under_noise(party, corpus, found, log_phi, theta, ask.noise)
     theta = em.shares(found, expected.r)  # (7)
-    return Shares(theta), Statistics(party.release(np.ascontiguousarray(expected.statistic.T), expected.mechanism))
+    counts = np.ascontiguousarray(expected.statistic.T)
+    shares = Shares(theta, Expectation(party.place, counts), held)
+    change = counts if held is None else counts - held.counts
+    return shares, Statistics(party.release(change, expected.mechanism))
 
 
 def _under_noise(
     party: Party, corpus: Corpus, found: em.SemanticUnits, log_phi: F64, theta: Array, noise: UnitNoise
 ) -> Expected:
-    """(4), (5) and (10), with noise of the party's key that belongs to this very question.
+    """Compute (4), (5) and (10) with noise that is derived from the party's key and from this question.
 
-    A word off the list keeps its place in its unit: it is as likely in every topic, and its counts are left out.
+    A word outside the vocabulary keeps its position in its unit. It has the same likelihood in all topics, and its
+    counts are not sent.
     """
-    question = digest_of(log_phi, theta, found.bounds)  # the same numbers may never serve two questions
+    question = digest_of(log_phi, theta, found.bounds)  # two questions never share noise
     charge = _charge(noise, party.setting("epsilon", None), question, party.setting("delta", OWN_DELTA))
     randomness = party.randomise(corpus, charge)
     normal = partial(normals, NoiseStream(randomness.key).words)
@@ -131,24 +147,25 @@ def _under_noise(
 
 
 def check_shares(topic_word: Array) -> None:
-    """Raise `InputError` unless each topic's words have probabilities: positive, with a sum of 1."""
+    """Raise `InputError` unless each row holds positive probabilities with a sum of 1."""
     phi = np.asarray(topic_word)
     if phi.ndim != 2 or not np.all(phi > 0) or not np.all(np.abs(phi.sum(axis=1) - 1) < _NEAR):
         raise InputError(NO_SHARES)
 
 
-def on_grid(statistic: F64) -> F64:
-    """Round to multiples of 2^-20: the last bits of a floating sum would show whether a count was added to the noise.
+def on_grid(statistic: F64, bits: int = GRID_BITS) -> F64:
+    """Round to multiples of 2^-bits, so that low bits of a sum do not reveal whether a count was added to the noise.
 
-    (Mironov 2012: a sum of 0 and noise keeps low bits of the noise that a sum with a count has lost.)
+    In floating point, 0 + noise keeps low bits that count + noise loses (Mironov 2012). Rounded numbers also add up
+    exactly, in any order, as long as they are below 2^(53 - bits).
     """
-    return np.asarray(np.rint(np.ldexp(statistic, GRID_BITS)) * 2.0**-GRID_BITS)
+    return np.asarray(np.rint(np.ldexp(statistic, bits)) * 2.0**-bits)
 
 
 def _charge(
     noise: UnitNoise, own_epsilon: float | None, question: str = "", own_delta: float = OWN_DELTA
 ) -> NoisyUnits:
-    """What a round's noise costs; a party's own epsilon, at its own delta, can only make counts noisier."""
+    """Return the charge for a round's noise. A party's own epsilon and delta can only increase the noise."""
     rounds, delta, sigma = noise.rounds, noise.delta, _sigma(noise)
     if noise.paper.noise_on == "held":
         if own_epsilon is not None:
@@ -167,30 +184,30 @@ def _sigma(noise: UnitNoise) -> float:
     return SIGMA if noise.sigma is None else noise.sigma
 
 
-@step
+@step(doing="keeping its shares")
 def keep_shares(party: Party, state: Shares | None, ask: Nothing) -> tuple[Shares | None, Nothing]:
-    """Store the documents' shares at their party."""
+    """Store the topic shares of the documents at their party."""
     if state is not None:
         party.keep("shares", theta=state.theta)
     return state, Nothing()
 
 
 STEPS = (propose_words, expect, keep_shares, score)
-KEEPING = (keep_shares,)  # nothing leaves by these
+KEEPING = (keep_shares,)  # steps that release nothing
 
 
 def train(fed: Federation, config: PCTDSettings, state: PCTDState | None = None) -> Trained:
-    """Algorithm 1."""
+    """Run Algorithm 1."""
     if state is None:
         words = agree(fed, config.vocabulary).words
         phi = _start(config.topics, len(words), config.seed or 0)
-        state = fed.commit(PCTDState(0, words, phi, np.ones(config.topics)))
+        state = fed.commit(_first(words, phi))
     known = known_relations(config, state.words)
 
     def iterate(state: PCTDState) -> tuple[PCTDState, Metrics]:
-        M = fed.sum(expect, _task(config, state)).counts
+        M = state.statistic + fed.sum(expect, _task(config, state)).counts
         phi, weights = maximise(M, config.beta)
-        return PCTDState(state.round + 1, state.words, make_consistent(phi, known, config.tau), weights), {}
+        return PCTDState(state.round + 1, state.words, make_consistent(phi, known, config.tau), weights, M), {}
 
     state = run_rounds(fed, config, state, iterate, [Evaluation[PCTDState](config, lambda state: state.topic_word)])
     fed.each(keep_shares, Nothing())
@@ -200,17 +217,21 @@ def train(fed: Federation, config: PCTDSettings, state: PCTDState | None = None)
 
 
 def continue_from(fed: Federation, config: PCTDSettings, last: Topics) -> PCTDState:
-    """Begin with an earlier model's topics instead; those beyond are drawn as ever."""
+    """Begin with an earlier model's topics; additional topics are drawn at random, as in a new run."""
     words = agree(fed, config.vocabulary, last.vocabulary.words).words
     phi = _start(config.topics, len(words), config.seed or 0)
     phi[: last.n_topics] = smooth(pseudo_counts(last, words), config.beta)
-    return PCTDState(0, words, phi, np.ones(config.topics))
+    return _first(words, phi)
+
+
+def _first(words: tuple[str, ...], phi: F64) -> PCTDState:
+    return PCTDState(0, words, phi, np.ones(len(phi)), np.zeros_like(phi))
 
 
 def maximise(M: F64, beta: float) -> tuple[F64, F64]:
-    """p(w|z) [K, V], (11), and the topics' expected tokens [K], from the summed statistic.
+    """Estimate p(w|z) [K, V], (11), and the topics' expected tokens [K] from the summed statistic.
 
-    Noise makes some sums negative: they count as 0, and `beta` keeps every logarithm finite.
+    Noise makes some sums negative. They are set to 0, and `beta` keeps every logarithm finite.
     """
     if not M.any():
         raise InputError("no party holds a word of the agreed vocabulary: check the word list and the language")
@@ -220,7 +241,7 @@ def maximise(M: F64, beta: float) -> tuple[F64, F64]:
 
 
 def plan(config: PCTDSettings) -> list[Planned]:
-    """Everything that will leave a party, for `tertulia check`."""
+    """List everything that will leave a party, for `tertulia check`."""
     noise = _noise(config)
     charges = [] if noise is None else [Planned(expect, "reports", _charge(noise, None), config.rounds)]
     mechanism = Clear(STATISTICS) if noise is None else Derived(STATISTICS, parents=("reports",))
@@ -237,5 +258,10 @@ def _task(config: PCTDSettings, state: PCTDState) -> UnitTask:
 
 
 def _start(K: int, V: int, seed: int) -> F64:
-    """Topics drawn uniformly from all distributions over words."""
+    """Draw each topic uniformly from all distributions over words."""
     return np.random.default_rng([seed, K, V]).dirichlet(np.ones(V), K)
+
+
+def topics_so_far(config: PCTDSettings, state: PCTDState) -> TopicsSoFar:
+    """Return the topics of the last iteration."""
+    return TopicsSoFar(state.words, state.topic_word, state.weights)

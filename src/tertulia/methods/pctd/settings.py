@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from tertulia.federation.fields import Capped, Least, Uncapped
 from tertulia.federation.types import message
-from tertulia.methods.common.continuing import Continuing
 from tertulia.methods.common.settings import (
     PATH,
-    Evaluated,
+    AgreedWords,
+    AlphaSum,
+    Beta,
+    Epsilon,
+    Evaluate,
     MethodSettings,
-    OverWords,
+    MoreRounds,
     Positive,
-    Privacy,
-    Rounds,
-    Seeded,
     Settings,
+    TopicCount,
+    VocabularySettings,
+    why_no_start,
 )
+
+if TYPE_CHECKING:
+    from tertulia.models import Topics
 
 
 @message
@@ -32,67 +39,108 @@ class PCTDPaper(Settings):
     )
 
 
-@message
-class UnitSettings(Settings):
-    """What has one topic."""
-
-    unit: Literal["ngram", "sentence", "paragraph"] = Field(
-        "ngram", description="what has one topic: n-grams within a sentence, sentences or paragraphs"
-    )
-    unit_words: Positive = Field(3, description="words of an n-gram")
-
-
-@message
-class UnitNoise(Rounds, Privacy):
-    """How noisy the counts of words in units are."""
-
-    mode: Literal["clear", "paper"] = Field(
-        "clear",
-        description="`clear`: no noise. `paper`: Gaussian noise on the word counts of units. There is no `sound`",
-    )
-    rounds: Positive = Field(35, description="iterations of EM (T)")
-    sigma: float | None = Field(
-        None, gt=0, description="standard deviation of the noise, for mode `paper`; None: 0.25, unless epsilon is given"
-    )
-    epsilon: float | None = Field(
-        None, gt=0, description="instead of sigma: the real privacy parameter of one token, over all rounds"
-    )
-    delta: float = Field(
-        1e-6,
+Unit = Annotated[
+    Literal["ngram", "sentence", "paragraph"],
+    Field(description="what has one topic: n-grams within a sentence, sentences or paragraphs"),
+]
+UnitWords = Annotated[Positive, Field(description="words of an n-gram"), Uncapped("documents have no more words")]
+NoiseMode = Annotated[
+    Literal["clear", "paper"],
+    Field(description="`clear`: no noise. `paper`: Gaussian noise on the word counts of units. There is no `sound`"),
+]
+Iterations = Annotated[Positive, Field(description="iterations of EM (T)"), Capped("max_rounds")]
+Sigma = Annotated[
+    float | None,
+    Field(gt=0, description="standard deviation of the noise, for mode `paper`; None: 0.25, unless epsilon is given"),
+    Least(1e-6),
+]
+RealEpsilon = Annotated[
+    Epsilon, Field(description="instead of sigma: the real privacy parameter of one token, over all rounds")
+]
+Delta = Annotated[
+    float,
+    Field(
         gt=0,
         lt=1,
         description="the other privacy parameter, for which epsilon holds",
         json_schema_extra={"party": "its own delta, at which its own epsilon holds; the method's, if that is smaller"},
-    )
-    paper: PCTDPaper = Field(PCTDPaper(), description="details of the paper that only a reproduction needs")
+    ),
+    Least(1e-300),
+]
+PaperDetails = Annotated[PCTDPaper, Field(description="details of the paper that only a reproduction needs")]
+
+
+@message
+class UnitSettings(Settings):
+    """The unit that has one topic."""
+
+    unit: Unit = "ngram"
+    unit_words: UnitWords = 3
+
+
+@message
+class UnitNoise(Settings):
+    """The noise on the counts of words in units."""
+
+    mode: NoiseMode = "clear"
+    epsilon: RealEpsilon = None
+    rounds: Iterations = 35
+    sigma: Sigma = None
+    delta: Delta = 1e-6
+    paper: PaperDetails = PCTDPaper()
 
     @field_validator("mode", mode="before")
     @classmethod
     def _no_sound_mode(cls, value: Any) -> Any:
-        if value == "sound":
-            raise ValueError(
-                "there is no sound mode: the noise is drawn in floating point, and drowns all topics long before "
-                "epsilon is small; use 'consensus' or 'ftm' with mode 'sound', or mode 'paper', whose real epsilon "
-                "`tertulia privacy` shows"
-            )
-        return value
+        return refuse_sound_mode(value)
 
     @model_validator(mode="after")
-    def _epsilon_with_noise(self) -> UnitNoise:
-        if self.sigma is not None and self.epsilon is not None:
-            raise ValueError("sigma and epsilon both say how much noise there is: give one of them")
-        if self.mode == "clear" and (self.sigma is not None or self.epsilon is not None):
-            raise ValueError("sigma and epsilon go with mode 'paper': in mode 'clear' there is no noise")
-        if self.paper.noise_on == "held" and (self.mode == "clear" or self.epsilon is not None):
-            raise ValueError("paper.noise_on = 'held' goes with mode 'paper' and a sigma: it keeps no epsilon")
+    def _fits_together(self) -> Self:
+        check_noise(self.mode, self.sigma, self.epsilon, self.paper)
         return self
 
 
-class PCTDSettings(Continuing, OverWords, Seeded, UnitNoise, Evaluated, UnitSettings, MethodSettings):
+def refuse_sound_mode(mode: Any) -> Any:
+    """Raise if the mode is `sound`, and say which method to take."""
+    if mode == "sound":
+        raise ValueError(
+            "there is no sound mode: the noise is drawn in floating point, and drowns all topics long before "
+            "epsilon is small; use 'consensus' or 'ftm' with mode 'sound', or mode 'paper', whose real epsilon "
+            "`tertulia privacy` shows"
+        )
+    return mode
+
+
+def check_noise(mode: str, sigma: float | None, epsilon: float | None, paper: PCTDPaper) -> None:
+    """Raise unless the settings of the noise fit together."""
+    if sigma is not None and epsilon is not None:
+        raise ValueError("sigma and epsilon both say how much noise there is: give one of them")
+    if mode == "clear" and (sigma is not None or epsilon is not None):
+        raise ValueError("sigma and epsilon go with mode 'paper': in mode 'clear' there is no noise")
+    if paper.noise_on == "held" and (mode == "clear" or epsilon is not None):
+        raise ValueError("paper.noise_on = 'held' goes with mode 'paper' and a sigma: it keeps no epsilon")
+
+
+class PCTDSettings(MethodSettings):
     """Private and consistent topic discovery."""
 
-    name: Literal["pctd"] = "pctd"
-    more_rounds: Positive = Field(10)
+    continues = True
+    name: Literal["pctd"] = Field("pctd", description="the method")
+    unit: Unit = "ngram"
+    unit_words: UnitWords = 3
+    topics: TopicCount = 20
+    alpha: AlphaSum = 5.0
+    beta: Beta = 0.01
+    mode: NoiseMode = "clear"
+    epsilon: RealEpsilon = None
+    rounds: Iterations = 35
+    more_rounds: MoreRounds = 10
+    evaluate: Evaluate = None
+    sigma: Sigma = None
+    delta: Delta = 1e-6
+    paper: PaperDetails = PCTDPaper()
+    seed: int | None = Field(None, description="of the server's random numbers; None: the run's")
+    vocabulary: AgreedWords = VocabularySettings()
     vectors: str | None = Field(
         None,
         description="a file of word vectors, by which words are related: GloVe or word2vec text, `.bin` (word2vec), "
@@ -112,8 +160,14 @@ class PCTDSettings(Continuing, OverWords, Seeded, UnitNoise, Evaluated, UnitSett
         description="how hard related words pull each other up; without `vectors` or `relations` nothing does",
     )
 
+    @field_validator("mode", mode="before")
+    @classmethod
+    def _no_sound_mode(cls, value: Any) -> Any:
+        return refuse_sound_mode(value)
+
     @model_validator(mode="after")
-    def _one_source_of_relations(self) -> PCTDSettings:
+    def _fits_together(self) -> Self:
+        check_noise(self.mode, self.sigma, self.epsilon, self.paper)
         if self.vectors is not None and self.relations is not None:
             raise ValueError("vectors and relations both say how words relate: give one of them")
         return self
@@ -122,3 +176,11 @@ class PCTDSettings(Continuing, OverWords, Seeded, UnitNoise, Evaluated, UnitSett
     def passes(self) -> int:
         """Each iteration passes over the documents once."""
         return self.rounds
+
+    def continued(self) -> Self:
+        """Plan fewer rounds."""
+        return self.replace(rounds=self.more_rounds)
+
+    def why_not(self, last: Topics) -> str | None:
+        """Require as many topics as the earlier model has, or more: its topics are shared by all."""
+        return why_no_start(last, self.topics)

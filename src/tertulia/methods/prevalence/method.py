@@ -1,4 +1,4 @@
-"""Which party works on what: each folds its documents into a shared model, and only sums over documents leave it.
+"""Topic prevalence by party: each folds its documents into a shared model, and only sums over documents leave it.
 
 gFedNTM (2022) is about funding agencies that want to see what each of them, and what all, work on. The model is there;
 what is missing is how much of each topic a party has. A party infers its documents' topic shares and adds them up, by
@@ -7,7 +7,9 @@ table (`fed.each`), or only sums over groups of parties (`fed.sum`).
 
 The server chooses the model, so it could choose one whose topics are single words: without noise a table is charged as
 what it is, unprotected. With noise the guarantee holds for any model: what a document adds is computed from that
-document alone and clipped to shares that sum to at most 1, so it moves the table by at most 1 in the L2 norm.
+document alone and clipped to shares that sum to at most 1, so it moves the table by at most 1 in the L2 norm. Where
+documents say whose they are, a user's share one place among them: n documents count 1/n each. So a user, too, moves
+the table by at most 1, and so does one of n documents (by sqrt(2)/n at most if n > 1, for it changes a mean of shares).
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, PartyId, Planned, message, step
 from tertulia.methods.prevalence.settings import PrevalenceSettings, TableSettings
 from tertulia.models import Topics
-from tertulia.models.neural.encoder import Encoder, check_network, network_of
+from tertulia.models.neural.architecture import check_network, network_of
+from tertulia.models.neural.encoder import Encoder
 from tertulia.privacy.mechanisms import Adjacency, Clear, Mechanism
 from tertulia.privacy.mechanisms.gaussian import epsilon_of
 from tertulia.privacy.mechanisms.noisy_tables import BITS, NoisyTable
@@ -41,16 +44,16 @@ _BLOCK = 1 << 14  # documents whose shares are in memory at a time
 
 @message
 class PrevalenceTask:
-    """What parties are asked: a model, and what to count."""
+    """The question to parties: a model, and what to count."""
 
-    words: tuple[str, ...]
+    words: fields.Words
     topic_word: fields.TopicWord  # [K, V]
     alpha: fields.Prior  # [K]
     encoder: dict[str, Any] | None  # of a neural model
     table: TableSettings
 
     def model(self) -> Topics:
-        """The model; its arrays are checked."""
+        """Build the model; its arrays are checked."""
         encoder = None if self.encoder is None else Encoder(**self.encoder)
         if encoder is not None:
             check_network(network_of(encoder.architecture), encoder.weights, encoder.statistics, len(self.words))
@@ -71,14 +74,14 @@ class Table:
 
 @message
 class Measured:
-    """What the server keeps: a table for each party, or group of parties."""
+    """The server's state: a table for each party, or group of parties."""
 
     names: tuple[str, ...]  # R
     members: dict[str, tuple[PartyId, ...]]  # whose documents are in each
     cells: Array  # [R, P, K] in steps of the grid
 
 
-@step
+@step(doing="measuring")
 def measure(party: Party, state: Any, ask: PrevalenceTask) -> tuple[Any, Table]:
     """Add up the topic shares of this party's documents."""
     smallest = max(ask.table.min_documents_per_cell, party.min_documents_per_cell)
@@ -87,41 +90,71 @@ def measure(party: Party, state: Any, ask: PrevalenceTask) -> tuple[Any, Table]:
     model, periods, tokens = ask.model(), ask.table.periods, ask.table.weigh == "tokens"
     corpus = party.documents(model.vocabulary)
     places, rows = _places(party, corpus, periods), 1 if periods is None else periods.count
-    cells, documents = tabulate(model, corpus, places, rows, tokens=tokens, threads=party.setting("threads", 1))
+    noisy = isinstance(mechanism, NoisyTable)
+    users = users_or_none(corpus) if noisy else None
+    cells, documents = tabulate(
+        model, corpus, places, rows, tokens=tokens, users=users, threads=party.setting("threads", 1)
+    )
     if isinstance(mechanism, NoisyTable):
-        mechanism = replace(mechanism, assumptions=() if model.encoder is None else (ENCODER,))
+        own = () if model.encoder is None else (ENCODER,)
+        mechanism = replace(mechanism, assumptions=own, documents_per_user=None if users is None else 1)
     else:
         cells = np.where(documents[:, None] < smallest, 0, cells)
     return state, Table(party.release(cells, mechanism))
 
 
 def tabulate(
-    model: Topics, corpus: Corpus, places: I64, rows: int, *, tokens: bool = False, threads: int = 1
-) -> tuple[I64, I64]:
+    model: Topics, corpus: Corpus, places: I64, rows: int, *, tokens: bool = False, users: I64 | None = None,
+    threads: int = 1,
+) -> tuple[I64, I64]:  # fmt: skip
     """Sum topic shares [P, K], in steps of the grid, and count documents [P]; place -1 and wordless ones are out.
 
-    The corpus is one over the model's words.
+    The corpus is one over the model's words. With `users` [D] all documents of a user together count as one.
     """
     cells, documents = np.zeros((rows, model.n_topics), np.int64), np.zeros(rows, np.int64)
     counted = np.flatnonzero((places >= 0) & ~_silent(model, corpus))
-    for start in range(0, len(counted), _BLOCK):
-        chosen = counted[start : start + _BLOCK]
+    owners = counted if users is None else users[counted]
+    order = np.lexsort((places[counted], owners))  # documents of one user and one period stand together
+    counted, owners = counted[order], owners[order]
+    _, whose, sizes = np.unique(owners, return_inverse=True, return_counts=True)
+    begins = np.flatnonzero(np.diff(owners, prepend=-1) | np.diff(places[counted], prepend=-1))
+    for start, stop in _blocks(begins, len(counted)):
+        chosen = counted[start:stop]
         part = corpus.select(chosen)
-        weights = part.lengths if tokens else np.ones(len(chosen))
-        steps = np.floor(_clip(model.transform(part, n_jobs=threads)) * (weights * 2**BITS)[:, None]).astype(np.int64)
-        np.add.at(cells, places[chosen], steps)
+        weights = part.lengths if tokens else 1.0 / sizes[whose[start:stop]]
+        first = begins[(begins >= start) & (begins < stop)]
+        shares = np.add.reduceat(_clip(model.transform(part, n_jobs=threads)) * weights[:, None], first - start, axis=0)
+        np.add.at(cells, places[counted[first]], np.floor(shares * 2**BITS).astype(np.int64))
         documents += np.bincount(places[chosen], minlength=rows)
     return cells, documents
 
 
+def users_or_none(corpus: Corpus) -> I64 | None:
+    """Number each document's user; None if some documents do not name one."""
+    names = corpus.table["user"].to_list() if "user" in corpus.table.columns else []
+    if not names or not all(name and name.strip() for name in names):
+        return None
+    return np.asarray(np.unique(np.array(names), return_inverse=True)[1], np.int64)
+
+
+def _blocks(begins: I64, end: int) -> Iterator[tuple[int, int]]:
+    """Split into ranges of about `_BLOCK` documents, none of which ends within a group; groups begin at `begins`."""
+    start = 0
+    while start < end:
+        later = begins[np.searchsorted(begins, start + _BLOCK) :]
+        stop = int(later[0]) if len(later) else end
+        yield start, stop
+        start = stop
+
+
 def _silent(model: Topics, corpus: Corpus) -> Bool:
-    """Documents in which the model finds nothing: their shares would be the prior's, not theirs."""
+    """Find documents in which the model finds nothing: their shares would be the prior's, not theirs."""
     silent: Bool = corpus.lengths == 0
     return silent if model.encoder is None else model.encoder.silent(corpus)
 
 
 def _clip(theta: F64) -> F64:
-    """Shares as they must be for the sensitivity to hold, whatever the model is: not negative, with a sum of at most 1.
+    """Clip shares so that the sensitivity holds for any model: not negative, with a sum of at most 1.
 
     The little that is taken off makes up for rounding in the sum.
     """
@@ -132,7 +165,7 @@ def _clip(theta: F64) -> F64:
 
 
 def _places(party: Party, corpus: Corpus, periods: Periods | None) -> I64:
-    """Each document's row of the table."""
+    """Return each document's row of the table."""
     if periods is None:
         return np.zeros(corpus.n_documents, np.int64)
     if "date" not in corpus.table.columns:
@@ -146,7 +179,7 @@ def _places(party: Party, corpus: Corpus, periods: Periods | None) -> I64:
 
 
 def _mechanism(table: TableSettings, smallest: int) -> Mechanism:
-    """How the table leaves."""
+    """Return the mechanism by which the table leaves."""
     if table.epsilon is None:
         return Clear(WHAT)
     return NoisyTable(
@@ -192,7 +225,7 @@ def _each(fed: Federation, task: PrevalenceTask) -> _Rows:
 
 
 def _sums(fed: Federation, groups: Mapping[str, tuple[PartyId, ...]], task: PrevalenceTask) -> _Rows:
-    """A sum for each group; of a group in which one party alone answered it is that party's own, and not used."""
+    """Sum over each group. A group in which only one party answered is dropped: its sum is that party's own table."""
     if strangers := sorted({party for members in groups.values() for party in members} - set(fed.parties)):
         raise ConfigError(f"'{strangers[0]}' is in a group, but no party: the parties are {sorted(fed.parties)}")
     for name, members in groups.items():
@@ -203,7 +236,7 @@ def _sums(fed: Federation, groups: Mapping[str, tuple[PartyId, ...]], task: Prev
 
 
 def task_of(settings: PrevalenceSettings, model: Topics) -> PrevalenceTask:
-    """What parties are asked."""
+    """Return the question to parties."""
     encoder = None
     if model.encoder is not None:
         names = ("architecture", "weights", "statistics", "embedding")
@@ -212,7 +245,7 @@ def task_of(settings: PrevalenceSettings, model: Topics) -> PrevalenceTask:
 
 
 def plan(config: Mapping[str, Any]) -> list[Planned]:
-    """Everything that will leave a party, for `tertulia check`."""
+    """List everything that will leave a party, for `tertulia check`."""
     settings = PrevalenceSettings(**config)
     mechanism = _mechanism(settings, settings.min_documents_per_cell)
     return [Planned(measure, "sum" if settings.groups else "each", mechanism, 1)]

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tertulia.corpus.periods import By, Periods
+from tertulia.federation.fields import Least, Uncapped
 from tertulia.federation.types import message
-from tertulia.methods.common.settings import PATH, Explained, Positive, Settings
+from tertulia.methods.common.settings import LEAST_EPSILON, PATH, Explained, Positive, Settings
 
 _MARGIN = 1 + 1e-5  # accountants round up: asked for epsilon 1, a ledger must not say 1.000000001
 
 
 @message
 class TableSettings(Settings):
-    """What a party counts, and with which noise its table leaves. All of it reaches the party, and is checked there."""
+    """A party's table, and the noise under which it leaves. All of it reaches the party, and is checked there."""
 
     weigh: Literal["documents", "tokens"] = Field(
         "documents", description="what is shared out among topics: each document counts 1, or as many as it has tokens"
@@ -27,13 +28,15 @@ class TableSettings(Settings):
     )
     since: str | None = Field(None, description="a date in the first period, `2025-10` say; public, like `until`")
     until: str | None = Field(None, description="a date in the last period")
-    min_documents_per_cell: Positive = Field(
+    min_documents_per_cell: Annotated[Positive, Uncapped("a larger one only empties cells")] = Field(
         1, description="cells that count fewer documents leave empty; a party's policy can only raise this"
     )
-    epsilon: float | None = Field(
+    epsilon: Annotated[float | None, Least(LEAST_EPSILON)] = Field(
         None, gt=0, allow_inf_nan=False, description="what the release costs a document; None: no noise"
     )
-    delta: float = Field(1e-6, gt=0, lt=1, description="the chance that epsilon fails: well below 1 / documents")
+    delta: Annotated[float, Least(1e-300)] = Field(
+        1e-6, gt=0, lt=1, description="the chance that epsilon fails: well below 1 / documents"
+    )
     adjacency: Literal["add-remove", "substitute"] = Field(
         "add-remove", description="whether a document is there or not, or becomes another: sensitivity 1 or √2"
     )

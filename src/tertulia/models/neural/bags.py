@@ -1,7 +1,7 @@
-"""Documents as a neural network reads them: sparse bags of words, a key each, and their embeddings.
+"""Documents for a neural network: sparse bags of words, a key per document, and embeddings.
 
-Which mini-batch a document falls into, and all noise that belongs to it, is a pure function of its id, the seed and the
-step. So the batch of many parties is the union of theirs, and many parties can equal one trainer that holds everything.
+The mini-batch of a document, and all its noise, are pure functions of its id, the seed and the step. So a batch over
+several parties is the union of their batches, and they can train the same model as one trainer with all documents.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tertulia.kernels.neural import bag_products, noise
 
 
 class Batch(NamedTuple):
-    """Some documents."""
+    """The documents of a mini-batch."""
 
     words: I64  # [N] the distinct words of each document, one document after the other
     counts: F32  # [N] how often each occurs there
@@ -49,12 +49,12 @@ class Bags:
 
     @property
     def n_documents(self) -> int:
-        """How many there are."""
+        """The number of documents."""
         return len(self.keys)
 
     @classmethod
     def of(cls, corpus: Corpus, embeddings: F32 | None = None, wordless: bool = False) -> Bags:
-        """Count the words of each document; without `wordless` those that have none take no part."""
+        """Count the words of each document; without `wordless`, documents without words are left out."""
         full = np.flatnonzero((corpus.lengths > 0) | wordless)
         V = max(1, len(corpus.vocabulary))
         document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
@@ -67,15 +67,15 @@ class Bags:
         )  # fmt: skip
 
     def split_validation(self, share: float, seed: int) -> tuple[Bags, Bags]:
-        """Training and validation documents, these a share of all by a hash of their id."""
+        """Split into training and validation documents, these a share of all by a hash of their id."""
         return _split(self, share, seed) if share else (self, self.only(np.zeros(0, np.int64)))
 
     def only(self, chosen: I64) -> Bags:
-        """Keep some documents."""
+        """Select some documents as bags."""
         return Bags(*self.select(chosen))
 
     def select(self, chosen: I64) -> Batch:
-        """Take some documents."""
+        """Select some documents as a batch."""
         embeddings = None if self.embeddings is None else self.embeddings[chosen]
         return Batch(*bag_products.select(self.words, self.counts, self.offsets, chosen), self.keys[chosen], embeddings)
 
@@ -95,7 +95,7 @@ _BAGS: WeakKeyDictionary[Corpus, Bags] = WeakKeyDictionary()
 
 
 def bags_of(corpus: Corpus, embeddings: Callable[[Corpus], F32] | None = None) -> Bags:
-    """The bags of a corpus, and its embeddings if they are asked for, made once for as long as it is held."""
+    """Return the bags of a corpus, with embeddings if given; they are cached as long as the corpus exists."""
     known = _BAGS.get(corpus)
     if known is None or (embeddings is not None and known.embeddings is None):
         known = _BAGS[corpus] = Bags.of(corpus, None if embeddings is None else embeddings(corpus))
@@ -103,18 +103,18 @@ def bags_of(corpus: Corpus, embeddings: Callable[[Corpus], F32] | None = None) -
 
 
 class Schedule(NamedTuple):
-    """How documents fall into batches: each into one of an epoch's, by a hash that all parties know."""
+    """The assignment of documents to the batches of an epoch, by a hash that all parties know."""
 
     seed: int
     batches: int  # in an epoch
 
     @classmethod
     def over(cls, documents: int, batch_size: int, seed: int) -> Schedule:
-        """Plan batches of so many documents on average, all parties' together."""
+        """Plan batches of `batch_size` documents on average, over all parties."""
         return cls(seed, max(1, round(documents / batch_size)))
 
     def batch(self, bags: Bags, step: int) -> Batch:
-        """The documents whose turn it is."""
+        """Select the documents of a step."""
         epoch, turn = divmod(step, self.batches)
         order, starts = _epoch(bags, self, epoch)
         return bags.select(order[starts[turn] : starts[turn + 1]])
@@ -122,16 +122,16 @@ class Schedule(NamedTuple):
 
 @lru_cache(maxsize=64)  # a few parties, one epoch each
 def _epoch(bags: Bags, schedule: Schedule, epoch: int) -> tuple[I64, I64]:
-    """Documents in the order of their turns, and where each batch starts."""
+    """Sort documents by their batches, and find where each batch starts."""
     bits = noise.first_bits(bags.keys, _salt(schedule.seed, epoch, -1))
     turns = (bits % np.uint64(schedule.batches)).astype(np.int64)
-    # Within a batch documents stand in the order of their keys, whoever holds them: sums then hardly depend on parties.
+    # Within a batch documents are sorted by their keys, at any party: so sums hardly depend on the parties.
     order = np.lexsort((bags.keys, turns))
     return order, offsets_of(np.bincount(turns, minlength=schedule.batches))
 
 
 class Noise(NamedTuple):
-    """Every draw of one step, by document."""
+    """The random draws of one step, by document."""
 
     seed: int
     step: int
@@ -143,7 +143,7 @@ class Noise(NamedTuple):
         return drawn
 
     def mask(self, keys: U64, n: int, stream: int, dropout: float, dtype: DTypeLike = np.float32) -> Array:
-        """Draw a dropout mask [B, n]: 0 with probability `dropout` (to 16 bits), else what keeps the mean."""
+        """Draw a dropout mask [B, n]: 0 with probability `dropout` (to 16 bits), else a factor that keeps the mean."""
         drawn, kept = np.empty((len(keys), n), dtype), float(np.float32(1.0) / np.float32(1.0 - dropout))
         noise.mask(keys, _salt(self.seed, self.step, stream), round(dropout * 65536), kept, drawn)
         return drawn

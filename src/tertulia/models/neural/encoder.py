@@ -1,4 +1,4 @@
-"""The encoder of a neural model, as part of `Topics`: it infers topic shares in one pass, and is saved with them."""
+"""The encoder of a neural model, a part of `Topics`: it infers topic shares in one pass and is saved with the model."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from tertulia._arrays import F64, Array, Bool
-from tertulia._kinds import check_fields, fits
+from tertulia._kinds import fits
 from tertulia.corpus import Corpus
 from tertulia.errors import FormatError, InputError
-from tertulia.models.neural.sizes import Kind, Normalisation, Precision, Sizes
+from tertulia.models.neural.architecture import Kind, network_of
 
 if TYPE_CHECKING:
     from tertulia.models.neural.network import Network
 
 KINDS = get_args(Kind)
-_WIDEST = 1 << 31  # features of a layer
 
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """A trained network; torch is imported only when it is used."""
+    """A trained network; torch is imported only for inference."""
 
-    architecture: dict[str, Any]  # what `network_of` takes
+    architecture: dict[str, Any]  # the argument of `network_of`
     weights: Array  # flat
     statistics: Array  # [2, 2K + V] running means and variances of the norms
-    embedding: str | None = None  # the model of sentence embeddings; None: the offline default
+    embedding: str | None = None  # the model of sentence embeddings; None: the default model
 
     @property
     def network(self) -> Network:
@@ -37,11 +36,11 @@ class Encoder:
 
     @property
     def reads_sentences(self) -> bool:
-        """Whether documents need an embedding."""
+        """Whether the encoder reads sentence embeddings."""
         return bool(self.architecture["kind"] != "prodlda")
 
     def check_sizes(self, topics: int, words: int) -> None:
-        """Raise `FormatError` unless this can be the encoder of so many topics and words."""
+        """Raise `FormatError` unless this can be the encoder of a model of this size."""
         sizes = self.architecture.get("sizes") if isinstance(self.architecture, dict) else None
         if not isinstance(sizes, dict) or self.architecture.get("kind") not in KINDS:
             raise FormatError("this is no neural model that we know: save it again, or upgrade")
@@ -73,7 +72,7 @@ class Encoder:
         return theta
 
     def silent(self, corpus: Corpus) -> Bool:
-        """Which documents [D] hold nothing that the encoder reads: no known word, nor sentence where it reads those."""
+        """Return which documents [D] hold nothing to infer from: no known word, and no sentence if it reads those."""
         silent: Bool = corpus.lengths == 0
         if self.reads_sentences and "embedding" in corpus.table.columns:
             silent &= ~corpus.table["embedding"].to_numpy().any(axis=1)
@@ -91,48 +90,3 @@ class Encoder:
 
     def __hash__(self) -> int:
         return hash(self.weights.tobytes())
-
-
-def architecture_of(network: Network) -> dict[str, Any]:
-    """A network as plain data, for messages and files."""
-    sizes = {**network.sizes._asdict(), "hidden": list(network.sizes.hidden)}
-    return {
-        "kind": network.kind,
-        "sizes": sizes,
-        "normalisation": network.normalisation,
-        "precision": network.precision,
-    }
-
-
-def network_of(architecture: dict[str, Any]) -> Network:
-    """Rebuild a network from plain data."""
-    from tertulia.models.neural.network import Network
-
-    try:
-        given = {**architecture["sizes"], "hidden": tuple(architecture["sizes"]["hidden"])}
-        check_fields(Sizes, given)
-        network = Network(
-            architecture["kind"], Sizes(**given), architecture["normalisation"], architecture["precision"]
-        )
-        for name, kind in (("kind", Kind), ("normalisation", Normalisation), ("precision", Precision)):
-            if not fits(getattr(network, name), kind):
-                raise FormatError(f"this is no neural model that we know ({name}): save it again, or upgrade")
-        sizes = network.sizes
-        widths = (sizes.words, sizes.topics, *sizes.hidden)
-        sound = all(1 <= width < _WIDEST for width in widths) and 0 <= sizes.embedding < _WIDEST
-        if not (sound and 0 < len(sizes.hidden) < 100):
-            raise FormatError("this is no neural model that we know (sizes): save it again, or upgrade")
-        if not (0 <= sizes.dropout < 1 and 0 < sizes.alpha < 1e9):
-            raise FormatError("this is no neural model that we know (dropout or alpha): save it again, or upgrade")
-        return network
-    except (KeyError, TypeError) as error:
-        raise FormatError(f"this is no neural model that we know ({error}): save it again, or upgrade") from error
-
-
-def check_network(network: Network, weights: Array, statistics: Array, V: int) -> None:
-    """Refuse weights or statistics that are not the network's, and other words: compiled code trusts their sizes."""
-    if network.sizes.words != V:
-        raise FormatError("the network's sizes do not fit its words")
-    same = weights.shape == (sum(map(prod, network.shapes.values())),) and str(weights.dtype) == network.precision
-    if not same or statistics.shape != (2, sum(network.features)):
-        raise FormatError("weights or statistics are not those of the network")

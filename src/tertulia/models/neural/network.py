@@ -1,6 +1,6 @@
-"""The three models under one handle: weights as one flat array, losses and gradients in and out as arrays.
+"""One interface to the three models: weights, losses and gradients are plain arrays.
 
-Methods see neural models through this file, so that they speak of arrays, as all methods do.
+Methods use neural models only through this module, so they handle arrays, as all methods do.
 """
 
 from __future__ import annotations
@@ -24,27 +24,26 @@ except ModuleNotFoundError as error:
 from torch.nn import functional
 
 from tertulia.models.neural import backprop, combinedtm, prodlda, zeroshottm
-from tertulia.models.neural.backprop import EncoderPass, Value
-from tertulia.models.neural.norms import EPS, BatchNorm, LayerNorm, SharedStatistics
+from tertulia.models.neural.architecture import Kind, Normalisation, Precision, Sizes
+from tertulia.models.neural.backprop import EPS, BatchNorm, EncoderPass, LayerNorm, SharedStatistics, Value
 from tertulia.models.neural.prodlda import Inputs, Weights
-from tertulia.models.neural.sizes import Kind, Normalisation, Precision, Sizes
 from tertulia.models.neural.sparse import Rows, SlopesByName
 
-_BATCH = 1024  # documents whose shares are inferred together
+_BATCH = 1024  # documents per pass of inference
 _MODELS = {"prodlda": prodlda, "combinedtm": combinedtm, "zeroshottm": zeroshottm}
 
 
 class Gradient(NamedTuple):
-    """What one batch says about the weights."""
+    """Gradient, loss and statistics of one batch."""
 
     flat: Array  # of the mean loss
     loss: float  # the mean
-    statistics: Array  # [2, 2K + V] mean and variance of encoder and decoder, where they are the batch's own
+    statistics: Array  # [2, 2K + V] mean and variance of encoder and decoder, of this batch
 
 
 @dataclass(frozen=True)
 class Network:
-    """A model's architecture."""
+    """A neural model's architecture, and the computations with its weights."""
 
     kind: Kind
     sizes: Sizes
@@ -58,52 +57,52 @@ class Network:
 
     @property
     def model(self) -> ModuleType:
-        """What of the network is this model's own: its first layer."""
+        """The module with the first layer, which differs between the models."""
         return _MODELS[self.kind]
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The weights by name, in the order in which they stand in the flat array."""
+        """The shapes of the weights by name, in the order of the flat array."""
         shapes: dict[str, tuple[int, ...]] = self.model.shapes(self.sizes)
         return shapes
 
     @property
     def features(self) -> tuple[int, int]:
-        """How many features each of the two norms has."""
+        """The number of features of each of the two norms."""
         return 2 * self.sizes.topics, self.sizes.words
 
     def initial_weights(self, seed: int) -> Array:
-        """Weights from which training starts."""
+        """Draw the weights from which training starts."""
         return self.flat(prodlda.initial_weights(self.shapes, self.sizes, seed))
 
     def initial_statistics(self) -> Array:
-        """Statistics before the first batch: mean 0, variance 1."""
+        """Return the statistics before the first batch: mean 0, variance 1."""
         return np.repeat([[0.0], [1.0]], sum(self.features), axis=1).astype(self.precision)
 
     def flat(self, named: dict[str, F64]) -> Array:
-        """Weights by name as one array."""
+        """Concatenate weights by name into one array."""
         return np.concatenate([named[name].ravel() for name in self.shapes]).astype(self.precision)
 
     def named(self, flat: Array) -> dict[str, Array]:
-        """One array as weights by name (views of it)."""
+        """Split the flat array into weights by name (views of it)."""
         shapes = self.shapes
         parts = np.split(flat, np.cumsum([prod(shape) for shape in shapes.values()])[:-1])
         return {name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items(), strict=True)}
 
     def tensors(self, flat: Array) -> Weights:
-        """Weights as tensors that share the array's memory."""
+        """Return weights as tensors that share the array's memory."""
         return {name: torch.from_numpy(part) for name, part in self.named(flat).items()}
 
     def inputs(self, batch: Batch, noise: Noise | None) -> Inputs:
-        """A batch as the network reads it."""
+        """Convert a batch to the inputs of the network."""
         return Inputs.of(batch, self.sizes, noise, self.dtype)
 
     def value(self, weights: Weights, inputs: Inputs) -> Value:
-        """The summed loss of a batch, its gradient, and the batch's own statistics, by which it is normalised."""
+        """Compute the summed loss of a batch, its gradient, and the batch's own statistics, which normalise it."""
         return backprop.value(self.model, weights, inputs, self.sizes, self.normalisation == "layer")
 
     def gradient(self, flat: Array, batch: Batch, noise: Noise) -> Gradient:
-        """The gradient of a batch's mean loss with the batch's own statistics."""
+        """Compute the gradient of a batch's mean loss, with the batch's own statistics."""
         if batch.size < self.min_batch:
             return Gradient(np.zeros_like(flat), 0.0, self.initial_statistics())
         found = self.value(self.tensors(flat), self.inputs(batch, noise))
@@ -112,7 +111,7 @@ class Network:
 
     @property
     def min_batch(self) -> int:
-        """The smallest batch that can be normalised: with statistics of its own, one document has no variance."""
+        """The smallest batch that can be normalised: one document has no variance of its own."""
         return 2 if self.normalisation == "batch" else 1
 
     def topic_word(self, flat: Array, statistics: Array) -> F64:
@@ -135,7 +134,7 @@ class Network:
         return theta
 
     def infer(self, flat: Array, statistics: Array, bags: Bags) -> F64:
-        """Infer the topic shares [D, K] of many documents, some at a time."""
+        """Infer the topic shares [D, K] of many documents, in batches."""
         theta = np.empty((bags.n_documents, self.sizes.topics))
         for start in range(0, bags.n_documents, _BATCH):
             chosen = np.arange(start, min(start + _BATCH, bags.n_documents))
@@ -143,25 +142,34 @@ class Network:
         return theta
 
     def tokens_by_topic(self, flat: Array, statistics: Array, bags: Bags) -> F64:
-        """Each document's tokens in the proportions of its theta, added up: [K]."""
+        """Sum the tokens of all documents by topic, in the proportions of theta: [K]."""
         tokens = np.add.reduceat(bags.counts, bags.offsets[:-1], dtype=np.float64)  # no document is empty
         sizes: F64 = tokens @ self.infer(flat, statistics, bags)
         return sizes
 
     def prior_theta(self, flat: Array) -> F64:
-        """The topic shares [K] of a document of which nothing is known: the softmax of the prior's mean."""
+        """Return the topic shares [K] of an unknown document: the softmax of the prior's mean."""
         mean, _ = prodlda.prior_of(self.tensors(flat), self.sizes, torch.zeros((), dtype=self.dtype))
         return torch.softmax(mean.double(), dim=0).numpy()
 
     def split(self, statistics: Array) -> list[Array]:
-        """Statistics of the two norms as one [2, F] array each."""
+        """Split statistics into one [2, F] array for each norm."""
         return [np.ascontiguousarray(part, self.precision) for part in np.split(statistics, self.features[:1], axis=1)]
 
 
 def flatten(network: Network, slopes: SlopesByName, documents: int) -> Array:
-    """A gradient by name as one flat array, divided by so many documents."""
+    """Flatten a gradient by name, divided by the number of documents."""
     parts = (slopes[name] for name in network.shapes)
     whole = (part.whole(network.sizes.words) if isinstance(part, Rows) else part for part in parts)
     flat = np.concatenate([part.reshape(-1) for part in whole])
     mean: Array = flat / flat.dtype.type(documents)
     return mean
+
+
+def use_threads(n: int) -> None:
+    """Set the number of torch threads for the calling thread.
+
+    More threads than idle cores are much slower than one: every operation then waits for the slowest thread.
+    """
+    if torch.get_num_threads() != n:
+        torch.set_num_threads(n)

@@ -9,7 +9,7 @@ softmax is theta; words are drawn from softmax(norm(theta beta)). Both norms are
     theta = softmax(mean + exp(log_variance / 2) normal)
     loss = KL(N(mean, variance) || prior) - log likelihood of the words under softmax(norm(theta beta))
 
-This file says which weights there are and how they start; `backprop` computes loss and gradient.
+This module has the shapes and initial values of the weights; `backprop` computes loss and gradient.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from torch import Tensor
 
 from tertulia._arrays import F64
 from tertulia.errors import InputError
+from tertulia.models.neural.architecture import Sizes
 from tertulia.models.neural.bags import Batch, Noise
-from tertulia.models.neural.sizes import Sizes
 from tertulia.models.neural.sparse import Bow, SlopesByName
 
 Weights = dict[str, Tensor]
@@ -43,14 +43,14 @@ class Inputs(NamedTuple):
 
     @property
     def sentences(self) -> Tensor:
-        """The embeddings, where the model reads them."""
+        """The embeddings; raise `InputError` if there are none."""
         if self.embeddings is None:
             raise InputError("this model reads sentence embeddings: give a corpus that has texts, or with_embeddings")
         return self.embeddings
 
     @classmethod
     def of(cls, batch: Batch, sizes: Sizes, noise: Noise | None, dtype: torch.dtype) -> Inputs:
-        """Draw the batch's noise; without any (to infer) the Gaussian's mean is taken and nothing is dropped."""
+        """Draw the batch's noise; without noise (for inference) use the Gaussian's mean and no dropout."""
         K, H, p = sizes.topics, sizes.hidden[-1], sizes.dropout
         embeddings = None if batch.embeddings is None else torch.from_numpy(batch.embeddings).to(dtype)
         bow = Bow.of(batch, sizes.words, dtype)
@@ -65,15 +65,15 @@ class Inputs(NamedTuple):
 
 
 def shapes(sizes: Sizes) -> dict[str, tuple[int, ...]]:
-    """All weights, in the order in which they travel."""
+    """Return the shapes of all weights, in the order of the flat array."""
     return {"words": (sizes.words, sizes.hidden[0]), **body(sizes)}
 
 
 def body(sizes: Sizes) -> dict[str, tuple[int, ...]]:
-    """Everything behind the first layer, which is the same for all three models.
+    """Return the shapes of all weights after the first layer, which are the same for all three models.
 
-    BatchNorm takes out every feature's mean. A bias before it, or a learned mean of the prior, would have no gradient
-    but rounding errors, which Adam blows up into a random walk; they exist only where the norm leaves means alone.
+    BatchNorm removes the mean of every feature. So a bias before it, or a learned mean of the prior, would have only
+    rounding errors as gradient, which Adam amplifies to a random walk. They exist only if the norm keeps means.
     """
     H, K = sizes.hidden, sizes.topics
     deeper = {f"hidden{i}": shape for i, shape in enumerate(pairwise(H), 1)}
@@ -84,17 +84,17 @@ def body(sizes: Sizes) -> dict[str, tuple[int, ...]]:
 
 
 def first_layer(weights: Weights, inputs: Inputs) -> Tensor:
-    """Read a bag of words: what of the three models is ProdLDA's own."""
+    """Compute the first layer, from bags of words; the rest is the same for all three models."""
     return inputs.bow.times(weights["words"])
 
 
 def first_slopes(weights: Weights, inputs: Inputs, slopes: Tensor) -> SlopesByName:
-    """The gradient by its weights, from that by its output."""
+    """Compute the gradient by the first layer's weights, from the gradient by its output."""
     return {"words": inputs.bow.times_slopes(slopes)}
 
 
 def prior_of(weights: Weights, sizes: Sizes, like: Tensor) -> tuple[Tensor, Tensor]:
-    """The prior's mean and log variance, learned or fixed."""
+    """Return the prior's mean and log variance, learned or fixed."""
     mean, log_variance = _fixed_prior(sizes.topics, sizes.alpha, like.dtype)
     return weights.get("prior_mean", mean), weights.get("prior_log_variance", log_variance)
 
@@ -118,7 +118,7 @@ def laplace_prior(alpha: F64) -> tuple[F64, F64]:
 
 
 def initial_weights(names: dict[str, tuple[int, ...]], sizes: Sizes, seed: int) -> dict[str, F64]:
-    """Initial weights, the same for all parties: uniform as in linear layers, Glorot for beta, the prior's own."""
+    """Draw initial weights, the same for all parties: uniform as in linear layers, Glorot for beta, and the prior."""
     random = np.random.default_rng(seed)
     weights = {}
     for name, shape in names.items():
@@ -134,5 +134,5 @@ def initial_weights(names: dict[str, tuple[int, ...]], sizes: Sizes, seed: int) 
 
 
 def first_fan_in(sizes: Sizes) -> int:
-    """How many inputs the published first layer has: words, and for CombinedTM as many adapted ones."""
+    """Return the number of inputs of the published first layer: V, and 2V for CombinedTM."""
     return sizes.words * (2 if sizes.embedding else 1)

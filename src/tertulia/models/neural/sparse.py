@@ -1,6 +1,6 @@
-"""A batch of bags of words, times the first layer's weights.
+"""Sparse product of a batch of bags of words with the first layer's weights.
 
-Product and gradient are computed for the words that a batch holds, a third of all or fewer.
+Product and gradient are computed only for the words of the batch, a third of all or fewer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Rows(NamedTuple):
     values: Array  # [U, H]
 
     def whole(self, height: int) -> Array:
-        """The whole matrix."""
+        """Return the whole matrix."""
         matrix = np.zeros((height, self.values.shape[1]), self.values.dtype)
         matrix[self.places] = self.values
         return matrix
@@ -35,9 +35,9 @@ SlopesByName = dict[str, Array | Rows]  # a gradient, by weight
 
 
 class ByWord(NamedTuple):
-    """The bags of words of a batch, word after word."""
+    """The bags of words of a batch, sorted by word."""
 
-    words: I64  # [U] those that occur
+    words: I64  # [U] words that occur
     starts: I64  # [U + 1] where the entries of each begin
     holders: I64  # [N] the document
     counts: Array  # [N]
@@ -54,7 +54,7 @@ class Bow:
 
     @classmethod
     def of(cls, batch: Batch, V: int, dtype: torch.dtype) -> Bow:
-        """Take them from a batch."""
+        """Make the bags of a batch."""
         counts = batch.counts if dtype == torch.float32 else batch.counts.astype(np.float64)
         return cls(batch.words, counts, batch.offsets, V)
 
@@ -70,7 +70,7 @@ class Bow:
 
     @cached_property
     def by_word(self) -> ByWord:
-        """The same, word after word."""
+        """The same bags, sorted by word."""
         return ByWord(*bag_products.by_word(self.words, self.counts, self.offsets, self.V))
 
     def times(self, weight: Tensor) -> Tensor:
@@ -78,7 +78,7 @@ class Bow:
         return torch.from_numpy(bag_products.times(self.words, self.counts, self.offsets, weight.numpy()))
 
     def times_slopes(self, slopes: Tensor) -> Rows:
-        """The gradient by that weight, from the one by the product."""
+        """Compute the gradient by that weight, from the gradient by the product."""
         index = self.by_word
         values = bag_products.times_slopes(index.starts, index.holders, index.counts, slopes.contiguous().numpy())
         return Rows(index.words, values)

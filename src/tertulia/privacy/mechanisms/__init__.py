@@ -1,4 +1,4 @@
-"""What may happen to an array on its way out of a party: it leaves as it is, or with noise.
+"""Mechanisms by which an array leaves a party: as it is, or with noise.
 
 A mechanism says what it releases, for which privacy unit, under which adjacency, and describes its privacy loss as
 data (`charge`), which the ledger stores and the accountants of dp-accounting interpret.
@@ -32,7 +32,7 @@ WIDEST_SCALE = 2**32  # beyond it too many draws would need slow exact arithmeti
 
 
 class Unit(Enum):
-    """Whose presence a guarantee hides, from the smallest to the largest."""
+    """The privacy unit, whose presence a guarantee hides, from the smallest to the largest."""
 
     TOKEN = "token"  # noqa: S105 (a privacy unit, no password)
     DOCUMENT = "document"
@@ -41,7 +41,7 @@ class Unit(Enum):
 
 
 class Adjacency(Enum):
-    """In what two neighbouring data sets differ."""
+    """The difference between two neighbouring data sets."""
 
     SUBSTITUTE = "substitute"  # one unit becomes another
     ADD_REMOVE = "add-remove"  # one unit is there or is not
@@ -50,7 +50,7 @@ class Adjacency(Enum):
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says that its mechanism guarantees, and where it says so."""
+    """A guarantee that a paper claims for its mechanism, and the place of the claim."""
 
     epsilon: float
     delta: float
@@ -59,7 +59,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """A way out of the party.
+    """A way by which an array leaves the party.
 
     `what` names the thing released in human words; `sensitivity` is how far one unit can move it (infinite where
     nothing bounds it); `metric` marks scores, which a party's policy may keep at home.
@@ -73,26 +73,27 @@ class Mechanism(ABC):
     claimed: Claim | None = None
     assumptions: tuple[str, ...] = ()
     metric: bool = False
+    documents_per_user: int | None = None  # as how many a user counts, where a step sees to it; None: as many as it has
 
     name: ClassVar[str]
     local: ClassVar[bool] = False  # is each unit's report drawn from that unit alone, independently of all others?
 
     @abstractmethod
     def charge(self) -> EventData | None:
-        """The privacy loss as data; None only for post-processing of what was released before."""
+        """Return the privacy loss as data; None only for post-processing of what was released before."""
 
     def apply(self, x: Array, noise: NoiseStream) -> Array:
-        """What leaves in place of `x`: by most mechanisms the array itself."""
+        """Return what leaves in place of `x`: by most mechanisms the array itself."""
         return x
 
     def params(self) -> dict[str, Any]:
-        """The mechanism's own parameters, for the ledger."""
+        """Return the mechanism's own parameters, for the ledger."""
         return {}
 
 
 @dataclass(frozen=True)
 class Clear(Mechanism):
-    """The thing itself, unprotected: its real epsilon is infinite, whatever was claimed.
+    """The thing itself, unprotected: its real epsilon is infinite, regardless of any claim.
 
     >>> Clear("topic-word matrix", claimed=Claim(8.0, 0.0, "FTM sec. 3.1.1")).charge()
     {'type': 'NonPrivateDpEvent'}
@@ -101,7 +102,7 @@ class Clear(Mechanism):
     name: ClassVar[str] = "clear"
 
     def charge(self) -> EventData:
-        """No protection."""
+        """Return an event without protection."""
         return {"type": "NonPrivateDpEvent"}
 
 
@@ -115,7 +116,7 @@ class Public(Mechanism):
         object.__setattr__(self, "assumptions", (*self.assumptions, f"{self.what} is public"))
 
     def charge(self) -> EventData:
-        """Nothing is lost that was not known."""
+        """Return an event without a loss."""
         return {"type": "NoOpDpEvent"}
 
 
@@ -130,7 +131,7 @@ class Derived(Mechanism):
     name: ClassVar[str] = "derived"
 
     def charge(self) -> None:
-        """Post-processing is free."""
+        """Charge nothing: post-processing is free."""
 
 
 class Randomiser(Mechanism):
@@ -142,7 +143,7 @@ class Randomiser(Mechanism):
     by_document: ClassVar[bool] = False  # is each report drawn from a token of one document, once and for all?
 
     def apply(self, x: Array, noise: NoiseStream) -> Array:
-        """Refuse: nobody has drawn noise for `x`."""
+        """Refuse: no noise was drawn for `x`."""
         raise Unreleased(f"'{self.what}' by {self.name} is no way out: use `party.randomise`, and then `Derived`")
 
 
@@ -167,22 +168,22 @@ class DiscreteLaplace(Mechanism):
             )
 
     def charge(self) -> EventData:
-        """One discrete Laplace event; a shift within one coordinate is the worst case of the L1 ball."""
+        """Return one discrete Laplace event; a shift within one coordinate is the worst case of the L1 ball."""
         rate = self.epsilon / self.sensitivity
         return {"type": "DiscreteLaplaceDpEvent", "noise_parameter": rate, "sensitivity": int(self.sensitivity)}
 
     def params(self) -> dict[str, Any]:
-        """The mechanism's epsilon."""
+        """Return the mechanism's epsilon."""
         return {"epsilon": self.epsilon}
 
     def apply(self, x: Array, noise: NoiseStream) -> Array:
-        """The integers plus noise, as int64 (sums wrap modulo 2^64)."""
+        """Add noise to the integers, as int64 (sums wrap modulo 2^64)."""
         rate = Fraction(self.epsilon) / int(self.sensitivity)
         return whole_numbers(x, self.what) + noise.laplace(x.size, rate).reshape(x.shape)
 
 
 def whole_numbers(x: Array, what: str) -> I64:
-    """The array as int64; raise `InputError` if it does not hold integers."""
+    """Convert the array to int64; raise `InputError` if it does not hold integers."""
     if not np.issubdtype(x.dtype, np.integer):
         raise InputError(f"{what}: noise is only added to integers, not {x.dtype}; clip, scale by 2**b and round first")
     return x.astype(np.int64)

@@ -1,4 +1,4 @@
-"""What Gaussian noise costs that is drawn afresh in each of T rounds: exactly, by the moments accountant, as claimed.
+"""The cost of Gaussian noise that is drawn in each of T rounds: exactly, by the moments accountant, and as claimed.
 
 Noise of deviation sigma on numbers that one neighbour moves by `shift` (in the L2 norm), T times, is mu-GDP with
 mu = shift sqrt(T) / sigma (Dong, Roth, Su 2022). Its exact epsilon is Balle and Wang's (2018, theorem 8), computed by
@@ -27,7 +27,7 @@ class Levels(NamedTuple):
 
 
 def epsilon_of(mu: float, delta: float) -> float:
-    """The smallest epsilon for which mu-GDP is (epsilon, delta)-DP.
+    """Return the smallest epsilon for which mu-GDP is (epsilon, delta)-DP.
 
     >>> round(epsilon_of(1.5315, 1e-6), 2)
     8.0
@@ -39,7 +39,7 @@ def epsilon_of(mu: float, delta: float) -> float:
 
 
 def sigma_for(epsilon: float, delta: float, rounds: int, shift: float = 1.0) -> float:
-    """The noise that makes T rounds together cost epsilon.
+    """Return the noise that makes T rounds together cost epsilon.
 
     >>> round(sigma_for(8.0, 1e-6, rounds=35), 2)
     3.86
@@ -54,7 +54,7 @@ def sigma_for(epsilon: float, delta: float, rounds: int, shift: float = 1.0) -> 
 
 @lru_cache  # parties ask for the same in every round, and dp-accounting takes milliseconds
 def real_levels(sigma: float, rounds: int, delta: float, tokens: int, repeats: int = 1) -> Levels:
-    """What T rounds cost, exactly; for a document of so many words, with one up to `repeats` times in a unit.
+    """Compute exactly what T rounds cost; for a document of `tokens` words, with one up to `repeats` times in a unit.
 
     >>> real_levels(0.25, rounds=35, delta=1e-6, tokens=400)._replace(document=0).token.__round__()
     392
@@ -65,7 +65,7 @@ def real_levels(sigma: float, rounds: int, delta: float, tokens: int, repeats: i
 
 
 def moments_epsilon(sigma: float, rounds: int, delta: float, shift: float = 1.0) -> float:
-    """The moments accountant, (15)-(17) of PC-TD, at the best lambda.
+    """Compute epsilon by the moments accountant, (15)-(17) of PC-TD, at the best lambda.
 
     That is the smallest (alpha(lambda) - ln delta) / lambda, where alpha(lambda) = mu^2 lambda (lambda + 1) / 2.
 
@@ -78,7 +78,7 @@ def moments_epsilon(sigma: float, rounds: int, delta: float, shift: float = 1.0)
 
 
 def theorem_epsilon(sigma: float, rounds: int, delta: float) -> float:
-    """Theorem 1 of PC-TD with the constant that its proof gives: sigma = 2 sqrt(T ln 1/delta) / epsilon.
+    """Compute epsilon by theorem 1 of PC-TD, with its proof's constant: sigma = 2 sqrt(T ln 1/delta) / epsilon.
 
     >>> round(theorem_epsilon(0.25, 35, 1e-6))
     176

@@ -52,15 +52,15 @@ class NoisyTable(Mechanism):
         object.__setattr__(self, "assumptions", (*self.assumptions, assumption))
 
     def charge(self) -> EventData:
-        """One Gaussian event, for the whole table: a document moves all of its cells together by the sensitivity."""
+        """Return one Gaussian event for the whole table: a document moves its cells together by the sensitivity."""
         return {"type": "GaussianDpEvent", "noise_multiplier": self.sigma / self.sensitivity}
 
     def params(self) -> dict[str, Any]:
-        """The deviation, and the smallest total that leaves."""
+        """Return the deviation, and the smallest total that leaves."""
         return {"sigma": self.sigma, "smallest": self.smallest}
 
     def apply(self, x: Array, noise: NoiseStream) -> Array:
-        """The integers plus noise, as int64, small rows emptied."""
+        """Add noise to the integers, as int64, and empty small rows."""
         steps = Fraction(self.sigma) * 2**BITS
         noisy = whole_numbers(x, self.what) + noise.gaussian(x.size, steps).reshape(x.shape)
         if self.smallest > 0:

@@ -1,4 +1,4 @@
-"""How FedLDA's users perturb the words of their tuples: RRP and its rivals, and what they really give.
+"""The perturbation of words in FedLDA's tuples: RRP and its rivals, and what they really guarantee.
 
 Wang, Tong and Shi, "Federated Latent Dirichlet Allocation: A Local Differential Privacy Based Framework", AAAI 2020,
 section 5. RRP keeps a word with probability 1 - eta; else it draws one from the user's own topics, and keeps the word
@@ -48,7 +48,7 @@ class Perturbation:
             raise ConfigError(f"gamma = {self.gamma}: theorem 1 needs at least 1")
 
     def eta(self, V: int) -> float:
-        """The probability that a word is drawn anew: from the model by RRP, from V words by randomised response."""
+        """Return the probability that a word is redrawn: from the model by RRP, from V words by randomised response."""
         if self.kind == "rrp":
             return 1 / (self.delta * self._delta0() * math.exp(self.epsilon) + 1)  # Theorem 1
         if self.kind in ("krr", "tkrr"):
@@ -56,13 +56,13 @@ class Perturbation:
         return 0.0
 
     def claim(self) -> Claim | None:
-        """What the paper says of one tuple."""
+        """Return the paper's claim for one tuple."""
         if self.kind == "rrp":
             return Claim(self.epsilon, 2 * self.delta, "FedLDA theorem 1, per tuple")
         return None if self.kind == "none" else Claim(self.epsilon, 0.0, f"FedLDA sec. 6, {_CLAIMED[self.kind]}")
 
     def coordinates(self, d: int) -> int:
-        """How many of d coordinates a user of the hybrid mechanism answers (Wang et al., ICDE 2019, section IV)."""
+        """Return how many of d coordinates a user of the hybrid mechanism answers (Wang et al., ICDE 2019, sec. IV)."""
         return max(1, min(d, int(self.epsilon / 2.5)))
 
     def _delta0(self) -> float:
@@ -75,7 +75,7 @@ _CLAIMED = {"krr": "per tuple", "tkrr": "per tuple", "hm": "per round"}
 
 
 def heads(phi: Array, delta: float) -> Bool:
-    """Which words [K, V] lie outside each topic's deserted tail, the longest one of mass delta at most.
+    """Find the words [K, V] outside each topic's deserted tail, the longest tail of mass delta at most.
 
     Words that are equally likely are deserted together or not at all, so that no topic deserts a word for its number.
     """
@@ -86,17 +86,17 @@ def heads(phi: Array, delta: float) -> Bool:
 
 
 def words_in_heads(phi: Array, delta: float) -> Bool:
-    """Which words [V] lie in the head of some topic."""
+    """Find the words [V] in the head of some topic."""
     return np.asarray(heads(phi, delta).any(axis=0))
 
 
 def redraw_probability(how: Perturbation, phi: Array, theta: Array) -> F64:
-    """g(v) = sum_k theta_k phi_k(v) [v in the head of k]: how likely RRP's second draw gives each word, [V]."""
+    """Compute g(v) = sum_k theta_k phi_k(v) [v in the head of k]: a word's probability in RRP's second draw [V]."""
     return np.asarray(theta @ (phi * heads(phi, how.delta)))
 
 
 class Finding(NamedTuple):
-    """What RRP really guarantees to a word, for one model and one user's topics."""
+    """RRP's real guarantee for a word, for one model and one user's topics."""
 
     epsilon: float  # at delta = 0
     delta: float  # at the claimed epsilon
@@ -105,7 +105,7 @@ class Finding(NamedTuple):
 
 
 def real_finding(how: Perturbation, phi: Array, theta: Array) -> Finding:
-    """RRP's true cost for any V, in closed form: epsilon(v) = ln(1 + keep / (eta g(v))).
+    """Compute RRP's true cost for any V, in closed form: epsilon(v) = ln(1 + keep / (eta g(v))).
 
     >>> phi = np.array([[0.5, 0.25, 0.12, 0.07, 0.04, 0.02], [0.12, 0.25, 0.5, 0.07, 0.04, 0.02]])
     >>> [round(float(found), 4) for found in real_finding(Perturbation("rrp", 7.5), phi, np.array([0.5, 0.5]))[:3]]
@@ -120,7 +120,7 @@ def real_finding(how: Perturbation, phi: Array, theta: Array) -> Finding:
 
 
 def finding_text(how: Perturbation, phi: Array, shares: F64, once: bool) -> str:
-    """What the mechanism really gives a word, with the model at hand: drawn once per token, or anew for each tuple."""
+    """Say what the mechanism really guarantees for a word, with this model. The text is part of the charge's id."""
     V = phi.shape[1]
     if how.kind == "hm":
         return f"the whole updating vector: epsilon {how.epsilon:g} in each round"
@@ -146,7 +146,7 @@ class Hybrid(NamedTuple):
 
 
 def hybrid_answers(epsilon: float) -> Hybrid:
-    """Wang et al. (ICDE 2019), section III: the piecewise mechanism, or else Duchi's, on a grid so that sums are whole.
+    """Return the piecewise mechanism, or Duchi's, on a grid so that sums are whole (Wang et al., ICDE 2019, sec. III).
 
     Answers are cells of the piecewise density, two grid steps wide, and two atoms. A cell's masses are integrals of
     densities whose ratio is e^epsilon at most, so theirs is too; the middle of each cell stands for it.

@@ -1,8 +1,9 @@
 """Private reports of tokens as the ledger sees them: what one report costs, and what a user's or a document's do.
 
-A report is drawn once for each token, from a key of its document (`kernels.reports`), so whatever is computed from
-reports costs once, however often it is sent, and documents that come later cost the others nothing (`reported`). The
-party's key outlasts the run where it has a `home`; without one, each run draws and costs anew.
+A report is drawn once for each token, from a key of its document (`kernels.reports`). So all that is computed from
+reports costs once, however often it is sent, and documents that come later cost the others nothing
+(`reported_documents`). The party's key outlasts the run where it has a `home`; without one, each run draws and costs
+again.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class TokenReports(Randomiser):
         object.__setattr__(self, "assumptions", (*self.assumptions, "the lengths of documents are public", SHOWS))
 
     def charge(self) -> EventData:
-        """The privacy loss of one token's report."""
+        """Return the privacy loss of one token's report."""
         substitute = self.adjacency is Adjacency.SUBSTITUTE
         if self.channel.kind == "laplace":
             one: EventData = {"type": "LaplaceDpEvent", "noise_multiplier": 1 / self.channel.epsilon}
@@ -64,14 +65,14 @@ class TokenReports(Randomiser):
         return {"type": "RandomizedResponseDpEvent", "noise_parameter": noise, "num_buckets": buckets}
 
     def params(self) -> dict[str, Any]:
-        """The channel. Keys and values are part of the charge's id: others would be other noise, and another charge."""
+        """Return the channel. Keys and values are part of the charge's id: others mean other noise and a new charge."""
         own = {"tau": self.channel.tau} if self.channel.kind == "laplace" else {"told": self.channel.m}
         return {"channel": self.channel.kind, "epsilon": self.channel.epsilon, "words": self.channel.V, **own}
 
 
 @dataclass(frozen=True)
 class UserReports(Randomiser):
-    """The reports of all tokens of users who hold at most so many each: every token once, whatever the rounds.
+    """The reports of all tokens of users who hold at most `tokens` each: every token once, for any number of rounds.
 
     >>> from tertulia.kernels.reports.channel import Channel
     >>> UserReports("reports of tokens", channel=Channel("krr", 7.5, V=3309), tokens=150).charge()["count"]
@@ -91,22 +92,22 @@ class UserReports(Randomiser):
         object.__setattr__(self, "assumptions", (*self.assumptions, *own))
 
     def charge(self) -> EventData:
-        """A token's report, as often as the worst user has tokens."""
+        """Return a token's report, as often as the worst user has tokens."""
         one = TokenReports(self.what, channel=self.channel).charge()
         return {"type": "SelfComposedDpEvent", "event": one, "count": self.tokens}
 
     def params(self) -> dict[str, Any]:
-        """The channel and the number of tokens."""
+        """Return the channel and the number of tokens."""
         return {**TokenReports(self.what, channel=self.channel).params(), "tokens": self.tokens}
 
 
 def ftm_claim(channel: Channel) -> Claim:
-    """What FTM says of its Laplace noise: including or excluding a token, which null-replace comes nearest to."""
+    """Return FTM's claim for its Laplace noise: including or excluding a token, to which null-replace is nearest."""
     return Claim(channel.epsilon, 0.0, "FTM sec. 3.1.1")
 
 
 def _response(channel: Channel, substitute: bool) -> tuple[float, float]:
-    """The randomised response whose privacy loss is distributed as that of subset selection.
+    """Return the randomised response whose privacy loss is distributed as that of subset selection.
 
     Its buckets need not be whole. Of two words, a subset names one alone, or the other alone, or both or none, which
     says nothing: as an answer is one's bucket, or the other's, or any else. Of a word and the null, which is answered

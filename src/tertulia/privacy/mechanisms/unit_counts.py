@@ -1,4 +1,4 @@
-"""Noisy counts of words in semantic units as the ledger sees them (PC-TD, eq. 4): charged for each question anew.
+"""Noisy counts of words in semantic units as the ledger sees them (PC-TD, eq. 4): each question is a new charge.
 
 Where a word becomes empty but keeps its place, one count moves by 1. A word that is *deleted* moves all later n-grams
 of its sentence: where units end counts as public. Words off the list keep their places, so that it is no word's doing.
@@ -57,18 +57,18 @@ class NoisyUnits(Randomiser):
                                                  "noise in floating point counts as exact"))  # fmt: skip
 
     def charge(self) -> EventData:
-        """One Gaussian event, or no protection."""
+        """Return one Gaussian event, or no protection."""
         if self.held:
             return {"type": "NonPrivateDpEvent"}
         return {"type": "GaussianDpEvent", "noise_multiplier": self.sigma / self.sensitivity}
 
     def params(self) -> dict[str, Any]:
-        """The deviation, which counts it is added to, and the question."""
+        """Return the deviation, which counts it is added to, and the question."""
         return {"sigma": self.sigma, "held": self.held, "question": self.question}
 
 
 def pctd_claim(sigma: float, rounds: int, delta: float) -> Claim:
-    """What PC-TD's theorem promises for all rounds together."""
+    """Return what PC-TD's theorem promises for all rounds together."""
     return Claim(theorem_epsilon(sigma, rounds, delta), delta, "PC-TD theorem 1")
 
 

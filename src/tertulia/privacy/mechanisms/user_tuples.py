@@ -19,7 +19,7 @@ class UserTuples(Randomiser):
     """The perturbed tuples (w, k1, k2) of a shard's users in one round (FedLDA, algorithm 1).
 
     RRP, kRR and t-kRR perturb the word of a tuple alone: its topics, and how many tuples are dummies, are computed from
-    the words and travel as they are. So nothing bounds what a user gives away, whatever the mechanism does to a word;
+    the words and travel as they are. So nothing bounds what a user reveals, with any mechanism for words;
     nor does it where each token's word is drawn `once`, which only keeps the server from averaging many draws of it.
     The hybrid mechanism perturbs the whole updating vector, and keeps its epsilon in every round.
 
@@ -43,11 +43,11 @@ class UserTuples(Randomiser):
             object.__setattr__(self, "assumptions", (*self.assumptions, *leaks))
 
     def charge(self) -> EventData:
-        """One round of one user."""
+        """Return the loss of one user in one round."""
         return pure_event(self.how.epsilon) if self.how.kind == "hm" else {"type": "NonPrivateDpEvent"}
 
     def params(self) -> dict[str, Any]:
-        """The mechanism, what it really does with the model at hand, and the question."""
+        """Return the mechanism, what it really does with the model at hand, and the question."""
         how = self.how
         own = {"delta": how.delta} if how.kind in ("rrp", "tkrr") else {}
         words = {} if how.kind == "hm" else {"words": "drawn once" if self.once else "drawn anew"}
@@ -56,5 +56,5 @@ class UserTuples(Randomiser):
 
 
 def pure_event(epsilon: float) -> EventData:
-    """An event of which only its epsilon is known: none of that epsilon is worse than randomised response of two."""
+    """Return an event of which only epsilon is known: none is worse than randomised response of two values."""
     return {"type": "RandomizedResponseDpEvent", "noise_parameter": 2 / (math.exp(epsilon) + 1), "num_buckets": 2}

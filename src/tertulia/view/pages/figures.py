@@ -1,7 +1,7 @@
-"""Figures drawn in SVG while a page is built: each is an image with a title, and has its numbers in a table below.
+"""SVG figures of pages: each is an image with a title, and a table of its numbers.
 
-Colours are classes of the style sheet (`f1` fills, `l1` draws), so that figures follow light and dark. Texts of others
-come through `el`, which escapes them.
+Colours are classes of the style sheet (`f1` fills, `l1` draws), so that figures follow the light or dark mode. Pages do
+not use matplotlib: its SVG has `style` attributes, which the policy of pages forbids. `el` escapes texts of others.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from tertulia.view.pages.html import Child, Html, details, el, table, text
 
-WIDE = 400  # units of a figure's width: letters of 11 units can be read on a phone, and are not large on a desk
+WIDE = 400  # units of a figure's width: text of 11 units is legible on a phone, and not too large on a desktop
 _LEFT, _RIGHT, _BOTTOM = 40, 12, 30
 Point = tuple[float, float]
 
 
 class Series(NamedTuple):
-    """A line of a chart."""
+    """A line of a line chart."""
 
     name: str
     points: Sequence[Point]
@@ -26,24 +26,24 @@ class Series(NamedTuple):
 
 
 def figure(title: str, height: float, *marks: Child, caption: Child = None, below: Child = None) -> Html:
-    """An image with its title; `below` is shown when it is asked for."""
+    """Build a figure with a title, a caption, and an element below."""
     drawn = el("svg", el("title", title), *marks, viewBox=f"0 0 {WIDE} {height:.0f}", role="img", class_="chart")
     return el("figure", drawn, None if caption is None else el("figcaption", caption), below)
 
 
 def as_table(head: Sequence[Child], rows: Sequence[Sequence[Child]], numeric: str = "") -> Html:
-    """A figure's numbers."""
+    """Build a collapsed table of a figure's numbers."""
     return details("the same as a table", table(head, rows, numeric=numeric))
 
 
 def bar(share: float, look: str = "f1") -> Html:
-    """A bar inside a line of text: `share` of its width is filled. The number stands beside it, so it is only shown."""
+    """Build a bar for a line of text, filled by `share`. It is hidden from screen readers: the number is beside it."""
     part = el("rect", width=round(100.0 * min(max(share, 0.0), 1.0), 1), height=10, class_=look)
     return el("svg", part, viewBox="0 0 100 10", preserveAspectRatio="none", class_="bar", aria_hidden="true")
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round numbers from `low` to `high`.
+    """Return round numbers from `low` to `high`.
 
     >>> ticks(0, 10)
     [0, 2, 4, 6, 8, 10]
@@ -58,7 +58,7 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def lines(title: str, series: Sequence[Series], *, x: str, y: str, levels: Mapping[str, float] | None = None) -> Html:
-    """A chart of lines over rounds; `levels` are dashed lines across it, with their names."""
+    """Build a line chart; `levels` are named horizontal dashed lines."""
     known = [point for one in series for point in one.points if math.isfinite(point[1])]
     if not known:
         return el("p", f"{title}: nothing was measured.", class_="soft")
@@ -108,7 +108,7 @@ def _line(places: Sequence[Point], one: Series) -> list[Html]:
 
 
 class Bar(NamedTuple):
-    """A row of a chart of bars."""
+    """A row of a bar chart."""
 
     name: str
     value: float
@@ -117,7 +117,7 @@ class Bar(NamedTuple):
 
 
 def bars(title: str, rows: Sequence[Bar], *, caption: Child = None) -> Html:
-    """Bars from zero, as a table: names wrap, and bars take what room there is."""
+    """Build a bar chart from zero as a table, so that names wrap and bars take the remaining width."""
     most = max((row.value for row in rows if math.isfinite(row.value)), default=0.0) or 1.0
     body = [
         el("tr", el("th", text(row.name), scope="row"), el("td", bar(row.value / most, row.look), class_="grows"),
@@ -128,13 +128,13 @@ def bars(title: str, rows: Sequence[Bar], *, caption: Child = None) -> Html:
               None if caption is None else el("figcaption", caption))  # fmt: skip
 
 
-_FIRST, _LAST = 0.1, 1_000.0  # the ends of a scale of epsilon; what is larger stands at its end
-_END = 0.86  # the share of the scale that numbers have; what has no bound stands beyond
+_FIRST, _LAST = 0.1, 1_000.0  # ends of the epsilon scale; larger values are drawn at the end
+_END = 0.86  # share of the scale for numbers; "no bound" is beyond it
 LANDMARKS = ((1.0, "strong"), (3.0, "a document can be denied"), (10.0, "a word can be, to some degree"))
 
 
 def epsilon_scale(title: str, numbers: Sequence[tuple[str, float]]) -> Html:
-    """Numbers, each on a scale from well protected to not at all, with landmarks; what has no bound is at its end."""
+    """Build a logarithmic epsilon scale with landmarks, one row for each number; no bound is at the end."""
 
     def across(value: float) -> float:
         if math.isinf(value):
@@ -163,7 +163,7 @@ def epsilon_scale(title: str, numbers: Sequence[tuple[str, float]]) -> Html:
 
 
 def topic_map(title: str, places: Sequence[Point], weights: Sequence[float], names: Sequence[str]) -> Html:
-    """Topics as circles as large as they are heavy; numbers inside, names where the pointer rests and in the table."""
+    """Build a map of topics as circles, areas by weight, with numbers inside; names are in tooltips and the table."""
     height, most = 320.0, max(weights, default=1.0) or 1.0
     xs, ys = [p[0] for p in places], [p[1] for p in places]
     wide, high = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
@@ -174,7 +174,7 @@ def topic_map(title: str, places: Sequence[Point], weights: Sequence[float], nam
         at_y = height / 2 - (ys[k] - (max(ys) + min(ys)) / 2) * scale
         radius = max(22.0 * math.sqrt(weights[k] / most), 6.0)
         circle = el("circle", el("title", names[k][:200]), cx=at_x, cy=at_y, r=radius, class_="f1 faint")
-        number = names[k].partition(":")[0] if radius >= 7 else None  # the rest have theirs where the pointer rests
+        number = names[k].partition(":")[0] if radius >= 7 else None  # small circles have only a tooltip
         label = number and el("text", number, x=at_x, y=at_y + 4, text_anchor="middle", class_="halo")
         marks.append(el("g", circle, label))
     rows = [[text(name), f"{p[0]:.2f}", f"{p[1]:.2f}"] for name, p in zip(names, places, strict=True)]
@@ -183,7 +183,7 @@ def topic_map(title: str, places: Sequence[Point], weights: Sequence[float], nam
 
 
 def heat(title: str, head: Sequence[str], rows: Sequence[tuple[str, Sequence[float]]], caption: Child) -> Html:
-    """A table whose cells are as dark as their values, 0 to 1; the numbers stand in them."""
+    """Build a heat map as a table of values from 0 to 1."""
 
     def cell(value: float) -> Html:
         square = el("rect", width=12, height=12, class_="f1", opacity=round(min(max(value, 0.0), 1.0), 2))

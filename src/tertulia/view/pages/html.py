@@ -1,9 +1,9 @@
-"""HTML that is safe by construction: what is not built here is text, and text is escaped.
+"""HTML that is safe by construction: everything that is not built here is text, and text is escaped.
 
-Words, names of parties and reasons are other people's. A page shows them as they are: control characters are written
-out, very long ones are cut and stand in full, up to a limit, where the pointer rests. No page asks for anything outside
-itself: its policy (Content-Security-Policy) forbids all but its own style sheet and scripts, which it names by hash.
-So no element may have an attribute `style`: a width is an attribute of an SVG element, or a class.
+Words, names of parties and reasons come from other people. Pages escape control characters in them and cut long ones;
+the tooltip has more of a cut text, up to a limit. No page loads anything: its Content-Security-Policy forbids all but
+its own style sheet and scripts, which it names by hash. So no element may have a `style` attribute: a width is an
+attribute of an SVG element, or a class.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 
 from tertulia._plain import plain, plain_json
 
-_LONGEST = 60  # letters of a word in a page
-_LONGEST_TITLE = 400  # letters where the pointer rests
+_LONGEST = 60  # characters of a word in a page
+_LONGEST_TITLE = 400  # characters of a tooltip
 _EMPTY = {"area", "br", "col", "hr", "img", "input", "link", "meta", "wbr"}  # elements without an end tag
 
 
 class Html(str):
-    """Text that is HTML already: only `el`, `text` and `join` make it."""
+    """Text that is HTML already; only `el`, `text` and `join` create it."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ Child = str | Iterable[str] | None
 
 
 def text(value: object, most: int = _LONGEST) -> Html:
-    """Other people's text, escaped; what is longer than `most` is cut, and its title has more of it.
+    """Escape other people's text; cut it at `most` characters, with more of it in a tooltip.
 
     >>> text("<b>")
     '&lt;b&gt;'
@@ -47,7 +47,7 @@ def text(value: object, most: int = _LONGEST) -> Html:
 
 
 def join(*children: Child) -> Html:
-    """Put HTML and texts together; texts are escaped, None is nothing."""
+    """Concatenate HTML and texts; escape texts, and skip None."""
     return Html("".join(_parts(children)))
 
 
@@ -62,7 +62,7 @@ def _parts(children: Iterable[Child]) -> Iterable[str]:
 
 
 def el(tag: str, *children: Child, **attributes: object) -> Html:
-    """An element: `el("p", "a < b", class_="note")`; None and False leave an attribute out, True gives it no value.
+    """Build an element; None and False leave an attribute out, True gives it no value.
 
     >>> el("p", "a < b", class_="note", aria_hidden="true")
     '<p class="note" aria-hidden="true">a &lt; b</p>'
@@ -85,9 +85,9 @@ def _attribute(name: str, value: object) -> str:
 
 
 def table(head: Sequence[Child], rows: Iterable[Sequence[Child]], *, numeric: str = "", stacks: bool = False) -> Html:
-    """A table that scrolls by itself where it is too wide; `numeric` has an `r` for each column that stands right.
+    """Build a table that scrolls if it is too wide; `numeric` has an `r` for each right-aligned column.
 
-    One that `stacks` shows a block for each row on a narrow screen instead; its heads are texts.
+    With `stacks`, a narrow screen shows each row as a block instead; heads must then be texts.
     """
     side = ["r" if i < len(numeric) and numeric[i] == "r" else None for i in range(len(head))]
     names = [str(one) if stacks else None for one in head]
@@ -109,14 +109,14 @@ def table(head: Sequence[Child], rows: Iterable[Sequence[Child]], *, numeric: st
 
 
 def details(summary: Child, *inside: Child, is_open: bool = False) -> Html:
-    """What is shown when it is asked for; it needs no script."""
+    """Build a collapsible element, which needs no script."""
     return el("details", el("summary", summary), *inside, open=is_open)
 
 
 def data(name: str, value: Any) -> Html:
-    """A block of JSON for a script: `JSON.parse(document.getElementById(name).textContent)`."""
+    """Build a JSON block for a script: `JSON.parse(document.getElementById(name).textContent)`."""
     written = plain_json(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
-    # Inside a script element only `<` could end it; JSON has another way to write that letter.
+    # Only `<` could end a script element; JSON can escape it.
     return Html(
         f'<script type="application/json" id="{html.escape(name)}">{written.replace("<", chr(92) + "u003c")}</script>'
     )
@@ -130,10 +130,10 @@ def page(
     lang: str = "en",
     layout: str = "",
 ) -> str:
-    """A whole page with its style sheet and its scripts inside.
+    """Build a whole page with its style sheet and its scripts inside.
 
-    `policy` adds to what the page may do, as `{"connect-src": "'self'"}`; else it may load nothing at all. `layout` are
-    rules of style that only this page needs.
+    `policy` adds permissions, such as `{"connect-src": "'self'"}`; without it, the page may load nothing. `layout` has
+    style rules that only this page needs.
     """
     style = style_sheet() + layout
     rules = {
@@ -162,19 +162,19 @@ def page(
 
 
 def _hash(source: str) -> str:
-    """How a policy names a script or a style sheet: by what it holds."""
+    """Return the hash by which a policy names a script or a style sheet."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 
 @cache
 def style_sheet() -> str:
-    """The style sheet of all pages."""
+    """Return the style sheet of all pages."""
     return asset("style.css")
 
 
 @cache
 def asset(name: str) -> str:
-    """A file that lies beside this one: a style sheet or a script, which must not hold the end of its own element."""
+    """Read a style sheet or a script beside this module; it must not contain the end tag of its own element."""
     source = files("tertulia.view.pages").joinpath(name).read_text(encoding="utf-8")
     if "</script" in source or "</style" in source:
         raise ValueError(f"{name} would end its own element")

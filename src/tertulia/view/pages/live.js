@@ -1,5 +1,5 @@
 "use strict";
-// The live page: draws what /events says. Texts of others are only ever set as text.
+// The live page: draws the snapshots of /events. Texts of others are only ever set as text.
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const at = (id) => document.getElementById(id);
@@ -34,7 +34,7 @@
       now.verdict && h("p", {class: "verdict " + now.verdict.level}, h("span", {}, now.verdict.text)),
       h("div", {class: "row progress"}, h("b", {role: "status", id: "round"}, "round " + now.round + " of " + now.rounds),
         bar(share, "f1"), left && h("span", {class: "soft"}, left)),
-      now.again && h("p", {class: "soft"}, now.state === "under way" ? "If it stops, this goes on: " : "To go on: ", h("code", {}, now.again)),
+      now.again && h("p", {class: "soft"}, now.state === "under way" ? "If it stops, resume it by: " : "Resume it by: ", h("code", {}, now.again)),
     ];
   }
 
@@ -43,9 +43,10 @@
       h("h3", {}, one.name, " ", h("span", {class: "pill " + states[one.state]}, one.state)),
       h("p", {class: "soft"}, [one.phase, one.seconds === null ? "" : one.seconds.toFixed(1) + " s for the last step", one.why]
         .filter(Boolean).join(" · ") || " "),
+      one.took_part && h("p", {class: one.missed_many ? "weak" : "soft"}, one.took_part),
       h("p", {}, "↑ " + size(one.up), " ", h("span", {class: "soft"}, "sent"), "   ↓ " + size(one.down), " ", h("span", {class: "soft"}, "received")),
       one.budgets.map((b) => h("div", {}, bar(b.spent / b.limit, b.spent >= b.limit ? "bad" : "f1"),
-        h("p", {class: "soft"}, "budget for " + b.of + ": " + b.spent.toFixed(2) + " of " + b.limit))))));
+        h("p", {class: "soft"}, "budget for " + b.of + ": " + b.spent.toFixed(2) + " of " + b.limit + ", delta " + b.delta))))));
   }
 
   function ticks(low, high) {
@@ -58,9 +59,9 @@
   function scores(now) {
     const lines = Object.entries(now.own), dashed = Object.entries(now.levels);
     const known = now.scores.concat(...lines.map((one) => one[1]));
-    if (!known.length) return h("p", {class: "soft"}, "No round was scored yet.");
+    if (!known.length) return h("p", {class: "soft"}, "No round has been scored yet.");
     const seen = Math.max(...known.map((p) => p[0])), first = Math.min(...known.map((p) => p[0]));
-    const last = Math.max(seen, Math.min(now.rounds, Math.max(10, 2 * seen)));  // of very many rounds, those that come soon
+    const last = Math.max(seen, Math.min(now.rounds, Math.max(10, 2 * seen)));  // of many rounds, only the next ones
     const ys = known.map((p) => p[1]).concat(dashed.map((d) => d[1]));
     const room = (Math.max(...ys) - Math.min(...ys)) * .1 || Math.max(...ys) * .05 || 1;
     const low = Math.min(...ys) - room, high = Math.max(...ys) + room;
@@ -70,7 +71,7 @@
     return h("figure", {}, chart("Perplexity of held-out documents by round", 192,
       ticks(low, high).map((v) => [s("line", {x1: 42, x2: 388, y1: y(v), y2: y(v), class: "grid"}), label(37, y(v) + 4, String(+v.toPrecision(6)), "end")]),
       dashed.map(([name, v]) => [s("line", {x1: 42, x2: 388, y1: y(v), y2: y(v), class: "l0 dashed"}), label(388, y(v) - 4, name, "end", "soft halo")]),
-      now.gone.map(([r, party]) => s("g", {}, s("title", {}, party + " was absent in round " + r), s("rect", {x: x(r) - 3, y: 160, width: 6, height: 6, class: "bad"}))),
+      now.gone.map(([r, party]) => s("g", {}, s("title", {}, party + " missed round " + r), s("rect", {x: x(r) - 3, y: 160, width: 6, height: 6, class: "bad"}))),
       lines.map(([name, points]) => {
         const end = points[points.length - 1], late = x(end[0]) > 300;
         return [s("polyline", {points: path(points), class: newest ? "l0 thin" : "l0"}),
@@ -79,9 +80,9 @@
       s("polyline", {points: path(now.scores), class: "l1"}),
       now.scores.slice(-40).map((p) => s("circle", {cx: x(p[0]), cy: y(p[1]), r: 3, class: "f1"})),
       label(42, 178, String(first), "middle"), label(388, 178, String(last), "end"), label(215, 188, "round", "middle")),
-    h("figcaption", {}, newest ? "All parties together: " + newest[1].toFixed(1) + " after round " + newest[0] + ". Lower is better." : "Lower is better.",
+    h("figcaption", {}, newest ? (now.parties.some((one) => one.took_part) ? "The parties of each round: " : "All parties together: ") + newest[1].toFixed(1) + " after round " + newest[0] + ". Lower is better." : "Lower is better.",
       lines.length ? (newest ? " Thin: on" : " On") + " the held-out documents of " + lines.map((one) => one[0]).join(", ") + "." : "",
-      now.gone.length ? " A mark below: a party was absent." : ""));
+      now.gone.length ? " A mark below: a party missed the round." : ""));
   }
 
   function topics(now) {
@@ -115,7 +116,7 @@
     if (!now.title) return;
     for (const [name, make] of Object.entries(parts)) {
       const of = {head: [now.title, now.state, now.round, now.rounds, now.left, now.doing, now.text, now.again, now.run, now.verdict],
-        parties: now.parties, scores: [now.scores, now.own, now.levels, now.gone, now.rounds], topics: now.topics,
+        parties: now.parties, scores: [now.scores, now.own, now.levels, now.gone, now.rounds, now.parties.some((one) => one.took_part)], topics: now.topics,
         releases: [now.releases, now.parties.length]}[name];
       const key = JSON.stringify(of);
       if (drawn[name] === key) continue;
@@ -134,8 +135,8 @@
     at("foot").dataset.at = String(Date.now());
     if (last.ended) {
       stream.close();
-      at("foot").textContent = "It has ended: what is shown is how it was then. Load the page anew if it was started again.";
+      at("foot").textContent = "The run has ended; the page shows its last state. Reload the page if the run was started again.";
     }
   };
-  stream.onerror = () => { at("foot").textContent = "The connection is lost: what is shown is the last that was seen."; };
+  stream.onerror = () => { at("foot").textContent = "The connection is lost; the page shows the last state received."; };
 })();

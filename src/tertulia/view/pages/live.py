@@ -1,11 +1,11 @@
-"""The live page: read-only, on this machine alone unless another address is given, and there behind a token.
+"""The live page: read-only; served to this machine only, or at another address with a token.
 
 GET /          the page
-GET /events    server-sent events: what is seen, whenever it has changed
+GET /events    server-sent events: a snapshot, whenever it has changed
 
-It runs in a thread beside the run and looks a few times a second at what is on disk: nothing waits for it, and it ends
-with the run. A page of another site cannot read it: requests must name this host (DNS rebinding), nothing is shared
-across origins, and away from this machine a token is asked for.
+It runs in threads beside the run and reads the files of the run a few times a second. Nothing waits for it, and it
+ends with the run. A page of another site cannot read it: requests must name this host (against DNS rebinding), nothing
+is shared across origins, and other machines need a token.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from tertulia._plain import plain
 from tertulia.errors import ConfigError
+from tertulia.operations.health import OWN_NAMES, host_of
 from tertulia.view.pages.html import asset, data, el, join, page
 
 if TYPE_CHECKING:
@@ -31,12 +32,12 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 PORT = 7434
-_LOOK = 0.2  # seconds between two looks at the run
-_TURN = 0.05  # seconds between two looks for something to send
-_BEAT = 15.0  # seconds after which a silent stream says that it is there
+_INTERVAL = 0.2  # seconds between two snapshots
+_TURN = 0.05  # seconds between two checks for a new snapshot
+_BEAT = 15.0  # seconds between keep-alive comments of a stream
 _MOST_STREAMS = 50
 _COOKIE = "tertulia"
-_LAST = 10.0  # seconds that the last state has to get to who still looks; it takes a moment
+_LAST = 10.0  # seconds to deliver the last snapshot to open pages
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -44,23 +45,23 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-Look = Callable[[], dict[str, Any]]
+TakeSnapshot = Callable[[], dict[str, Any]]
 
 
-class Shown:
-    """What was last seen, as JSON, with a number that grows whenever it changes."""
+class SnapshotStream:
+    """The last snapshot as JSON, with a number that grows whenever it changes."""
 
-    def __init__(self, look: Look) -> None:
-        self._look, self.number, self.text = look, 0, "{}"
-        self._over = threading.Event()  # nothing is looked at any more
-        self._complete = threading.Event()  # the last look is there to be sent
+    def __init__(self, take: TakeSnapshot) -> None:
+        self._take, self.number, self.text = take, 0, "{}"
+        self._over = threading.Event()  # no further snapshots
+        self._complete = threading.Event()  # the last snapshot is ready
         self.streams = 0
         self._refresh()
 
     def _refresh(self, *, ended: bool = False) -> None:
-        """Look again; what goes wrong here must not touch the run, and the next look may be luckier."""
+        """Take a snapshot; an error here must not affect the run, and the next snapshot may succeed."""
         try:
-            found = json.dumps({**_plain(self._look()), "ended": ended}, ensure_ascii=False, allow_nan=False)
+            found = json.dumps({**_plain(self._take()), "ended": ended}, ensure_ascii=False, allow_nan=False)
         except Exception as error:
             said = {"text": f"cannot be read just now ({type(error).__name__})", "ended": ended}
             found = json.dumps({**json.loads(self.text), **said})
@@ -68,27 +69,27 @@ class Shown:
             self.text = found
             self.number += 1
 
-    def keep_looking(self) -> None:
-        """Until it is over; then once more, so that the last that is shown is how it ended."""
-        while not self._over.wait(_LOOK):
+    def poll(self) -> None:
+        """Take snapshots until `end`, then a last one that shows how the run ended."""
+        while not self._over.wait(_INTERVAL):
             self._refresh()
         self._refresh(ended=True)
         self._complete.set()
 
     def end(self) -> None:
-        """Have a last look taken, and give it some time to get to who still looks."""
+        """Request the last snapshot, and wait until open pages have received it."""
         self._over.set()
         until = time.monotonic() + _LAST
         while (self.streams or not self._complete.is_set()) and time.monotonic() < until:
             time.sleep(_TURN)
 
     async def events(self) -> AsyncIterator[str]:
-        """What a client is sent: all there is, then whatever is new."""
+        """Yield the current snapshot, then every new one."""
         seen, said = -1, time.monotonic()
         self.streams += 1
         try:
             while True:
-                complete = self._complete.is_set()  # before the number is looked at: it grows no more after that
+                complete = self._complete.is_set()  # read before the number, which no longer grows then
                 if self.number != seen:
                     seen, said = self.number, time.monotonic()
                     yield f"id: {seen}\ndata: {self.text}\n\n"
@@ -103,7 +104,7 @@ class Shown:
 
 
 def _plain(value: Any) -> Any:
-    """The same with every text made plain, whoever wrote it: a script shows what it is given."""
+    """Make every text plain, because the script shows it as it is."""
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, dict):
@@ -112,14 +113,14 @@ def _plain(value: Any) -> Any:
 
 
 def page_of(first: str) -> str:
-    """The page itself, with what was last seen in it."""
+    """Build the page with a first snapshot in it."""
     body = join(
         el("header", el("div", id="head"), class_="broad"),
         el("main", [el("section", el("h2", title), el("div", id=name), class_=f"at-{name}", aria_label=title)
                     for name, title in _PARTS.items()], id="content", class_="broad live"),
-        el("footer", el("p", "Read-only. This page shows what the run's journal and ledgers hold, and sends nothing.",
+        el("footer", el("p", "Read-only. This page shows the journal and the ledgers of the run, and sends nothing.",
                         id="foot"), class_="broad"),
-        el("noscript", el("p", "This page draws itself by a script; `tertulia status DIRECTORY --watch` shows the same "
+        el("noscript", el("p", "This page needs scripts; `tertulia status DIRECTORY --watch` shows the same "
                                "in a terminal.")),
         data("first", json.loads(first)),
     )  # fmt: skip
@@ -135,22 +136,22 @@ _PARTS = {
 
 
 class Guard:
-    """Who may read: whoever asks for this host and, away from this machine, knows the token."""
+    """Access control: a request must name this host and, from other machines, have the token."""
 
     def __init__(self, hosts: frozenset[str], token: str | None) -> None:
         self._hosts, self._token = hosts, token
 
     def refusal_or_none(self, request: Request) -> Response | None:
-        """An answer for who may not, or for who has just shown the token."""
+        """Return a refusal, or the redirect after a valid token; None if the request may proceed."""
         from starlette.responses import PlainTextResponse, RedirectResponse
 
-        if _host(request.headers.get("host", "")) not in self._hosts:
+        if host_of(request.headers.get("host", "")) not in self._hosts:
             return PlainTextResponse("this page has another name\n", 421, headers=_HEADERS)
         if self._token is None or self._same(request.cookies.get(_COOKIE, "")):
             return None
         if not self._same(request.query_params.get("token", "")):
             return PlainTextResponse("open the whole address, with its token\n", 403, headers=_HEADERS)
-        answer = RedirectResponse("/", 303, headers=_HEADERS)  # so that the token is in no history and no picture
+        answer = RedirectResponse("/", 303, headers=_HEADERS)  # keeps the token out of histories and screenshots
         answer.set_cookie(_COOKIE, self._token, httponly=True, samesite="strict", path="/")
         return answer
 
@@ -158,14 +159,8 @@ class Guard:
         return self._token is not None and hmac.compare_digest(given.encode(), self._token.encode())
 
 
-def _host(header: str) -> str:
-    """A host without its port: a forwarded page has another one."""
-    name = header.rpartition(":")[0] if header.rpartition(":")[2].isdecimal() else header
-    return name.strip("[]").lower()
-
-
-def app_of(shown: Shown, guard: Guard) -> Any:
-    """The two addresses that there are."""
+def app_of(shown: SnapshotStream, guard: Guard) -> Any:
+    """Build the application with its two routes."""
     from starlette.applications import Starlette
     from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
     from starlette.routing import Route
@@ -184,8 +179,8 @@ def app_of(shown: Shown, guard: Guard) -> Any:
 
 
 @contextmanager
-def live_page(look: Look, at: str | None) -> Iterator[str | None]:
-    """Show a page while the block runs; gives its address. `at` is a port, or host:port; None: there is none."""
+def live_page(take: TakeSnapshot, at: str | None) -> Iterator[str | None]:
+    """Serve the page while the block runs, and yield its address. `at` is a port or host:port; None: no page."""
     if at is None:
         yield None
         return
@@ -197,7 +192,7 @@ def live_page(look: Look, at: str | None) -> Iterator[str | None]:
     host, listener = _listen(at)
     local = _is_loopback(host)
     token = None if local else secrets.token_urlsafe(24)
-    shown = Shown(look)
+    shown = SnapshotStream(take)
     app = app_of(shown, Guard(_names(host), token))
     config = uvicorn.Config(
         app, log_level="critical", access_log=False, lifespan="off", ws="none", server_header=False, date_header=False,
@@ -206,7 +201,7 @@ def live_page(look: Look, at: str | None) -> Iterator[str | None]:
     server = uvicorn.Server(config)
     threads = [
         threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="live page", daemon=True),
-        threading.Thread(target=shown.keep_looking, name="live look", daemon=True),
+        threading.Thread(target=shown.poll, name="live snapshots", daemon=True),
     ]
     for thread in threads:
         thread.start()
@@ -222,7 +217,7 @@ def live_page(look: Look, at: str | None) -> Iterator[str | None]:
 
 
 def _listen(at: str) -> tuple[str, socket.socket]:
-    """Take the address; the usual port gives way to any free one, a port that was named does not."""
+    """Listen at an address; if the default port is taken, use any free one."""
     host, _, port = at.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not (port.isdecimal() and int(port) < 1 << 16) and at:
@@ -252,18 +247,18 @@ def _is_loopback(host: str) -> bool:
 
 
 def _names(host: str) -> frozenset[str]:
-    """What a browser may call this host; where all interfaces are listened on, all of their names."""
+    """Return the host names that requests may use; for all interfaces, the names of all."""
     if _is_loopback(host):
-        return frozenset({"127.0.0.1", "localhost", "::1", host.lower()})
+        return OWN_NAMES | {host.lower()}
     names = {host.lower()}
     if host in ("0.0.0.0", "::"):  # noqa: S104  compared, not bound
-        names |= {socket.gethostname().lower(), socket.getfqdn().lower(), "127.0.0.1", "localhost", "::1"}
+        names |= {socket.gethostname().lower(), socket.getfqdn().lower(), *OWN_NAMES}
         names |= {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)}
     return frozenset(names)
 
 
 def _written(host: str) -> str:
-    """A host as it stands in an address."""
+    """Format a host for an address."""
     if host in ("0.0.0.0", "::"):  # noqa: S104  compared, not bound
         return socket.gethostname()
     return f"[{host}]" if ":" in host else host

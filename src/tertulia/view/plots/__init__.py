@@ -1,4 +1,4 @@
-"""Plots of a model: `model.plot.words()`. Each has a file of its own, draws into matplotlib's axes and returns them."""
+"""Plots of a model with matplotlib: `model.plot.words()`. Each has its own file and returns its axes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ P = ParamSpec("P")
 
 
 class _OfModel(Generic[P]):
-    """A plot whose first argument is the model: `help` shows it as a method of the others."""
+    """Descriptor that binds a plot function to the model; `help` shows it as a method of its other arguments."""
 
     def __init__(self, draw: Callable[Concatenate[Topics, P], Axes]) -> None:
         self._draw = draw
@@ -38,7 +38,7 @@ class _OfModel(Generic[P]):
 
 
 class Plots:
-    """Plots of one model; each takes `ax=`, axes of your own to draw into, and returns its axes."""
+    """Plots of one model; each takes `ax=`, your own axes to draw into, and returns its axes."""
 
     def __init__(self, model: Topics) -> None:
         self.model = model
@@ -52,7 +52,7 @@ class Plots:
     parties = _OfModel(draw_parties)
     rounds = _OfModel(draw_rounds)
     privacy = _OfModel(draw_privacy)
-    scenarios = staticmethod(draw_scenarios)  # of several models, and so of none
+    scenarios = staticmethod(draw_scenarios)  # of several models
     tradeoff = staticmethod(draw_tradeoff)
 
     def __repr__(self) -> str:

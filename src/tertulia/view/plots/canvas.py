@@ -1,4 +1,4 @@
-"""What plots share: axes, colours that colour-blind people can tell apart, bars, heat maps, labels that find room."""
+"""Parts that plots share: axes, colours for colour-blind readers, bars, heat maps, tick labels."""
 
 from __future__ import annotations
 
@@ -9,61 +9,73 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from tertulia._arrays import Array
-from tertulia.view.plots.letters import check_matplotlib, foreign
+from tertulia.view.plots.labels import check_matplotlib, foreign
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-# Okabe and Ito 2008, "Color Universal Design"; their yellow and black are left out: too pale, and the colour of text.
+# Okabe and Ito 2008, "Color Universal Design", without yellow (too pale) and black (the colour of text).
 BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION = "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"
 GREY = "#999999"
 PALETTE = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION)
-MARKS = "osD^vP"  # beside colours, for print in grey
+MARKS = "osD^vP"  # markers, for print in grey
 SMALL = 8  # points
 _TALLEST = 9.0  # inches
-_ROW, _COLUMN = 0.15, 0.22  # inches that a small label needs above another, and a number beside another
+_ROW, _COLUMN = 0.15, 0.22  # inches for a small label in a column, and for a number in a row
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """The axes given, or those of a new figure of this size in inches."""
+    """Return the given axes, or those of a new figure of this size in inches."""
     if ax is not None:
         return ax
     check_matplotlib()
     import matplotlib.pyplot as plt
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1)  # inches: long labels and legends stay off the edge
+    layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1)  # inches, so that long labels and legends are not cut
     return plt.subplots(figsize=size, layout=layout)[1]
 
 
 def figure_of(axes: Axes) -> Figure:
-    """The whole figure that axes are in."""
+    """Return the root figure of axes."""
     return cast("Figure", axes.get_figure(root=True))
 
 
 def inches_of(axes: Axes) -> tuple[float, float]:
-    """How wide and high axes are."""
+    """Return the width and height of axes in inches."""
     box, dpi = axes.get_window_extent(), figure_of(axes).dpi
     return box.width / dpi, box.height / dpi
 
 
 def write(axes: Axes, x: float, y: float, text: str, **style: Any) -> Any:
-    """Put a small text that may be another's into a plot."""
+    """Write a small text, which may come from other people, into a plot."""
     return axes.text(x, y, text, **{"fontsize": SMALL, "va": "center", **foreign(), **style})
 
 
 def put_ticks(axis: Axis, labels: Sequence[str], **style: Any) -> None:
-    """Label the places 0, 1, 2, ...; where there is no room for all, every second, third, ..."""
+    """Label the positions 0, 1, 2, ...; if they do not fit, every second, third, ..."""
     wide, high = inches_of(axis.axes)
     inches, need = (high, _ROW) if axis is axis.axes.yaxis else (wide, _COLUMN)
     step = max(1, math.ceil(need * len(labels) / max(inches, need)))
     axis.set_ticks(range(0, len(labels), step), labels[::step], fontsize=SMALL, **foreign(), **style)
 
 
+def percent_ticks(axis: Axis) -> None:
+    """Label an axis of shares in percent, with as many decimals as its ticks need: 2.5%, 5%."""
+    axis.set_major_formatter(lambda share, _: f"{round(100 * share, 6) + 0.0:g}%")
+
+
+def whole_ticks(axis: Axis) -> None:
+    """Put ticks at whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
+
+
 def put_legend(axes: Axes, **style: Any) -> None:
-    """A legend beside the axes."""
+    """Put a legend beside the axes."""
     where = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
     drawn = axes.legend(**{**where, "fontsize": SMALL, "frameon": False, **style})
     for text in drawn.get_texts():
@@ -71,14 +83,14 @@ def put_legend(axes: Axes, **style: Any) -> None:
 
 
 def open_frame(axes: Axes) -> None:
-    """Only the two lines that carry numbers."""
+    """Hide the top and right spines."""
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def draw_bars(
     axes: Axes, labels: Sequence[str], values: Sequence[float] | Array, notes: Sequence[str], colours: Sequence[str]
 ) -> None:
-    """Lying bars from the top down, each with its label to the left and a note at its end."""
+    """Draw horizontal bars from the top down, each with a label to the left and a note at its end."""
     axes.barh(range(len(labels)), values, color=list(colours), height=0.75)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     put_ticks(axes.yaxis, labels)
@@ -91,12 +103,12 @@ def draw_bars(
 
 
 def bar_size(rows: int, wide: float = 7.0) -> tuple[float, float]:
-    """Inches for so many bars."""
+    """Return a figure size in inches for a number of bars."""
     return wide, min(1.0 + 0.24 * max(rows, 3), _TALLEST)
 
 
 def draw_heat(axes: Axes, matrix: Array, rows: Sequence[str], columns: Sequence[str], meaning: str) -> None:
-    """A heat map from 0 on; where cells are large enough their values stand in them, NaN is left empty."""
+    """Draw a heat map that starts at 0, with values in cells that are large enough; NaN cells stay empty."""
     known = matrix[~np.isnan(matrix)]
     most = (float(known.max()) if len(known) else 0.0) or 1.0
     image = axes.imshow(matrix, cmap="viridis", vmin=0.0, vmax=most, aspect="auto")
@@ -113,5 +125,5 @@ def draw_heat(axes: Axes, matrix: Array, rows: Sequence[str], columns: Sequence[
 
 
 def heat_size(rows: int, columns: int) -> tuple[float, float]:
-    """Inches for a heat map with labels of topics at its left."""
+    """Return a figure size in inches for a heat map with topic labels at its left."""
     return min(4.2 + 0.42 * columns, 9.0), min(1.8 + 0.24 * max(rows, 8), _TALLEST)

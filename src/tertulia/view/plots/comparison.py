@@ -1,4 +1,4 @@
-"""Figures of a comparison of parties: each method draws one plot, and returns its axes."""
+"""Plots of a comparison of parties; each method draws one plot and returns its axes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from tertulia.applications.comparison import Comparison, Measure, similarities, to_shares
 from tertulia.errors import InputError
 from tertulia.view.plots.canvas import new_axes, put_legend
-from tertulia.view.plots.letters import foreign, shown
+from tertulia.view.plots.labels import foreign, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ class Figures:
         """
         found = self.found
         largest = np.nan_to_num(found.prevalence).max(axis=0)
-        order = np.argsort(largest)[-(top or found.n_topics) :]  # what some party has most of stands on top
+        order = np.argsort(largest)[-(top or found.n_topics) :]  # topics with the largest share at any party on top
         axes, rows = new_axes(ax, (8, 1.2 + 0.42 * len(order))), np.arange(len(order))
         spread = np.linspace(-0.3, 0.3, len(found.names)) if len(found.names) > 1 else [0.0]
         for r, name in enumerate(found.names):
@@ -57,7 +57,7 @@ class Figures:
         matrix = similarities(found.prevalence, measure)[np.ix_(order, order)]
         n = len(order)
         axes = new_axes(ax, (2.2 + 0.55 * n, 1.4 + 0.5 * n))
-        np.fill_diagonal(matrix, np.nan)  # a party is like itself: that says nothing, and would take all the contrast
+        np.fill_diagonal(matrix, np.nan)  # the diagonal says nothing, and would take all the contrast
         known = matrix[~np.isnan(matrix)]
         low, high = (known.min(), known.max()) if len(known) else (0.0, 1.0)
         image = axes.imshow(matrix, cmap="viridis", vmin=low, vmax=high, aspect="auto")
@@ -97,7 +97,7 @@ class Figures:
     ) -> Axes:
         """Draw how topics' shares move, of all parties together or of one; by default the six largest topics."""
         found = self.found
-        found.over_time()  # says what is missing
+        found.over_time()  # raises an error if there are no periods
         if party is not None and party not in found.names:
             raise InputError(f"there is no party '{party}': they are {list(found.names)}")
         chosen = [party is None or name == party for name in found.names]

@@ -1,4 +1,4 @@
-"""One document: its topics' shares, and the topic of each of its words."""
+"""Plot of one document: the shares of its topics, and the topic of each word."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tertulia._arrays import Array
 from tertulia.corpus.inputs import as_corpus
 from tertulia.errors import InputError
 from tertulia.view.plots.canvas import GREY, PALETTE, SMALL, draw_bars, figure_of, inches_of, new_axes
-from tertulia.view.plots.letters import foreign, label, shown, visible
+from tertulia.view.plots.labels import foreign, label, shown, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _MOST_WORDS = 150
 _BAR, _LINE = 0.26, 0.2  # inches
-_LETTER, _SPACE = 0.0735, 4.8  # inches of a letter, whole pixels at any size; points between words
-_PALE = 0.4  # behind a word, so that all can be read
+_LETTER, _SPACE = 0.0735, 4.8  # inches of a letter (whole pixels at any size), points between words
+_PALE = 0.4  # opacity behind a word, so that it is legible
 
 
 def draw_document(model: Topics, document: str | Sequence[str], *, topics: int = 5, ax: Axes | None = None) -> Axes:
@@ -50,7 +50,7 @@ def draw_document(model: Topics, document: str | Sequence[str], *, topics: int =
 
 
 def _tokens(model: Topics, document: str | Sequence[str]) -> tuple[list[str], Array]:
-    """The document's words in their order, and their numbers in the model, -1 for those that it does not know."""
+    """Return the document's words in order, and their numbers in the model, -1 for unknown words."""
     if not isinstance(document, str) and not all(isinstance(token, str) for token in document):
         raise InputError("give one document: a text, or a list of its words")
     corpus = as_corpus(None, [document if isinstance(document, str) else list(document)], model.options)
@@ -61,27 +61,27 @@ def _tokens(model: Topics, document: str | Sequence[str]) -> tuple[list[str], Ar
 
 
 def _colours_of_words(model: Topics, theta: Array, order: list[int], known: Array) -> list[str]:
-    """Of topic k word w has the share theta_k phi_kw."""
+    """Return the most probable topic of each word, by theta_k phi_kw."""
     colour_of = dict(zip(order, PALETTE, strict=False))
     likeliest = (theta[:, None] * model.topic_word[:, np.maximum(known, 0)]).argmax(axis=0)
     return [colour_of.get(int(k), GREY) if word >= 0 else GREY for k, word in zip(likeliest, known, strict=True)]
 
 
 def _lines_of(tokens: list[str]) -> int:
-    """How many lines words take in a figure of the usual width; a guess, for how wide axes will be is not known."""
+    """Estimate the number of lines in a figure of the usual width; the width of the axes is not known yet."""
     return 1 + sum(_letters(shown(word)) + 1 for word in tokens[:_MOST_WORDS]) // 72
 
 
 def _letters(text: str) -> int:
-    """The width of a text in a font of equal letters; Chinese ones count twice."""
+    """Return the width of a text in a monospaced font; Chinese characters count twice."""
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def _write_words(axes: Axes, below: float, tokens: list[str], colours: list[str]) -> None:
-    """The words below the bars, line by line; matplotlib packs them, so that none overlaps another."""
+    """Write the words below the bars, line by line; matplotlib packs them without overlap."""
     from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea, VPacker
 
-    figure_of(axes).draw_without_rendering()  # settles how wide the axes are
+    figure_of(axes).draw_without_rendering()  # determines the width of the axes
     room = inches_of(axes)[0] / _LETTER
     words = [shown(token) for token in tokens[:_MOST_WORDS]]
     if len(tokens) > _MOST_WORDS:

@@ -1,4 +1,4 @@
-"""A map of topics: what stands close has similar words. Points are topics, never documents."""
+"""Map of topics: topics with similar words stand close. Points are topics, never documents."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tertulia._arrays import F64, Array
+from tertulia._arrays import F64
+from tertulia.view.plane import faithful_or_none, hellinger, to_plane
 from tertulia.view.plots.canvas import BLUE, SMALL, figure_of, new_axes
-from tertulia.view.plots.letters import foreign, label, visible
+from tertulia.view.plots.labels import foreign, label, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
 
     from tertulia.models import Topics
 
-_STEPS = 200
 _LARGEST, _SMALLEST = 700.0, 25.0  # areas of circles, in square points
-_NUMBER = 7.0  # the least radius, in points, of a circle that a number fits in
+_NUMBER = 7.0  # least radius in points of a circle with a number inside
 _SIDES = ((1, 0, "left", "center"), (-1, 0, "right", "center"), (0, 1, "center", "bottom"), (0, -1, "center", "top"))
 
 
@@ -50,47 +50,9 @@ def draw_map(model: Topics, *, words: int = 2, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def hellinger(topic_word: Array) -> F64:
-    """Hellinger's distances of topics, [K, K]: 0 for the same words, 1 for none in common."""
-    roots = np.sqrt(topic_word.astype(np.float64))
-    overlap = np.clip(roots @ roots.T, 0.0, 1.0)
-    distances: F64 = np.sqrt(1.0 - overlap)
-    np.fill_diagonal(distances, 0.0)
-    return distances
-
-
-def to_plane(distances: F64) -> F64:
-    """Places [K, 2] whose distances are like the ones given: classical scaling, then steps of SMACOF."""
-    K = len(distances)
-    centred = distances**2 - (distances**2).mean(axis=0)
-    values, vectors = np.linalg.eigh(-0.5 * (centred - centred.mean(axis=1, keepdims=True)))
-    places: F64 = np.zeros((K, 2))
-    found = min(K, 2)
-    places[:, :found] = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1][:, :found]
-    places *= np.sign(places[np.abs(places).argmax(axis=0), range(2)])  # eigenvectors have no sign of their own
-    for _ in range(_STEPS):
-        now = _between(places)
-        ratio = np.divide(distances, now, out=np.zeros_like(now), where=now > 1e-12)
-        places = (ratio.sum(axis=1, keepdims=True) * places - ratio @ places) / K
-    return places
-
-
-def _between(places: F64) -> F64:
-    return np.asarray(np.linalg.norm(places[:, None] - places[None], axis=2))
-
-
-def faithful_or_none(distances: F64, places: F64) -> float | None:
-    """How far the map can be believed: the correlation of distances on it with true ones, where there are enough."""
-    pairs = np.triu_indices(len(distances), 1)
-    true, drawn = distances[pairs], _between(places)[pairs]
-    if len(true) < 3 or true.std() < 1e-9 or drawn.std() < 1e-9:
-        return None
-    return float(np.corrcoef(true, drawn)[0, 1])
-
-
 def _put_labels(axes: Axes, places: F64, sizes: F64, labels: dict[int, str]) -> None:
-    """Beside each circle, the large ones first, wherever there is room; a number alone where a label finds none."""
-    figure_of(axes).draw_without_rendering()  # settles where the axes are
+    """Put a label beside each circle where there is room, large circles first; else its number."""
+    figure_of(axes).draw_without_rendering()  # determines the position of the axes
     inside = axes.get_window_extent()
     scale = figure_of(axes).dpi / 72
     taken = [_circle(axes, place, size, scale) for place, size in zip(places, sizes, strict=True)]
@@ -114,7 +76,7 @@ def _put_labels(axes: Axes, places: F64, sizes: F64, labels: dict[int, str]) -> 
 
 
 def _tries(axes: Axes, text: str, place: F64, radius: float, centre: bool) -> Iterator[Any]:
-    """The label at each side of its circle; before that in its centre."""
+    """Yield the label in the centre of its circle, then at each side."""
     for x, y, ha, va in (((0, 0, "center", "center"),) if centre else ()) + _SIDES:
         drawn = axes.annotate(
             text, (place[0], place[1]), xytext=(x * (radius + 2), y * (radius + 2)), textcoords="offset points",

@@ -1,4 +1,4 @@
-"""How topics' shares move over time."""
+"""Plot of topic shares over time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from tertulia.corpus.inputs import Documents
 from tertulia.errors import InputError
-from tertulia.view.plots.canvas import MARKS, PALETTE, new_axes, open_frame, put_legend, put_ticks
-from tertulia.view.plots.letters import chosen, label
+from tertulia.view.plots.canvas import MARKS, PALETTE, new_axes, open_frame, percent_ticks, put_legend, put_ticks
+from tertulia.view.plots.labels import chosen, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +33,7 @@ def draw_over_time(
 ) -> Axes:
     """Draw the mean share of topics in documents by month, quarter or year; of the six largest topics, or of `topics`.
 
+    The title says so where topics are left out.
     Documents have their dates in a column `date`, as for `model.over_time`, whose table this shows. It is for one's own
     documents: what it shows of few of them is what these are about.
     """
@@ -58,9 +59,12 @@ def draw_over_time(
     axes.set_xlim(-0.5, len(periods) - 0.5)
     put_ticks(axes.xaxis, periods, rotation=45, ha="right", rotation_mode="anchor")
     axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    percent_ticks(axes.yaxis)
     axes.set_ylabel(f"mean share in the documents of a {by}")
-    axes.set_title("How topics move over time")
+    which = (
+        f" ({len(numbers)} {'largest ' * (topics is None)}of {len(shown)} topics)" if len(numbers) < len(shown) else ""
+    )
+    axes.set_title(f"How topics move over time{which}")
     open_frame(axes)
     put_legend(axes)
     return axes

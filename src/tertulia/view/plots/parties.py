@@ -1,4 +1,4 @@
-"""Which parties hold which topics, as far as their released models say."""
+"""Plot of topics by party, from the models that parties have released."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tertulia.errors import InputError
 from tertulia.models.compare import similarities
 from tertulia.view.plots.canvas import draw_heat, heat_size, new_axes
-from tertulia.view.plots.letters import label, shown, visible
+from tertulia.view.plots.labels import label, shown, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-"""What left the parties of a run, and how it was protected."""
+"""Plot of what left the parties of a run, and its protection."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from tertulia.errors import InputError
 from tertulia.federation.party.reports import REPORTS
 from tertulia.view.console import size
-from tertulia.view.officer import hosts_in, number_of
 from tertulia.view.plots.canvas import BLUE, GREY, VERMILION, bar_size, draw_bars, new_axes, put_legend
-from tertulia.view.plots.letters import shown
+from tertulia.view.plots.labels import shown
 from tertulia.view.tables import thing_rows
+from tertulia.view.verdicts import hosts_in, number_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,13 +23,13 @@ _MEANING = {VERMILION: "in clear", BLUE: "with noise", GREY: "declared public"}
 
 
 class _Thing(NamedTuple):
-    """One kind of thing that left, of all parties together."""
+    """One kind of release, over all parties."""
 
     what: str
     bytes: int
     releases: int
-    epsilon: float  # of the party that gave away most
-    unit: str  # whom epsilon protects
+    epsilon: float  # of the party with the largest
+    unit: str  # that epsilon protects
     public: bool
 
     @property
@@ -86,7 +86,7 @@ def draw_privacy(
     else:
         axes.set_xlim(0, max(*values, 1e-9) * 1.6)
         if not any(thing.colour == BLUE for thing in things):
-            axes.set_xticks([])  # nothing has an epsilon, so there is no scale
+            axes.set_xticks([])  # without an epsilon there is no scale
     cost = f"real epsilon at delta {delta:g}; things from one source cost it only once"
     axes.set_xlabel("bytes that left all parties (logarithmic)" if by == "bytes" else cost)
     who = "1 party" if len(hosts) == 1 else f"{len(hosts)} parties"
@@ -96,7 +96,7 @@ def draw_privacy(
 
 
 def _things(rows: list[dict[str, Any]]) -> list[_Thing]:
-    """Rows of single parties, added up; the largest first."""
+    """Add up the rows of single parties, the largest first."""
     found: dict[tuple[str, str, bool], _Thing] = {}
     for row in rows:
         key = (row["what"], row["unit"].replace("token", "word"), row["mechanism"] == "public")
@@ -110,7 +110,7 @@ def _things(rows: list[dict[str, Any]]) -> list[_Thing]:
 
 
 def _epsilons(things: list[_Thing]) -> list[float]:
-    """What has no bound gets a bar longer than all others; what is public costs nothing."""
+    """Return the length of a bar: longer than all others if there is no bound, zero if it is public."""
     finite = [thing.epsilon for thing in things if not thing.public and math.isfinite(thing.epsilon)]
     beyond = 1.25 * max(finite, default=0.8)
     return [0.0 if t.public else t.epsilon if math.isfinite(t.epsilon) else beyond for t in things]

@@ -1,4 +1,4 @@
-"""What happened round by round: a measure, or the bytes that travelled."""
+"""Plot of a measure, or of the bytes sent, by round."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tertulia.errors import InputError
-from tertulia.view.plots.canvas import BLUE, ORANGE, new_axes, open_frame, put_legend
+from tertulia.view.plots.canvas import BLUE, ORANGE, new_axes, open_frame, put_legend, whole_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,8 @@ def draw_rounds(model: Topics, what: str | None = None, *, ax: Axes | None = Non
         values = [facts.get(what, np.nan) for facts in history]
         axes.plot(rounds, values, marker="o", color=BLUE)
         axes.set_ylabel(_NAMES.get(what, what))
-    axes.locator_params(axis="x", integer=True)
+    whole_ticks(axes.xaxis)
+    axes.set_xlim(min(rounds) - 0.6, max(rounds) + 0.6)
     axes.set_xlabel("round")
     axes.set_title(f"{what.capitalize()} by round")
     open_frame(axes)

@@ -1,4 +1,4 @@
-"""What a federation is worth: alone, federated, pooled."""
+"""Comparison of alone, federated and pooled models."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from tertulia.errors import InputError
 from tertulia.view.plots.canvas import BLUE, GREEN, GREY, ORANGE, bar_size, draw_bars, new_axes
-from tertulia.view.plots.letters import shown
+from tertulia.view.plots.labels import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLOURS = {"federated": BLUE, "centralised": GREEN, "alone": ORANGE}
+_COLOURS = {"federated": BLUE, "pooled": GREEN, "alone": ORANGE}
 _LOWER = {"perplexity"}
 
 
@@ -26,7 +26,7 @@ def draw_scenarios(
 ) -> Axes:
     """Draw what `tertulia scenarios` found: its rows, its JSON, or a file with that.
 
-    Federated is blue, centralised (everybody's documents in one place) green, alone orange, controls are grey.
+    Federated is blue, pooled (all documents in one place) green, alone orange, controls are grey.
     """
     rows = _rows(results)
     if missing := [row for row in rows if not isinstance(row.get(measure), int | float) or "scenario" not in row]:
@@ -36,11 +36,11 @@ def draw_scenarios(
     labels = [_label(row) for row in rows]
     values = [float(row[measure]) for row in rows]
     axes = new_axes(ax, bar_size(len(rows)))
-    colours = [_COLOURS.get(str(row["scenario"]).split(",")[0], GREY) for row in rows]
+    colours = [_COLOURS.get(_name(row).split(",")[0], GREY) for row in rows]
     draw_bars(axes, labels, values, [f"{value:.4g}" for value in values], colours)
     axes.set_xlim(min(0.0, *values) * 1.15, max(0.0, *values) * 1.15 or 1.0)
     better = " (lower is better)" if measure in _LOWER else ""
-    axes.set_xlabel(f"{measure} on everybody's held-out documents{better}")
+    axes.set_xlabel(f"{measure} on the held-out documents of all parties{better}")
     axes.set_title("What the federation is worth")
     return axes
 
@@ -57,7 +57,11 @@ def _rows(results: Any) -> list[Mapping[str, Any]]:
     return rows
 
 
+def _name(row: Mapping[str, Any]) -> str:
+    return str(row["scenario"]).replace("centralised", "pooled")
+
+
 def _label(row: Mapping[str, Any]) -> str:
     facts = [str(row["method"])] if row.get("method") else []
     facts += [f"{row['topics']} topic{'' if row['topics'] == 1 else 's'}"] if row.get("topics") else []
-    return shown(str(row["scenario"]), 40) + (f" ({shown(', '.join(facts), 30)})" if facts else "")
+    return shown(_name(row), 40) + (f" ({shown(', '.join(facts), 30)})" if facts else "")

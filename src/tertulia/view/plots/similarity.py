@@ -1,4 +1,4 @@
-"""How alike topics are: those of one model, or those of two."""
+"""Plot of topic similarity, within one model or between two."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from tertulia._arrays import F64, Array
 from tertulia.models.compare import similarities
 from tertulia.view.plots.canvas import draw_heat, heat_size, new_axes
-from tertulia.view.plots.letters import label, visible
+from tertulia.view.plots.labels import label, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from tertulia.models import Topics
 
-_MANY = 30  # columns; with more, their labels are numbers
+_MANY = 30  # greatest number of columns with words as labels
 
 
 def draw_similarity(model: Topics, other: Any = None, *, top: int = 50, ax: Axes | None = None) -> Axes:
@@ -31,7 +31,7 @@ def draw_similarity(model: Topics, other: Any = None, *, top: int = 50, ax: Axes
     order, matching = _by_likeness(matrix) if other is None else _by_matching(matrix)
     matrix, rows, columns = matrix[np.ix_(order, matching)], here[order], there[matching]
     if other is None:
-        np.fill_diagonal(matrix, np.nan)  # a topic is like itself: that says nothing, and would take all the contrast
+        np.fill_diagonal(matrix, np.nan)  # the diagonal says nothing, and would take all the contrast
     names = [label(second, int(k), 2) if other is not None and len(columns) <= _MANY else str(k) for k in columns]
     axes = new_axes(ax, heat_size(len(rows), len(columns)))
     draw_heat(axes, matrix, [label(model, int(k), 2) for k in rows], names, "similarity")
@@ -42,7 +42,7 @@ def draw_similarity(model: Topics, other: Any = None, *, top: int = 50, ax: Axes
 
 
 def _by_likeness(matrix: F64) -> tuple[Array, Array]:
-    """Similar topics side by side."""
+    """Order topics so that similar ones are side by side."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
@@ -55,7 +55,7 @@ def _by_likeness(matrix: F64) -> tuple[Array, Array]:
 
 
 def _by_matching(matrix: F64) -> tuple[Array, Array]:
-    """The best pairs of a one-to-one matching first; then what has no partner."""
+    """Order topics by a one-to-one matching, best pairs first, then topics without a partner."""
     from scipy.optimize import linear_sum_assignment
 
     rows, columns = linear_sum_assignment(matrix, maximize=True)

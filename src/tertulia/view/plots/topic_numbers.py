@@ -1,4 +1,4 @@
-"""What a sweep over numbers of topics found: three measures over the number."""
+"""Plot of three measures over the number of topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What privacy costs: quality against epsilon."""
+"""Plot of quality against epsilon."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from tertulia.errors import InputError
 from tertulia.view.plots.canvas import GREY, MARKS, PALETTE, new_axes, open_frame, put_legend, write
-from tertulia.view.plots.letters import shown
+from tertulia.view.plots.labels import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEFT = 2.5  # how far beyond the largest epsilon "no noise" stands, as a factor
+_LEFT = 2.5  # factor by which "no noise" lies beyond the largest epsilon
 
 
 def draw_tradeoff(
@@ -66,7 +66,7 @@ def _draw_curve(axes: Axes, number: int, name: str, curve: Mapping[float, list[f
 
 
 def _curves(points: Iterable[Any], quality: str) -> dict[str, dict[float, list[float]]]:
-    """Values by name and epsilon."""
+    """Group values by name and epsilon."""
     curves: dict[str, dict[float, list[float]]] = {}
     for point in points:
         try:

@@ -1,4 +1,4 @@
-"""How heavy topics are."""
+"""Plot of topic weights."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from tertulia._arrays import F64
 from tertulia.corpus.inputs import Documents
 from tertulia.errors import InputError
-from tertulia.view.plots.canvas import BLUE, bar_size, draw_bars, new_axes
-from tertulia.view.plots.letters import label, visible
+from tertulia.view.plots.canvas import BLUE, bar_size, draw_bars, new_axes, percent_ticks
+from tertulia.view.plots.labels import label, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ def draw_weights(model: Topics, documents: Documents | None = None, *, most: int
     axes = new_axes(ax, bar_size(len(labels)))
     draw_bars(axes, labels, values, [f"{value:.1%}" for value in values], [BLUE] * len(values))
     axes.set_xlim(0, max(values) * 1.15)
-    axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}" if max(values) > 0.04 else f"{share:.1%}")
+    percent_ticks(axes.xaxis)
     more = f"; {len(rest)} more topics have {weights[rest].sum():.1%} together" if len(rest) else ""
     axes.set_xlabel(f"share of the tokens{'' if documents is None else ' in these documents'}{more}")
     axes.set_title("How heavy topics are")

@@ -1,4 +1,4 @@
-"""The most probable words of topics, each topic a group of bars."""
+"""Plot of the most probable words of topics, one group of bars for each topic."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from tertulia.errors import InputError
 from tertulia.view.plots.canvas import BLUE, SMALL, new_axes, write
-from tertulia.view.plots.letters import chosen, shown
+from tertulia.view.plots.labels import chosen, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,62 +1,63 @@
-"""What can be seen of a run while it runs: `look` gives one object of plain data, which page and terminal show."""
+"""Monitors of runs: each takes snapshots, plain data that the live page and the terminal show."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from tertulia.runs import federations, membership
-from tertulia.view.watch.houses import FederationScene, PartyScene
-from tertulia.view.watch.scene import Look, waiting
-from tertulia.view.watch.trained import RunScene
+from tertulia.network.party import party_directory as membership
+from tertulia.network.server import federation_directory as federations
+from tertulia.view.watch.network import FederationMonitor, PartyMonitor
+from tertulia.view.watch.run import RunMonitor
+from tertulia.view.watch.snapshot import Snapshot, waiting
 
-__all__ = ["Look", "is_run", "watcher"]
+__all__ = ["Snapshot", "is_run", "monitor"]
 
 
-def watcher(directory: Path) -> Callable[[], Look]:
-    """A function that looks at a run's directory, a party's, a federation's or that of scenarios, each time anew.
+def monitor(directory: Path) -> Callable[[], Snapshot]:
+    """Return a function that takes a snapshot of a directory: of a run, a party, a federation or scenarios.
 
-    What it has read it keeps, so that looking often costs little. Nothing is written, and nobody waits for it.
+    It caches what it has read, so that frequent snapshots cost little. It writes nothing and blocks nobody.
     """
-    scenes: dict[tuple[Path, int], RunScene | FederationScene | PartyScene] = {}
+    monitors: dict[tuple[Path, int], RunMonitor | FederationMonitor | PartyMonitor] = {}
 
-    def look() -> Look:
+    def snapshot() -> Snapshot:
         place = _place_or_none(directory)
         if place is None:
             return waiting(directory)
-        key = place, _begun(place)  # a demo that is repeated is another run in the same place
-        if key not in scenes:
-            scenes[key] = _scene(place, directory)
-        return scenes[key].look()
+        key = place, _start_time(place)  # a repeated demo is another run in the same directory
+        if key not in monitors:
+            monitors[key] = _monitor(place, directory)
+        return monitors[key].snapshot()
 
-    return look
+    return snapshot
 
 
 def is_run(directory: Path) -> bool:
-    """Whether a directory holds a run, or runs as scenarios have them, and is nobody's house."""
+    """Whether a directory holds a run, or the runs of scenarios, and is not the directory of a party or federation."""
     return _place_or_none(directory) not in (None, directory) or (directory / "run.json").exists()
 
 
 def _place_or_none(directory: Path) -> Path | None:
-    houses = any((directory / name).exists() for name in (membership.FILE, federations.FILE))
-    return directory if houses else _newest_run_or_none(directory)
+    on_network = any((directory / name).exists() for name in (membership.FILE, federations.FILE))
+    return directory if on_network else _newest_run_or_none(directory)
 
 
-def _scene(place: Path, asked: Path) -> RunScene | FederationScene | PartyScene:
+def _monitor(place: Path, asked: Path) -> RunMonitor | FederationMonitor | PartyMonitor:
     if (place / membership.FILE).exists():
-        return PartyScene(place)
-    return FederationScene(place) if (place / federations.FILE).exists() else RunScene(place, asked)
+        return PartyMonitor(place)
+    return FederationMonitor(place) if (place / federations.FILE).exists() else RunMonitor(place, asked)
 
 
 def _newest_run_or_none(directory: Path) -> Path | None:
-    """The run in a directory; of several below one, as scenarios have them, the one that was begun last."""
+    """Find the run in a directory; of several below it, as scenarios have them, the one that was started last."""
     if (directory / "run.json").exists():
         return directory
     below = [path.parent for pattern in ("*/run.json", "*/*/run.json") for path in directory.glob(pattern)]
-    return max(below, key=_begun, default=None)
+    return max(below, key=_start_time, default=None)
 
 
-def _begun(place: Path) -> int:
+def _start_time(place: Path) -> int:
     try:
         return (place / "run.json").stat().st_mtime_ns
     except OSError:

@@ -1,4 +1,4 @@
-"""What left, as a strip shows it: when, how many bytes, and how it was protected."""
+"""Releases and budgets of a party for snapshots: time, bytes and protection of each release."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tertulia._logs import read_lines
+from tertulia._disk import read_lines
 from tertulia.errors import TertuliaError
+from tertulia.federation.party.answer_log import AnswerSizes, answer_sizes
 from tertulia.federation.party.context import SCORES
 from tertulia.federation.party.door import policy_path_or_none
 from tertulia.federation.party.host import PartyConfig
@@ -18,35 +19,36 @@ from tertulia.federation.party.reports import REPORTS
 from tertulia.methods.common.evaluation import WHAT
 from tertulia.privacy.policy import Policy
 from tertulia.privacy.releases import Release
-from tertulia.privacy.watching import releases_after
+from tertulia.privacy.snapshots import Seen, releases_after
 from tertulia.runs.budgets import left_of
-from tertulia.view.watch.scene import short
+from tertulia.runs.release_counts import occasion, travelled
+from tertulia.view.watch.snapshot import short
 
-_MOST = 400  # releases that are shown
-_PAUSE = 5.0  # seconds between two computations of what is left of a budget
+_MOST = 400  # number of releases shown
+_PAUSE = 5.0  # seconds between two computations of budgets
 _UNITS = {"token": "a word", "document": "a document", "user": "a person", "party": "the party"}
 Shown = dict[str, Any]
 
 
-class LedgerScene:
-    """A party's ledger, in its directory of a run or at its home."""
+class LedgerMonitor:
+    """Monitor of a party's ledger, in its directory of a run or at its home."""
 
     def __init__(self, directory: Path, run: str) -> None:
         self._directory, self._run = directory, run
-        self._seen: list[Shown] = []
+        self._seen: list[Seen] = []
         self._last = 0
         self._budgets: list[dict[str, Any]] = []
         self._computed = -math.inf
-        self._computed_at = 0  # the entry up to which budgets are computed
+        self._computed_at = 0  # last entry that the budgets include
 
     def releases(self, party: str) -> list[Shown]:
-        """Everything that left in this run, the newest if there is much."""
+        """List what left in this run, at most the newest `_MOST`."""
         for seen in releases_after(self._home / "ledger.sqlite", self._last):
             self._last = seen.seq
             if seen.release.run == self._run and seen.release.verb != REPORTS:
-                self._seen.append(_shown(party, seen.time, seen.release))
-        self._seen = self._seen[-_MOST:]
-        return self._seen
+                self._seen.append(seen)
+        self._seen = self._seen[-2 * _MOST :]
+        return _dots(party, self._seen, self._run, answer_sizes(self._directory))
 
     @property
     def _home(self) -> Path:
@@ -56,7 +58,7 @@ class LedgerScene:
             return self._directory
 
     def budgets(self) -> list[dict[str, Any]]:
-        """What is spent of each budget; computed now and then, for it takes a while."""
+        """List what is spent of each budget; recompute at most every `_PAUSE` seconds, because it is slow."""
         now = time.monotonic()
         if not self._last or self._last == self._computed_at or now - self._computed < _PAUSE:
             return self._budgets
@@ -69,11 +71,21 @@ class LedgerScene:
         except TertuliaError:
             return self._budgets
         self._budgets = [
-            {"of": _UNITS[budget.unit.value], "limit": budget.epsilon,
+            {"of": _UNITS[budget.unit.value], "limit": budget.epsilon, "delta": budget.delta,
              "spent": min(budget.epsilon, budget.epsilon - left[budget.unit.value, budget.adjacency.value])}
             for budget in policy.budget
         ]  # fmt: skip
         return self._budgets
+
+
+def _dots(party: str, seen: Sequence[Seen], run: str, answers: AnswerSizes) -> list[Shown]:
+    """Make one dot for each kind of release in each answer; its bytes are those sent, once the answer was sent."""
+    shares = travelled([one.release for one in seen], run, answers)
+    dots: dict[tuple[str, ...], Shown] = {}
+    for one in seen:
+        dot = dots.setdefault((one.release.what, *occasion(one.release)), _shown(party, one.time, one.release))
+        dot["bytes"] += shares.get(one.release.id, one.release.nbytes)
+    return list(dots.values())[-_MOST:]
 
 
 def _shown(party: str, when: str, release: Release) -> Shown:
@@ -84,14 +96,14 @@ def _shown(party: str, when: str, release: Release) -> Shown:
         "at": datetime.fromisoformat(when).timestamp() if when else 0.0,
         "party": short(party),
         "what": short(release.what),
-        "bytes": release.nbytes,
+        "bytes": 0,
         "level": level,
         "round": release.round,
     }
 
 
 def scores_in(directory: Path) -> list[list[float]]:
-    """A party's own scores by round, from its directory of a run: what it released of its held-out documents."""
+    """Read a party's own scores by round, which it released of its held-out documents."""
     found: dict[int, list[float]] = {}
     for line in read_lines(directory / SCORES)[-2 * _MOST :]:
         if line["text"] == WHAT and isinstance(line.get("round"), int) and isinstance(line.get("value"), float):
@@ -102,7 +114,7 @@ def scores_in(directory: Path) -> list[list[float]]:
 
 
 def allows_scores(directory: Path) -> bool:
-    """Whether who rehearses may see a party's own scores: all parties are theirs, and scores leave without noise."""
+    """Whether scores of single parties may be shown: one owner has all parties, and scores leave without noise."""
     try:
         config = PartyConfig.load(directory)
         path = policy_path_or_none(directory, config.home, config.owners)
@@ -113,7 +125,7 @@ def allows_scores(directory: Path) -> bool:
 
 
 def releases_of_history(history: Sequence[Mapping[str, Any]], level: str) -> list[Shown]:
-    """The same at a server, which knows bytes by round alone; time is that of all rounds so far."""
+    """List releases as a server knows them: bytes by round; time is the sum over all rounds so far."""
     found, at = [], 0.0
     for facts in history:
         at += float(facts.get("seconds", 0.0))

@@ -1,4 +1,4 @@
-"""The live page in a terminal of eighty columns: the same look, as lines."""
+"""The live page in a terminal of eighty columns: the same snapshot, as lines."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from rich.table import Table
 from rich.text import Text
 
 from tertulia.view.console import output, print_json, size
-from tertulia.view.watch.scene import Look
+from tertulia.view.watch.snapshot import Snapshot
 
 WIDTH = 80
 _STYLES = {"good": "green", "weak": "yellow", "bad": "red", "here": "green", "absent": "red", "refused": "yellow"}
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _PROTECTED = {"clear": "in clear", "noise": "under noise", "free": "public"}
-_TOPICS, _PARTIES = 8, 12  # that are shown
-_PAUSE = 0.5  # seconds between two looks
+_TOPICS, _PARTIES = 8, 12  # numbers that are shown
+_PAUSE = 0.5  # seconds between two snapshots
 ENDED = ("finished", "stopped", "abandoned")
 
 
-def watch_until_end(look: Callable[[], Look], as_json: bool) -> None:
-    """Show what is seen whenever it has changed, until the run has ended; in a file each time anew."""
-    seen: Look | None = None
+def watch_until_end(take: Callable[[], Snapshot], as_json: bool) -> None:
+    """Show each new snapshot until the run ends; print it again each time if the output is no terminal."""
+    seen: Snapshot | None = None
     with Live(console=output, auto_refresh=False) as shown:
         while seen is None or seen["state"] not in ENDED:
-            before, seen = seen, look()
+            before, seen = seen, take()
             if seen == before:
                 time.sleep(_PAUSE)
             elif as_json or not output.is_terminal:
@@ -37,24 +37,26 @@ def watch_until_end(look: Callable[[], Look], as_json: bool) -> None:
                 shown.update(view(seen), refresh=True)
 
 
-def view(look: Look) -> RenderableType:
-    """A look as something that rich prints; texts of others are plain already, and never read as markup."""
-    parts: list[RenderableType] = [_head(look)]
-    if look["verdict"]:
-        parts.append(_cut(look["verdict"]["text"], _STYLES[look["verdict"]["level"]]))
-    parts.append(_progress(look))
-    if look["parties"]:
-        parts.append(_parties(look["parties"]))
+def view(now: Snapshot) -> RenderableType:
+    """Render a snapshot for rich; texts of others are plain already, and never parsed as markup."""
+    parts: list[RenderableType] = [_head(now)]
+    if now["verdict"]:
+        parts.append(_cut(now["verdict"]["text"], _STYLES[now["verdict"]["level"]]))
+    parts.append(_progress(now))
+    if now["parties"]:
+        parts.append(_parties(now["parties"]))
+    for one in [one for one in now["parties"] if one["took_part"]][:_PARTIES]:
+        parts.append(_cut(f"{one['name']} {one['took_part']}", "yellow" if one["missed_many"] else ""))
     for name, scores in (
-        ("perplexity", look["scores"]),
-        *((f"on {name[:20]}'s", own) for name, own in list(look["own"].items())[:4]),
+        ("perplexity", now["scores"]),
+        *((f"on {name[:20]}'s", own) for name, own in list(now["own"].items())[:4]),
     ):
         parts += [_scores(name, scores)] if scores else []
-    parts += [_topic(topic) for topic in look["topics"][:_TOPICS]]
-    if look["releases"]:
-        parts.append(_cut(f"left: {_left(look['releases'])} ({look['sizes']})"))
-    if look["again"]:
-        parts.append(Text(f"{'to go on' if look['state'] == 'stopped' else 'if it stops'}: {look['again']}"))
+    parts += [_topic(topic) for topic in now["topics"][:_TOPICS]]
+    if now["releases"]:
+        parts.append(_cut(f"left: {_left(now['releases'])} ({now['sizes']})"))
+    if now["again"]:
+        parts.append(Text(f"{'to go on' if now['state'] == 'stopped' else 'if it stops'}: {now['again']}"))
     return Group(*parts)
 
 
@@ -64,16 +66,16 @@ def _cut(text: str, style: str = "") -> Text:
     return line
 
 
-def _head(look: Look) -> Text:
-    facts = [f"run {look['run']}" if look["run"] else "", look["method"], look["doing"], look["text"]]
-    return _cut(f"{look['title']}   {look['state']}   {', '.join(fact for fact in facts if fact)}", "bold")
+def _head(now: Snapshot) -> Text:
+    facts = [f"run {now['run']}" if now["run"] else "", now["method"], now["doing"], now["text"]]
+    return _cut(f"{now['title']}   {now['state']}   {', '.join(fact for fact in facts if fact)}", "bold")
 
 
-def _progress(look: Look) -> Text:
-    share = look["round"] / look["rounds"] if look["rounds"] else 0.0
+def _progress(now: Snapshot) -> Text:
+    share = now["round"] / now["rounds"] if now["rounds"] else 0.0
     done = round(30 * share)
-    left = "" if look["left"] is None else f", about {look['left']:.0f} s left"
-    return _cut(f"{'█' * done}{'░' * (30 - done)}  round {look['round']} of {look['rounds']}{left}")
+    left = "" if now["left"] is None else f", about {now['left']:.0f} s left"
+    return _cut(f"{'█' * done}{'░' * (30 - done)}  round {now['round']} of {now['rounds']}{left}")
 
 
 def _parties(parties: list[dict[str, Any]]) -> Table:
@@ -83,7 +85,7 @@ def _parties(parties: list[dict[str, Any]]) -> Table:
         table.add_column(Text(name), width=wide, no_wrap=True, overflow="ellipsis", justify=side)
     for one in parties[:_PARTIES]:
         seconds = "" if one["seconds"] is None else f"{one['seconds']:.1f} s"
-        spent = "; ".join(f"{b['spent']:.3g} of {b['limit']:g}" for b in one["budgets"])
+        spent = "; ".join(f"{b['spent']:.3g} of {b['limit']:g} at delta {b['delta']:g}" for b in one["budgets"])
         doing = one["why"] or ", ".join(part for part in (one["phase"], spent) if part)
         table.add_row(
             Text(one["name"]), Text(one["state"], style=_STYLES.get(one["state"], "")), Text(doing), Text(seconds),
@@ -103,7 +105,7 @@ def _scores(name: str, scores: list[list[float]]) -> Text:
 
 
 def _topic(topic: dict[str, Any]) -> Text:
-    """A topic's words; those that are new since the last round stand out."""
+    """Render the words of a topic; highlight those that are new since the last round."""
     share = "" if topic["share"] is None else f"{topic['share']:6.1%}"
     line = Text(f"{topic['number']:4d} {share:>6}  ", no_wrap=True, overflow="ellipsis")
     for word, _, is_new in topic["words"]:

@@ -1,4 +1,4 @@
-"""Alias tables: the distribution of a table is that of its weights, whatever they are."""
+"""Alias tables: the distribution of a table is that of its weights, for any weights."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Threads: who does what, together or in turn, and what they share."""
+"""Threads: how jobs are shared out, run at once or in turn, and which data they share."""
 
 import multiprocessing
 import os
@@ -10,11 +10,11 @@ import pytest
 
 from tertulia.kernels import lda
 from tertulia.kernels.core import parallel
-from tertulia.kernels.core.atomics import fetch_add, meet
+from tertulia.kernels.core.atomics import barrier_wait, fetch_add
 from tertulia.kernels.core.jit import freeze, kernel
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.lda import dense
-from tertulia.kernels.lda.phi import mean_phi, mean_totals
+from tertulia.kernels.lda import blocked
+from tertulia.kernels.lda.counts import counts
 
 
 def test_cuts_cover_every_item_once_and_balance_the_weight():
@@ -27,7 +27,7 @@ def test_cuts_cover_every_item_once_and_balance_the_weight():
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_results_come_in_the_order_of_the_jobs(threads):
-    """Whoever comes late: with two threads and more, the first job ends after all the others."""
+    """With two threads and more, the first job ends after all the others."""
     others = threading.Event()
     done = []
 
@@ -69,7 +69,7 @@ def test_a_job_that_calls_run_does_so_alone():
 
     found = parallel.run(outer, [(0,), (1,)], 2)
     assert all(threads == {own} for threads, own in found)
-    assert parallel.alone_or(2) == 2
+    assert parallel.threads_allowed(2) == 2
 
 
 @pytest.mark.parametrize("broken", [0, 3])
@@ -97,7 +97,7 @@ def test_callers_at_the_same_time_do_not_wait_for_each_other():
 
     def call():
         both = threading.Barrier(2)
-        parallel.together([lambda: meetings.append(both.wait(10))] * 2)
+        parallel.run_at_once([lambda: meetings.append(both.wait(10))] * 2)
 
     callers = [threading.Thread(target=call) for _ in range(6)]
     for caller in callers:
@@ -136,21 +136,20 @@ def test_a_sweep_of_threads_keeps_counts_up_to_date(threads):
     words = freeze(generator.integers(0, 40, size=20_000), np.int32)
     documents = freeze(np.arange(0, 20_001, 50), np.int64)
     state = lda.init(words, documents, 40, 7, 0.1, 0.01, 1)
-    z, cwk, ck = state.z.copy(), state.cwk.copy(), state.ck.copy()
-    phi, totals, alpha = mean_phi(cwk, ck, 0.01), mean_totals(ck, 40 * 0.01), np.full(7, 0.1)
-    changed = dense.sweep(words, documents, z, phi, totals, alpha, derive(5), cwk, ck, threads)
-    assert changed == (z != state.z).sum() > 0
-    assert np.array_equal(cwk, dense.counts(words, z, 40, 7))
-    assert np.array_equal(ck, np.bincount(z, minlength=7))
+    z, counted = state.z.copy(), blocked.count(words, state.z, 40, 7)
+    found = blocked.sweep(words, documents, z, counted, np.full(7, 0.1), 0.01, derive(5), threads=threads)
+    assert found.changed == (z != state.z).sum() > 0
+    assert np.array_equal(counted.cells[:, :7], counts(words, z, 40, 7))
+    assert np.array_equal(counted.topics, np.bincount(z, minlength=7))
 
 
 @kernel
-def pass_on(gate, thread, threads, numbers, rounds):
+def pass_on(barrier, thread, threads, numbers, rounds):
     """In turn, each thread writes down what the one before it wrote, plus one; all of them wait for each."""
     for r in range(rounds):
         if r % threads == thread:
             numbers[r + 1] = numbers[r] + 1
-        if not meet(gate, threads):
+        if not barrier_wait(barrier, threads):
             return False
     return True
 
@@ -160,40 +159,40 @@ def test_threads_meet(threads):
     """Each sees what the others wrote before, also where there are more threads than cores."""
     numbers = np.zeros(301, dtype=np.int64)
     jobs = [(thread, threads, numbers, 300) for thread in range(threads)]
-    assert parallel.run_meeting(pass_on, jobs) == [True] * threads
+    assert parallel.run_with_barrier(pass_on, jobs) == [True] * threads
     assert numbers.tolist() == list(range(301))
 
 
 def test_to_look_in_vain_makes_patience_shorter():
     """Who waits for a thread that comes late looks for a quarter of the time when they meet again."""
-    gates = []
+    barriers = []
 
-    def job(gate, thread, seconds, rounds):
-        gates.append(gate)
+    def job(barrier, thread, seconds, rounds):
+        barriers.append(barrier)
         if thread == 1:
             time.sleep(seconds)
-        return pass_on(gate, thread, 2, np.zeros(rounds + 1, dtype=np.int64), rounds)
+        return pass_on(barrier, thread, 2, np.zeros(rounds + 1, dtype=np.int64), rounds)
 
-    parallel.run_meeting(pass_on, [(thread, 2, np.zeros(2, np.int64), 1) for thread in range(2)])  # compiled by now
-    parallel.run_meeting(job, [(0, 0.2, 1), (1, 0.2, 1)])
-    assert gates[0][2] == 2
+    parallel.run_with_barrier(pass_on, [(thread, 2, np.zeros(2, np.int64), 1) for thread in range(2)])  # compiles
+    parallel.run_with_barrier(job, [(0, 0.2, 1), (1, 0.2, 1)])
+    assert barriers[0][2] == 2
 
 
 def test_nobody_waits_for_a_thread_that_failed():
     numbers = np.zeros(301, dtype=np.int64)
 
-    def job(gate, thread):
+    def job(barrier, thread):
         if thread == 1:
             raise ZeroDivisionError("of one thread")
-        return pass_on(gate, thread, 2, numbers, 300)
+        return pass_on(barrier, thread, 2, numbers, 300)
 
     with pytest.raises(ZeroDivisionError, match="of one thread"):
-        parallel.run_meeting(job, [(0,), (1,)])
-    assert parallel.run_meeting(pass_on, [(thread, 2, numbers, 300) for thread in range(2)]) == [True, True]
+        parallel.run_with_barrier(job, [(0,), (1,)])
+    assert parallel.run_with_barrier(pass_on, [(thread, 2, numbers, 300) for thread in range(2)]) == [True, True]
 
 
 def test_threads_that_began_end_where_another_cannot_be_had(monkeypatch):
-    """A machine may allow only so many."""
+    """A machine may refuse to start a thread."""
     submit, begun = parallel._pool.submit, []
 
     def refuse(*given):
@@ -205,5 +204,5 @@ def test_threads_that_began_end_where_another_cannot_be_had(monkeypatch):
     monkeypatch.setattr(parallel._pool, "submit", refuse)
     numbers = np.zeros(301, dtype=np.int64)
     with pytest.raises(RuntimeError, match="new thread"):
-        parallel.run_meeting(pass_on, [(thread, 3, numbers, 300) for thread in range(3)])
+        parallel.run_with_barrier(pass_on, [(thread, 3, numbers, 300) for thread in range(3)])
     begun[0].result(timeout=10)

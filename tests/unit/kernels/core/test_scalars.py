@@ -1,8 +1,10 @@
+"""Scalars, copy and search that stand in for numpy in kernels do what numpy does."""
+
 import numpy as np
 import pytest
 
 from tertulia.kernels.core.jit import kernel
-from tertulia.kernels.core.scalars import larger, smaller
+from tertulia.kernels.core.scalars import copy_cells, first_above, larger, smaller
 
 
 @kernel
@@ -30,3 +32,17 @@ def test_signs_count_for_signed_numbers_only():
 def test_kinds_that_differ_become_one(x):
     assert beside_a_constant(x) == (min(x, 3), max(x, 3))
     assert both(np.float32(x), 0.5) == (min(x, 0.5), max(x, 0.5))
+
+
+def test_the_first_above_is_numpys_place_to_the_right_or_the_last():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        upto = np.cumsum(rng.integers(0, 3, rng.integers(1, 9)).astype(float))  # with ties
+        for goal in (*upto, upto[-1] * rng.random(), -1.0, upto[-1] + 1):
+            assert first_above(upto, goal) == min(np.searchsorted(upto, goal, "right"), len(upto) - 1)
+
+
+def test_cells_are_copied():
+    source, target = np.arange(5, dtype=np.float32), np.empty(5, dtype=np.float32)
+    copy_cells(source, target)
+    np.testing.assert_array_equal(source, target)

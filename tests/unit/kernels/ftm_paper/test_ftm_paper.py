@@ -1,4 +1,4 @@
-"""The front doors of the private samplers: bookkeeping, repeatability, reports in blocks, errors that name names."""
+"""The entry points of the private samplers: bookkeeping, repeatability, reports in blocks, errors that name names."""
 
 from itertools import pairwise
 

@@ -8,7 +8,8 @@ from tertulia.kernels import lda
 from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.vectors import padded_width
-from tertulia.kernels.lda import clusters, kmeans, seating
+from tertulia.kernels.lda import clusters, kmeans
+from tertulia.kernels.lda import starts as seating
 
 V, K = 200, 8
 KEY = derive(5)
@@ -106,7 +107,7 @@ def test_half_of_the_tokens_begin_in_their_document_s_cluster(topics):
 
 
 def test_words_of_many_documents_begin_in_general_topics():
-    """Half of all tokens, in proportion to documents until a word has no more; and whatever a corpus is like."""
+    """Half of all tokens, in proportion to documents until a word has no more; in any corpus."""
     generator = np.random.default_rng(3)
     df = generator.integers(1, 400, size=50)
     for tokens in (df + generator.integers(0, 20, 50), df * generator.integers(1, 30, 50)):
@@ -133,7 +134,7 @@ def test_words_of_many_documents_begin_in_general_topics():
     ],
 )
 def test_edges(words, documents, topics):
-    """Fewer documents than topics, and so many topics that their seeds are drawn at random."""
+    """Fewer documents than topics, and more topics than seeds that are chosen with care."""
     words, documents = freeze(words, np.int32), freeze(documents, np.int64)
     for threads in (1, 3):
         z = seating.topics_of_clusters(words, documents, 4, topics, KEY, threads)
@@ -164,7 +165,7 @@ def test_no_merged_cluster_takes_most_of_all_documents():
 
 
 def test_a_merged_cluster_is_the_sum_of_its_own():
-    """Merged pair by pair, as if each time the centres and sizes of all that is left were made anew."""
+    """Merged pair by pair, as if each time the centres and sizes of all that is left were made again."""
     generator = np.random.default_rng(2)
     sums, sizes, K = generator.gamma(0.3, size=(12, 30)), generator.integers(5, 500, size=12).astype(float), 4
     groups = [[a] for a in range(12)]

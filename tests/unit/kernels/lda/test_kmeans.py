@@ -1,12 +1,13 @@
-"""Spherical k-means: each step as written down plainly, the same bits at any number of threads."""
+"""Spherical k-means and its seeds: each step as written down plainly, the same bits at any number of threads."""
 
 import numpy as np
 import pytest
 
+from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.vectors import LANES, padded_width
 from tertulia.kernels.lda import kmeans
 
-D, V = 300, 120
+D, V, KEY = 300, 120, derive(3)
 
 
 @pytest.fixture
@@ -78,3 +79,25 @@ def test_likeness_is_of_sums_of_rows(rows):
     np.add.at(sums, labels, dense(rows) * rows.sizes[:, None])
     assert np.allclose(products, sums @ sums.T, rtol=1e-4)
     assert np.allclose(sizes, np.bincount(labels, rows.sizes, 21))
+
+
+def by_the_rule(rows, K):
+    """Seeds as the module describes them, in numpy."""
+    alike, best, found, n = dense(rows) @ dense(rows).T, np.zeros(D), [], kmeans.CANDIDATES
+    for k in range(K):
+        upto = np.cumsum(rows.sizes * np.maximum(1 - best, 1e-6) ** 6)
+        draws = [((int(derive(KEY, n * k + c)) >> 12) + 0.5) * 2.0**-52 * upto[-1] for c in range(n)]
+        candidates = np.searchsorted(upto, draws, side="right")
+        gains = [(rows.sizes * np.maximum(best, alike[c])).sum() for c in candidates]
+        found.append(candidates[int(np.argmax(gains))])
+        best = np.maximum(best, alike[found[-1]])
+    return found
+
+
+def test_seeds_follow_the_rule(rows):
+    assert kmeans.seeds(rows, V, 30, KEY).tolist() == by_the_rule(rows, 30)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_same_seeds_at_any_number_of_threads(rows, threads):
+    assert np.array_equal(kmeans.seeds(rows, V, 30, KEY), kmeans.seeds(rows, V, 30, KEY, threads))

@@ -1,4 +1,4 @@
-"""The sparse sampler and what it stands on: tokens by word, ladders and rows of phi."""
+"""The sparse sampler and its parts: columns of words, guide tables and rows of phi."""
 
 import tracemalloc
 
@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from helpers.planted import counts_of, uneven
 from tertulia.errors import InputError
+from tertulia.kernels.core.guide_table import guide_table, search
 from tertulia.kernels.core.jit import freeze
-from tertulia.kernels.core.ladder import climb, ladder
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.core.vectors import padded_width
 from tertulia.kernels.lda import sparse
-from tertulia.kernels.lda.by_word import check_topic_count, columns
 from tertulia.kernels.lda.sparse_phi import SHORT, count, mean_rows, phi_rows
+from tertulia.kernels.lda.word_columns import check_topic_count, columns
 
 V, K, BETA = 60, 40, 0.1
 ALPHA = np.linspace(0.05, 0.3, K)
@@ -52,7 +52,7 @@ def test_columns_are_a_stable_sort(words):
 def test_a_climb_ends_where_the_running_sum_passes_the_goal(weights, u):
     weights = np.array([*weights, 1.0])
     upto = np.cumsum(weights)
-    assert climb(*ladder(weights), u) == min(np.searchsorted(upto, u * upto[-1], "right"), len(weights) - 1)
+    assert search(*guide_table(weights), u) == min(np.searchsorted(upto, u * upto[-1], "right"), len(weights) - 1)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

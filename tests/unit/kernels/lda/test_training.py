@@ -42,7 +42,7 @@ def test_same_bits_at_any_number_of_threads(corpus, sampler, how):
     assert not np.array_equal(one.z, train(corpus, key=4, **settings).z)
 
 
-@pytest.mark.parametrize("sampler", ["gibbs", "dense", "sparse", "warp"])
+@pytest.mark.parametrize("sampler", ["gibbs", "sparse", "warp"])
 def test_training_is_a_start_and_a_run(corpus, sampler):
     begun = train(corpus, sweeps=0, sampler=sampler)
     assert equal(train(corpus, sweeps=3, sampler=sampler), lda.run(*corpus, begun, 3, 3, sampler, phi="mean")[0])

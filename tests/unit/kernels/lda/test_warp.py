@@ -1,4 +1,4 @@
-"""The bookkeeping of `warp`: packing, counts, repeatability, and what it costs in memory."""
+"""The counts of `warp`, its packing, repeatability and memory."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from helpers.planted import uneven
 from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import warp
-from tertulia.kernels.lda.by_word import columns
+from tertulia.kernels.lda.word_columns import columns
 
 V, K, BETA = 60, 40, 0.1
 ALPHA = np.linspace(0.05, 0.3, K)

@@ -5,12 +5,11 @@ import pytest
 import torch
 
 from benchmarks.neural.autograd import batch_norm, divergence, layer_norm
-from tertulia.kernels.neural import bag_products, experts, gaussian, hidden
-from tertulia.models.neural.decoder import BatchNormDecoder, LayerNormDecoder
+from tertulia.kernels.neural import bag_products, decoder, encoder
+from tertulia.models.neural.architecture import Sizes
+from tertulia.models.neural.backprop import EPS, BatchNorm, BatchNormDecoder, LayerNorm, LayerNormDecoder
 from tertulia.models.neural.network import Network
-from tertulia.models.neural.norms import EPS, BatchNorm, LayerNorm
 from tertulia.models.neural.optimiser import Adam, Moments, adam_step
-from tertulia.models.neural.sizes import Sizes
 from tertulia.models.neural.sparse import Bow, Rows
 
 torch.set_num_threads(1)
@@ -93,8 +92,8 @@ def test_the_draw_of_theta_is_that_of_torch(norm, reference, documents, dtype, t
     raw, normal, mean, log_variance, weight = (random.normal(size=shape).astype(dtype) for shape in shapes)
     keep = (random.random((documents, K)) > 0.2).astype(dtype) / dtype(0.8)
     found = norm(raw)
-    drawn = gaussian.draw(found.normed, normal, keep, mean, log_variance)
-    slopes = gaussian.back(drawn, found.normed, normal, keep, mean, log_variance, weight)
+    drawn = encoder.draw(found.normed, normal, keep, mean, log_variance)
+    slopes = encoder.draw_back(drawn, found.normed, normal, keep, mean, log_variance, weight)
     found.back(slopes.normed)
     r, m, v = leaf(raw), leaf(mean), leaf(log_variance)
     normed = reference(0, r) if documents > 1 or norm is LayerNorm else (r - r.mean(dim=0)) / EPS**0.5
@@ -112,16 +111,16 @@ def test_the_draw_of_theta_is_that_of_torch(norm, reference, documents, dtype, t
 def test_softplus_and_its_slope_hold_everywhere(dtype, tolerance):
     x = np.concatenate((np.linspace(-60, 60, 2001), [-1e4, 1e4])).astype(dtype)[None]
     values, slopes = x.copy(), np.ones_like(x)
-    hidden.activate(values, np.zeros(x.shape[1], dtype))
+    encoder.activate(values, np.zeros(x.shape[1], dtype))
     exact = np.logaddexp(0, x.astype(float))
     assert np.abs(values - exact).max() <= tolerance * 60 or np.allclose(values, exact, rtol=2 * tolerance, atol=0)
     assert np.allclose(values, exact, rtol=2 * tolerance, atol=tolerance)
-    sums = hidden.back(slopes, values)
+    sums = encoder.activate_back(slopes, values)
     with np.errstate(over="ignore"):
         assert np.abs(slopes - 1 / (1 + np.exp(-x.astype(float)))).max() < tolerance
     assert np.array_equal(sums, slopes[0])
     broken = np.array([[np.nan, 1.0]], dtype)
-    hidden.activate(broken, np.zeros(2, dtype))
+    encoder.activate(broken, np.zeros(2, dtype))
     assert np.isnan(broken).tolist() == [[True, False]]
 
 
@@ -150,7 +149,7 @@ def test_chosen_documents_are_taken_whole():
 
 def test_documents_that_fill_whole_vectors_leave_room_for_the_mean():
     theta = np.random.default_rng(0).random((16, K))
-    turned = experts.centre(theta, 32)
+    turned = decoder.centre(theta, 32)
     assert np.allclose(turned[:, :16], (theta - theta.mean(axis=0)).T)
     assert np.allclose(turned[:, 16], theta.mean(axis=0))
     assert not turned[:, 17:].any()
@@ -203,7 +202,7 @@ def test_a_row_of_a_vectors_width_is_normalised():
     logits[:, 15] = [1.0, 2.0, 3.0]  # the means
     logits[:, :15] -= logits[:, :15].mean(axis=1, keepdims=True)
     expected = batch_norm(1, torch.from_numpy(logits[:, :15].T.copy()))
-    found = experts.normalise(logits, 15, np.empty((2, 0)), 15.0, EPS)
+    found = decoder.normalise(logits, 15, np.empty((2, 0)), 15.0, EPS)
     assert np.allclose(logits[:, :15], expected.numpy().T)
     assert np.array_equal(found.statistics[0], [1.0, 2.0, 3.0])
     assert np.allclose(found.totals[:15], expected.exp().sum(dim=1).numpy())

@@ -1,4 +1,4 @@
-"""The front door of noise-aware SentenceLDA: blocks, threads, counts, starts and refusals."""
+"""The entry points of noise-aware SentenceLDA: blocks, threads, counts, starts and refusals."""
 
 import functools
 
@@ -35,8 +35,8 @@ def test_blocks_and_threads_change_no_bit_and_counts_are_of_told_words(name):
     cwk = np.zeros((V, K), dtype=int)
     np.add.at(cwk, (once.word[signal], once.z.repeat(SENTENCE)[signal]), 1)
     assert np.array_equal(cwk, once.cwk)
-    told = {(i, int(j)) for i in range(N) for j in whole.idx[whole.indptr[i] : whole.indptr[i + 1]]}
-    assert all((i, int(once.word[i])) in told for i in np.flatnonzero(signal))
+    named = {(i, int(j)) for i in range(N) for j in whole.idx[whole.indptr[i] : whole.indptr[i + 1]]}
+    assert all((i, int(once.word[i])) in named for i in np.flatnonzero(signal))
     assert sentence.topic_word(once).sum(axis=1) == pytest.approx(1)
     assert np.ptp(once.alpha) > 0
 

@@ -1,4 +1,4 @@
-"""Private reports: the keystream is ChaCha20, and a token's report is the same for ever, wherever it is made."""
+"""Private reports: the keystream is ChaCha20, and a token's report is always the same, in any block."""
 
 import hashlib
 import subprocess

@@ -1,7 +1,7 @@
 from dataclasses import dataclass, replace
 
 from tertulia.methods.common.rounds import run_rounds, run_until
-from tertulia.methods.common.settings import Rounds
+from tertulia.methods.pctd.settings import PCTDSettings
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,6 @@ def test_callbacks_come_after_each_round_in_their_order_and_before_the_commit():
 
 def test_a_run_goes_on_where_it_was():
     fed = Commits()
-    assert run_rounds(fed, Rounds(rounds=4), Counter(2), one_round).round == 4
+    assert run_rounds(fed, PCTDSettings(rounds=4), Counter(2), one_round).round == 4
     assert fed.seen == [(3, 1, {"loss": 8}), (4, 1, {"loss": 7})]
-    assert run_rounds(fed, Rounds(rounds=4), Counter(4), one_round).round == 4
+    assert run_rounds(fed, PCTDSettings(rounds=4), Counter(4), one_round).round == 4

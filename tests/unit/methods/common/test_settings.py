@@ -1,20 +1,30 @@
 """A setting is declared once: found in the sources, so that no class escapes by not being imported."""
 
 import ast
+import inspect
 from collections import defaultdict
+from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, get_origin
 
 import pytest
 from pydantic import Field
+from pydantic.fields import FieldInfo
 
 import tertulia as tt
+from tertulia.api.federated import Federated
 from tertulia.errors import ConfigError
-from tertulia.methods import METHODS, SETTINGS, CustomSettings, entry_of
-from tertulia.methods.common.describe import describe
+from tertulia.methods.common.descriptions import describe
 from tertulia.methods.common.lda_settings import Training
-from tertulia.methods.common.settings import MethodSettings, Settings, TopicCount, own_choices
-from tertulia.runs.config import PartySettings, RunSettings
+from tertulia.methods.common.settings import MethodSettings, own_choices
+from tertulia.methods.fedlda.settings import FedLDASettings, UserSettings
+from tertulia.methods.ftm.settings import FTMSettings
+from tertulia.methods.gfedntm.settings import GFedNTMSettings, PartyTraining
+from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, UnitSettings
+from tertulia.methods.registry import METHODS, SETTINGS, CustomSettings, entry_of
+from tertulia.network.party.party_directory import PartyFile
+from tertulia.network.server.federation_directory import FederationFile
+from tertulia.runs.settings import PartySettings, RunSettings
 
 PACKAGE = Path(tt.__file__).parent
 MEANINGS = {  # names that stand for more than one thing, and for which
@@ -31,23 +41,54 @@ MEANINGS = {  # names that stand for more than one thing, and for which
     "members": "of a federation (federation.toml); of groups, in messages",
     "mode": "of privacy; of a vocabulary",
     "model": "what has a topic (LDA); which network (gFedNTM); a saved one (prevalence)",
+    "more_rounds": "rounds of a run that goes on; of Consensus two at least, for in its first tokens find their places",
     "name": "of a method; of a federation; of a party",
+    "normalisation": "of parties together (gFedNTM); on one machine, where nothing is synchronised",
     "paper": "each method's own details of its paper",
     "parties": "of a run; names of those that data are cut into",
-    "rounds": "so many (LDA and PC-TD); at most so many (gFedNTM); of an offer to train alone",
+    "rounds": "a number (LDA and PC-TD); a limit (gFedNTM); of an offer to train alone",
     "sampler": "of LDA; of FedLDA's users",
     "seed": "of a run; of a server's draws",
+    "sweeps": "of LDA; of a user (FedLDA); on one machine also as many as it takes",
     "tau": "threshold of Laplace reports; how hard related words pull (PC-TD)",
     "text": "the column of texts; how texts are cut",
     "validation": "share of documents that choose a model (a run); that stop training (neural)",
+    "vocabulary": "of every method; of neural models, which take fewer words",
     "words": "a public word list; the words that were agreed on, in messages",
+}
+ARRAYS = (
+    "Change",
+    "Sizes",
+    "Counts",
+    "Count",
+    "Topics",
+    "TopicWord",
+    "Prior",
+    "Scalar",
+    "Total",
+    "Weight",
+    "Flat",
+    "Pairs",
+    "Bytes",
+    "Offsets",
+    "Places",
+    "Moments",
+)
+PARTS = {
+    Training: FTMSettings,
+    UserSettings: FedLDASettings,
+    UnitSettings: PCTDSettings,
+    UnitNoise: PCTDSettings,
+    PartyTraining: GFedNTMSettings,
 }
 
 
 def classes():
     """Every class of the package: its bases, and the fields that it declares with their types."""
     found = {}
-    for file in sorted(file for room in ("methods", "runs", "api") for file in (PACKAGE / room).rglob("*.py")):
+    for file in sorted(
+        file for room in ("methods", "runs", "network", "api") for file in (PACKAGE / room).rglob("*.py")
+    ):
         for node in ast.parse(file.read_text()).body:
             if isinstance(node, ast.ClassDef):
                 bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
@@ -65,48 +106,79 @@ def ancestors(name, bases_of):
     return {name} | {a for base in bases_of.get(name, ()) for a in ancestors(base, bases_of)}
 
 
+def aliases():
+    """The names of types that carry a description: a setting that methods share."""
+    found = set()
+    for file in sorted((PACKAGE / "methods").rglob("settings.py")) + sorted((PACKAGE / "methods/common").glob("*.py")):
+        module = import_module(".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts))
+        for name, value in vars(module).items():
+            if get_origin(value) is Annotated and FieldInfo.from_annotation(value).description:
+                found.add(name)
+    return found
+
+
 def declarations():
-    """For each setting, the classes that declare it and inherit it from no other; arrays are no settings."""
-    found = classes()
+    """For each setting, its declarations: aliases, and classes that declare it in another way and inherit it from none.
+
+    Arrays are no settings.
+    """
+    found, shared = classes(), aliases()
     bases_of = {name: bases for (name, _), (bases, _, _) in found.items()}
-    settings, messages = defaultdict(set), defaultdict(set)
+    settings, messages = defaultdict(dict), defaultdict(set)
     for (name, _), (_, fields, is_message) in found.items():
         for field, kind in fields.items():
             if "Settings" in ancestors(name, bases_of) and not kind.startswith("ClassVar"):
-                settings[field].add(name)
-            elif is_message and "Array" not in kind:
+                settings[field][name] = kind if kind in shared else name
+            elif is_message and "Array" not in kind and not kind.endswith(ARRAYS):
                 messages[field].add(name)
     roots = {}
     for field, where in settings.items():
-        inherited = {name for name in where if where & (ancestors(name, bases_of) - {name})}
-        roots[field] = (where - inherited) | messages[field]
+        inherited = {name for name in where if where.keys() & (ancestors(name, bases_of) - {name})}
+        roots[field] = {how for name, how in where.items() if name not in inherited} | messages[field]
     return roots
 
 
 def test_each_setting_is_declared_once():
-    """Only names that stand for several things have several declarations; a subclass may narrow what it inherits."""
+    """Only names that stand for several things have several declarations."""
     several = {name: sorted(where) for name, where in declarations().items() if len(where) > 1}
     assert {name: where for name, where in several.items() if name not in MEANINGS} == {}
     assert set(MEANINGS) - set(several) == set(), "the list of meanings names settings that have only one"
 
 
+def test_methods_have_few_ancestors():
+    """Its own settings, Federated, Explained, MethodSettings, Settings: fields stand in one flat class."""
+    public = [
+        kind for name in tt.__all__ if isinstance(kind := getattr(tt, name), type) and issubclass(kind, Federated)
+    ]
+    assert {kind.__name__ for kind in public} >= {"FTM", "Consensus", "PCTD", "FedLDA", "GFedNTM", "Centralised"}
+    for kind in public:
+        ours = [base.__name__ for base in kind.__mro__[1:] if base.__module__.startswith("tertulia")]
+        assert len(ours) <= 5, (kind.__name__, ours)
+        fields = kind.model_fields.keys() - {"name"}
+        declaring = [base for base in kind.__mro__ if inspect.get_annotations(base).keys() & fields]
+        assert len(declaring) == 1, (kind.__name__, declaring)
+
+
 @pytest.mark.parametrize(
-    "kind", [*SETTINGS, RunSettings, PartySettings, tt.LDA.trainer, tt.ProdLDA.trainer], ids=lambda kind: kind.__name__
+    ("part", "whole"),
+    PARTS.items(),
+    ids=lambda kind: kind.__name__,
+)
+def test_the_part_that_travels_has_the_same_types_and_defaults(part, whole):
+    for name, field in part.model_fields.items():
+        same = whole.model_fields[name]
+        assert (field.annotation, field.metadata) == (same.annotation, same.metadata), name
+        assert field.default == same.default, name
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [*SETTINGS, *PARTS, RunSettings, PartySettings, FederationFile, PartyFile, tt.LDA.trainer, tt.ProdLDA.trainer],
+    ids=lambda kind: kind.__name__,
 )
 def test_every_setting_says_what_it_means(kind):
     assert [key for key, _, _, meaning in describe(kind) if not meaning] == []
-
-
-@pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: kind.__name__)
-def test_what_is_declared_anew_is_narrower(kind):
-    """An override may change the default, the choices and the words, not the type."""
-    for name, field in kind.model_fields.items():
-        for base in kind.__mro__[1:]:
-            before = base.model_fields.get(name) if issubclass(base, Settings) else None
-            if before is not None and field.annotation != before.annotation:
-                now, then = (str(f.annotation).partition("[")[0] for f in (field, before))
-                nested = isinstance(field.annotation, type) and issubclass(field.annotation, before.annotation)
-                assert nested or now == then == "typing.Literal" or (name == "name"), (kind, name)
+    assert [name for name, field in kind.model_fields.items() if not field.description] == []
 
 
 def test_a_part_of_the_settings_has_no_others():
@@ -147,18 +219,6 @@ def test_a_key_in_the_wrong_place_is_told_its_place(make, says):
         make()
 
 
-def test_bases_that_would_widen_a_setting_are_refused():
-    class Few(TopicCount):
-        topics: Literal[2, 3] = 2
-
-    class Other(TopicCount):
-        pass
-
-    with pytest.raises(TypeError, match="Few, which narrows 'topics', must come first"):
-        type("Both", (Other, Few), {})
-    assert type("Both", (Few, Other), {}).model_fields["topics"].description == "number of topics (K)"
-
-
 def test_the_registry_knows_every_method():
     assert {kind.model_fields["name"].default for kind in SETTINGS} <= {*METHODS, "custom"}
     for name, method in METHODS.items():
@@ -190,3 +250,16 @@ def test_settings_describe_their_bounds():
     assert [row[1:3] for row in describe(Pace)] == [
         ("str", "required"), ("list of float", "[]"), ('"slow", "fast" or None', "None"),
     ]  # fmt: skip
+
+
+def test_a_former_name_is_refused_with_the_present_one():
+    with pytest.raises(ConfigError, match=r"unknown key 'method\.vouched': it is called 'robust' here"):
+        RunSettings(method={"name": "consensus", "topics": 4, "vouched": True}, parties={"a": {"texts": ["x y"]}})
+    with pytest.raises(ConfigError, match="it is called 'robust' here"):
+        tt.Consensus(topics=4, vouched=True)
+
+
+def test_a_sampler_of_earlier_versions_is_read_as_auto():
+    assert Training(sampler="dense").sampler == "auto"
+    assert FTMSettings(sampler="dense").sampler == "auto"
+    assert tt.LDA.trainer(sampler="dense").sampler == "auto"

@@ -7,7 +7,7 @@ import pytest
 
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.kernels.fedlda import tuples
-from tertulia.methods.fedlda.reporting import Answers, charge_of, report_perturbed, report_truth
+from tertulia.methods.fedlda.answers import Answers, charge_of, report_perturbed, report_truth
 from tertulia.methods.fedlda.settings import UserSettings
 from tertulia.methods.fedlda.shard import Shard, Users, count_arrived, draw_participants, initial_users, shard_of
 

@@ -1,19 +1,24 @@
 """Merging topics one to one: what holds whatever the topics are, and how xi is calibrated."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tertulia.methods.ftm.alignment import (
+    NOBODY,
     MergeWarning,
     align,
     are_alike,
-    mean_topic,
+    compare_parties,
+    party_topics,
+    share_of_nearer,
     similarities_within,
     warn_of_merge,
 )
-from tertulia.methods.ftm.merging import integrate
+from tertulia.methods.ftm.integration import integrate
 from tertulia.metrics.similarity import top_words_sparse
 
 
@@ -80,15 +85,81 @@ def test_topics_of_alike_parties_merge_at_similarities_that_keep_those_of_others
     assert len(align([here, elsewhere], None, 50).topic_word) == 2 * K
 
 
+V = 400
+
+
+def party_of(subjects, seed, tokens=300, sizes=None):
+    """A party whose topics are what it saw of some subjects, with general words in each."""
+    rng = np.random.default_rng(seed)
+    general = 1 / np.arange(1, V + 1)
+    phi = 0.5 * general / general.sum() + 0.5 * np.asarray(subjects)
+    return party_topics(np.array([rng.dirichlet(tokens * t + 1e-3) for t in phi]), sizes)
+
+
+def subjects_of(K, seed):
+    return np.random.default_rng(seed).dirichlet(np.full(V, 0.05), K)
+
+
+@pytest.mark.parametrize("K", [2, 3, 5, 10, 20, 40])
+@pytest.mark.parametrize("tokens", [100, 1000])
+def test_parties_of_the_same_subjects_are_alike_however_little_they_have_seen(K, tokens):
+    """No distance decides: with a hundred tokens per topic means are several times as far apart as with a thousand."""
+    for seed in range(5):
+        subjects = subjects_of(K, seed)
+        p, r = party_of(subjects, 10 + seed, tokens), party_of(subjects[::-1], 20 + seed, tokens)
+        assert share_of_nearer(p, r) <= 2**K / math.comb(2 * K, K)
+        assert are_alike(p, r)
+
+
+@pytest.mark.parametrize("K", [10, 20, 40])
+@pytest.mark.parametrize("tokens", [100, 1000])
+def test_parties_of_other_subjects_are_not(K, tokens):
+    assert not any(
+        are_alike(party_of(subjects_of(K, seed), 10 + seed, tokens), party_of(subjects_of(K, 50 + seed), 20, tokens))
+        for seed in range(5)
+    )
+
+
+def test_parties_may_have_other_numbers_of_topics():
+    subjects = subjects_of(20, 0)
+    split = np.concatenate([subjects, subjects[:10]])  # the second party has two topics of some subjects
+    assert are_alike(party_of(subjects, 1), party_of(split, 2))
+    assert not are_alike(party_of(subjects, 1), party_of(subjects_of(35, 3), 2))
+
+
 def test_a_long_odd_document_makes_no_other_party():
-    """Its words fill one of a party's topics, two fifths of all that it shows; the rest is as elsewhere."""
-    rng = np.random.default_rng(2)
-    V = 500
-    usual = rng.dirichlet(np.full(V, 0.5))
-    odd = np.zeros(V)
-    odd[rng.choice(V, 40, replace=False)] = 1 / 40
-    assert are_alike(0.6 * usual + 0.4 * odd, usual)
-    assert not are_alike(0.3 * usual + 0.7 * rng.dirichlet(np.full(V, 0.5)), usual)
+    """Its words fill one of a party's topics, a third of all that it shows; the rest is as elsewhere."""
+    subjects, odd = subjects_of(20, 0), np.zeros(V)
+    odd[np.random.default_rng(2).choice(V, 40, replace=False)] = 1 / 40
+    sizes = np.r_[np.full(20, 100), 10_000]
+    there = party_of([*subjects, odd], 1, sizes=sizes)
+    assert there.weights[-1] > 0.3
+    assert are_alike(there, party_of(subjects, 2))
+
+
+def test_a_party_is_alike_to_several_that_hold_most_of_their_documents():
+    """The first two have the same topics, and count as alike; the third does to the first of them only."""
+    here, there = party_of(subjects_of(20, 0), 1).topic_word, party_of(subjects_of(20, 9), 2).topic_word
+    alike = np.array([[1, 1, 1], [1, 1, 0], [1, 0, 1]], dtype=bool)
+    topics = [len(align([(here, n), (here, 40 - n), (there, 10)], None, 50, alike).topic_word) for n in (30, 10, 20)]
+    assert topics[0] < topics[1] == topics[2] == 40
+
+
+def test_parties_are_compared_when_the_later_one_comes_and_never_again():
+    subjects, others = subjects_of(20, 0), subjects_of(20, 9)
+    first = compare_parties([party_of(subjects, 1), party_of(others, 2)], NOBODY)
+    assert first.tolist() == [[True, False], [False, True]]
+    merged = party_of(subjects, 1)
+    later = compare_parties([merged, merged, party_of(others, 3)], first)  # by now the two have the same topics
+    assert later.tolist() == [[True, False, False], [False, True, False], [False, False, True]]
+    again = compare_parties([merged, merged, party_of(subjects, 4)], first)
+    assert again.tolist() == [[True, False, True], [False, True, True], [True, True, True]]
+
+
+def test_topics_without_a_token_say_nothing():
+    subjects = subjects_of(6, 0)
+    sizes = np.array([0, 0, 0, 0, 0, 9])
+    assert np.isfinite(share_of_nearer(party_of(subjects, 1, sizes=sizes), party_of(subjects, 2, sizes=sizes)))
 
 
 @pytest.mark.parametrize(("topics", "sizes", "says"), [(3, (5, 4), "fewer"), (9, (5, 4), "side by side")])
@@ -103,11 +174,16 @@ def test_other_merges_are_not(recwarn):
     assert not len(recwarn)
 
 
-def test_topics_count_for_the_mean_by_the_root_of_their_sizes():
-    topics = np.eye(3)
-    assert np.allclose(mean_topic(topics, None), 1 / 3)
-    assert np.allclose(mean_topic(topics, np.array([0, 4, 9])), [0, 2 / 5, 3 / 5])
-    assert np.allclose(mean_topic(topics, np.zeros(3)), 1 / 3)  # reports may hold no token at all
+@pytest.mark.parametrize(
+    ("sizes", "weights"),
+    [
+        (None, [1 / 3, 1 / 3, 1 / 3]),
+        (np.array([0, 4, 9]), [0, 2 / 5, 3 / 5]),
+        (np.zeros(3), [1 / 3, 1 / 3, 1 / 3]),  # reports may hold no token at all
+    ],
+)
+def test_topics_count_by_the_root_of_their_sizes(sizes, weights):
+    assert np.allclose(party_topics(np.eye(3), sizes).weights, weights)
 
 
 def test_no_models_is_an_error():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tertulia.errors import FormatError
-from tertulia.federation.party.bounds import check_message, word_lists
+from tertulia.federation.checks import check_question, word_lists
 from tertulia.methods.gfedntm.agreement import count_documents
 from tertulia.methods.gfedntm.compression import BLOCK, check_blocks
 from tertulia.methods.gfedntm.messages import Agreement, agreement_of, check_known
@@ -48,7 +48,7 @@ def test_what_is_no_word_list_is_refused_wherever_it_is_read(changes):
     with pytest.raises(FormatError):
         list(word_lists(damaged))
     with pytest.raises(FormatError):
-        check_message(count_documents, damaged, Policy())
+        check_question(count_documents, damaged, Policy())
 
 
 def test_blocks_beyond_a_gradient_are_refused():

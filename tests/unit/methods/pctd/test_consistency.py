@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tertulia.corpus.relations import Relations, read_relations, similarities
-from tertulia.corpus.word_vectors import WordVectors, read_vectors
+from tertulia.corpus.word_vectors import Relations, WordVectors, read_relations, read_vectors, similarities
 from tertulia.errors import InputError
 from tertulia.methods.pctd.consistency import make_consistent
 
@@ -93,7 +92,7 @@ def test_similarities_are_sparse_symmetric_and_never_negative():
     off = R - np.eye(1500)
     assert np.allclose(off[off > 0], cosine[off > 0], atol=1e-6)
     assert off[off > 0].min() >= 0.5
-    for w in (0, 700, 1499):  # its three nearest are in it, and whoever counts it among its own three
+    for w in (0, 700, 1499):  # its three nearest are in it, and words that count it among their own three
         order = np.argsort(-(cosine[w] - 2 * (np.arange(1500) == w)))[:3]
         assert set(order[cosine[w, order] >= 0.5]) <= set(np.flatnonzero(off[w]))
     assert (off > 0).sum(axis=1).max() < 60

@@ -12,14 +12,12 @@ import tertulia as tt
 from benchmarks.neural import autograd
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import FormatError
-from tertulia.models.neural import synchronised
+from tertulia.models.neural import sync_batch_norm
+from tertulia.models.neural.architecture import Sizes, architecture_of, network_of
 from tertulia.models.neural.bags import Bags, Batch, Noise, Schedule, document_key
-from tertulia.models.neural.encoder import architecture_of, network_of
 from tertulia.models.neural.network import Network
 from tertulia.models.neural.prodlda import laplace_prior
-from tertulia.models.neural.sizes import Sizes
-from tertulia.models.neural.training import Progress, train
-from tertulia.models.neural.validation import validation_loss
+from tertulia.models.neural.training import Progress, train, validation_loss
 
 torch.set_num_threads(1)
 KINDS = ["prodlda", "combinedtm", "zeroshottm"]
@@ -93,18 +91,18 @@ def test_five_questions_equal_one_batch(kind, literal, bags):
     parts = [bags.select(np.arange(*span)) for span in ((0, 12), (12, 13), (13, 20), (0, 0))]  # one holds one, one none
     statistics, means = (), ()
     for _ in range(2):
-        sums = sum(synchronised.sum_moments(net, flat, part, noise, statistics) for part in parts)
-        statistics = (*statistics, synchronised.statistics_of(sums, n))
+        sums = sum(sync_batch_norm.sum_moments(net, flat, part, noise, statistics) for part in parts)
+        statistics = (*statistics, sync_batch_norm.statistics_of(sums, n))
     for _ in range(2):
-        found = sum(synchronised.slope_means(net, flat, part, noise, statistics, means, n) for part in parts)
+        found = sum(sync_batch_norm.slope_means(net, flat, part, noise, statistics, means, n) for part in parts)
         means = (*means, found)
-    found = [synchronised.gradient(net, flat, part, noise, statistics, means, n) for part in parts]
+    found = [sync_batch_norm.gradient(net, flat, part, noise, statistics, means, n) for part in parts]
     gradient, loss = (sum(p.size * f[i] for p, f in zip(parts, found, strict=True)) / n for i in range(2))
     assert np.abs(gradient - whole.flat).max() < 1e-12
     assert np.abs(gradient - autograd.five_questions(net, flat, parts, noise)).max() < 1e-12
     assert np.abs(np.concatenate(statistics, axis=1) - whole.statistics).max() < 1e-12
     assert loss == pytest.approx(whole.loss, rel=1e-13)
-    losses = [synchronised.loss(net, flat, part, noise, statistics, n) for part in parts if part.size]
+    losses = [sync_batch_norm.loss(net, flat, part, noise, statistics, n) for part in parts if part.size]
     assert sum(losses) / n == pytest.approx(loss, rel=1e-13)
 
 

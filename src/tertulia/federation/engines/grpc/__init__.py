@@ -1,7 +1,7 @@
-"""The network engine: parties dial out to the server, one long-lived stream each, with mutual TLS.
+"""The network engine: each party dials the server and keeps one long-lived stream, with mutual TLS.
 
-`gate` is the server's side, `attendance` and `calls` are a party's, `wire` is what both agree on. `loopback` runs all
-of it on one machine.
+The server's side is `service`, with `proxy`, `callers` and `connections`. A party's side is `party_session` and
+`client`. `wire` is the protocol between them, and `loopback` runs both sides on one machine.
 """
 
 import os
@@ -12,4 +12,4 @@ from tertulia.errors import ConfigError
 if find_spec("grpc") is None:
     raise ConfigError("networks of parties and engine 'grpc' need grpcio: pip install 'tertulia[network]'")
 
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own log goes to the terminal; what matters is said by us
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its log would go to the terminal; our errors say the same

@@ -1,7 +1,7 @@
-"""Engine `grpc` on one machine: an authority to throw away, a server on loopback, a process for each party.
+"""Engine `grpc` on one machine: a temporary authority, a server on loopback, a process for each party.
 
-All that parties and server do across houses they do here, mutual TLS included. A party that dies is started again, and
-its open question is asked again; when the server dies, parties end the step that they are in, and go.
+Parties and server do everything that they do between organisations, mutual TLS included. A party that dies is started
+and asked again. When the server dies, parties finish the step in work, and exit.
 """
 
 from __future__ import annotations
@@ -17,70 +17,71 @@ from pathlib import Path
 
 from tertulia.errors import ConfigError
 from tertulia.federation.engines.base import EngineSetup, environment
-from tertulia.federation.engines.grpc.attendance import Attendance
-from tertulia.federation.engines.grpc.gate import Gate
-from tertulia.federation.engines.grpc.seats import GrpcTransport, Seats
-from tertulia.federation.engines.hosting import hosted
+from tertulia.federation.engines.grpc.connections import Connections, GrpcTransport
+from tertulia.federation.engines.grpc.listener import ListenOptions
+from tertulia.federation.engines.grpc.party_session import PartySession
+from tertulia.federation.engines.grpc.service import Service
+from tertulia.federation.engines.party_process import host_party
 from tertulia.federation.identity.authority import Authority
 from tertulia.federation.identity.members import Members
-from tertulia.federation.identity.own import Identity
+from tertulia.federation.identity.party_identity import Identity
 from tertulia.federation.types import PartyId
 
 _HOST = "127.0.0.1"
 _RESTARTS = 5  # in a row, without an answer
-_LONGEST = 5.0  # seconds before the next restart of a party that only dies
-_FAREWELL = b"."  # the last that a party hears from a server that was not killed
-_PATIENCE = 10.0  # seconds for a party to end
+_LONGEST = 5.0  # seconds of back-off before a restart
+_FAREWELL = b"."  # the last byte from a server that closes in order
+_PATIENCE = 10.0  # seconds for a party to exit
 
 
-class _Keeper:
+class _Supervisor:
     """Keeps one party's process running."""
 
-    def __init__(self, member: str, command: list[str], pins: Mapping[str, str], seats: Seats) -> None:
+    def __init__(self, member: str, command: list[str], pins: Mapping[str, str], connections: Connections) -> None:
         self._command, self._environment = command, environment(pins)
-        self._member, self._seats = member, seats
+        self._member, self._connections = member, connections
         self._closing = threading.Event()
         self._start()
-        self._thread = threading.Thread(target=self._keep, daemon=True)
+        self._thread = threading.Thread(target=self._supervise, daemon=True)
         self._thread.start()
 
     def _start(self) -> None:
         self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, env=self._environment)
 
-    def _keep(self) -> None:
+    def _supervise(self) -> None:
         deaths, answered = 0, 0
         while True:
             self._process.wait()
             if self._closing.is_set():
                 return
-            now = self._seats.seat(self._member).answered
+            now = self._connections.of(self._member).answered
             deaths, answered = (deaths + 1 if now == answered else 1), now
             if deaths > _RESTARTS:
-                self._seats.give_up(self._member, f"it died {deaths} times over one question: see its log")
+                self._connections.fail(self._member, f"it died {deaths} times over one question: see its log")
                 self._closing.wait(min(_LONGEST, 0.1 * 2 ** min(deaths - _RESTARTS, 10)))
             self._hang_up()
             self._start()
 
-    def let_go(self) -> None:
-        """Have the process end once it has done what it is doing."""
+    def close(self) -> None:
+        """Ask the process to exit after the step in work."""
         self._closing.set()
         self._hang_up(_FAREWELL)
 
     def wait(self) -> None:
-        """Wait for its end, but not for ever."""
+        """Wait for the process to exit; kill it if it does not."""
         try:
             self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
         self._thread.join(_PATIENCE)
-        self._hang_up()  # should it have been started again at the last moment
+        self._hang_up()  # it may have been restarted at the last moment
         self._process.wait(_PATIENCE)
 
-    def _hang_up(self, last_word: bytes = b"") -> None:
+    def _hang_up(self, last: bytes = b"") -> None:
         pipe = self._process.stdin
         assert pipe is not None
-        with contextlib.suppress(OSError, ValueError):  # it is dead, or was let go before
-            pipe.write(last_word)
+        with contextlib.suppress(OSError, ValueError):  # the process is dead, or the pipe is closed
+            pipe.write(last)
         with contextlib.suppress(OSError):
             pipe.close()
 
@@ -89,25 +90,24 @@ class LoopbackTransport:
     """Carries frames to the parties' processes over TLS."""
 
     def __init__(self, setup: EngineSetup) -> None:
-        self._members = {
-            party: f"party-{i}" for i, party in enumerate(setup.directories)
-        }  # whatever parties are called
+        # Parties may have any name; members' names are those of files.
+        self._members = {party: f"party-{i}" for i, party in enumerate(setup.directories)}
         self._folder = Path(tempfile.mkdtemp(prefix="tertulia-grpc-"))
         authority = Authority.create(self._folder / "authority", "loopback")
         register = Members(self._folder)
         register.add(self._members.values())
-        self._gate = Gate(authority, register, _NoDesk(), f"{_HOST}:0")
+        self._service = Service(authority, register, _NoBackend(), ListenOptions(f"{_HOST}:0", folder=self._folder))
         for member in self._members.values():
             _join(member, authority, register, self._folder / member)
-        address = f"{_HOST}:{self._gate.start()}"
-        self._transport: GrpcTransport = self._gate.transport(list(self._members.values()), absent_after=float("inf"))
-        self._keepers = [
-            _Keeper(member, self._command(member, address, setup, party), setup.pins, self._gate.seats)
+        address = f"{_HOST}:{self._service.start()}"
+        self._transport: GrpcTransport = self._service.transport([*self._members.values()], absent_after=float("inf"))
+        self._supervisors = [
+            _Supervisor(member, self._command(member, address, setup, party), setup.pins, self._service.connections)
             for party, member in self._members.items()
         ]
 
     def _command(self, member: str, address: str, setup: EngineSetup, party: PartyId) -> list[str]:
-        # -P: modules are not looked for in the working directory, which may be anybody's
+        # -P: modules are not imported from the working directory, which others may control
         command = [sys.executable, "-P", "-m", "tertulia.federation.engines.grpc.loopback"]
         command += [str(self._folder / member), address, str(setup.directories[party])]
         return command + [f"{module}={pin}" for module, pin in setup.pins.items()]
@@ -118,44 +118,48 @@ class LoopbackTransport:
         return list(self._members)
 
     def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
-        """Ask all at once, then gather what comes in time."""
+        """Ask all at once; return the answers that come in time."""
         answers = self._transport.ask({self._members[party]: frame for party, frame in frames.items()}, timeout)
         return {party: answers[self._members[party]] for party in frames if self._members[party] in answers}
 
     def close(self) -> None:
         """End all processes, and the server."""
-        for keeper in self._keepers:
-            keeper.let_go()
-        for keeper in self._keepers:
-            keeper.wait()
-        self._gate.stop(0)
+        for supervisor in self._supervisors:
+            supervisor.close()
+        for supervisor in self._supervisors:
+            supervisor.wait()
+        self._service.stop(0)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-class _NoDesk:
-    """There is nothing to approve: one owner has all parties."""
+class _NoBackend:
+    """A backend that refuses every call: in a simulation, one owner has all parties and the run's directory."""
 
     def proposal(self) -> bytes:
-        """None."""
+        """Refuse."""
         raise ConfigError("this is a simulation on one machine: nothing is proposed")
 
     def approve(self, member: str, approval: bytes) -> bytes:
-        """None."""
+        """Refuse."""
         return self.proposal()
 
     def leave(self, member: str) -> None:
-        """Nobody leaves."""
+        """Refuse."""
         self.proposal()
 
     def model(self, member: str, run: str) -> bytes:
-        """It is in the run's directory."""
+        """Refuse."""
+        return self.proposal()
+
+    def news(self, member: str) -> bytes:
+        """Refuse."""
         return self.proposal()
 
 
 def _join(member: str, authority: Authority, register: Members, directory: Path) -> None:
     """Give a party its identity, without a network."""
     invitation = authority.invite(member, "", "loopback")
-    register.invited(member, invitation.serial, invitation.expires)
+    register.note_invitation(member, invitation.serial, invitation.expires)
     signed = authority.sign(Identity.create(directory, member, authority.certificate_pem), member)
     register.enrol(member, invitation.serial, signed)
     Identity(directory).accept(signed)
@@ -167,12 +171,12 @@ def start(setup: EngineSetup) -> LoopbackTransport:
 
 
 def attend(identity: Path, address: str, directory: Path, pins: Mapping[str, str]) -> None:
-    """What a party's process does: attend until the server hangs up."""
+    """Run a party's process: attend until the server closes the pipe."""
     stop, orderly = threading.Event(), threading.Event()
     threading.Thread(target=_await_end, args=(stop, orderly), daemon=True).start()
-    with hosted(directory, pins) as answer:
-        Attendance(Identity(identity), address, answer).run(stop)
-    if stop.is_set() and not orderly.is_set():  # the server was killed, and has left its folder
+    with host_party(directory, pins) as answer:
+        PartySession(Identity(identity), address, answer).run(stop)
+    if stop.is_set() and not orderly.is_set():  # the server was killed, and its folder is left over
         shutil.rmtree(identity.parent, ignore_errors=True)
 
 

@@ -1,7 +1,7 @@
-"""What server and parties agree on: names of calls, who says which version, and how frames are cut into chunks.
+"""The wire protocol of the network engine: names of calls, protocol versions, chunks and addresses.
 
-Frames travel in chunks of at most 1 MiB, each with the number of the question that it belongs to. Whoever receives
-takes memory as bytes come, up to a cap, whatever a header says.
+Frames travel in chunks of at most 1 MiB; each chunk carries the serial number of its question. A receiver allocates
+memory only as bytes arrive, up to a limit, and trusts no length in a header.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ import tertulia
 from tertulia.errors import ConfigError, FormatError
 from tertulia.federation.engines.base import MOST_BYTES
 
-PROTOCOL = 1
+PROTOCOL = 2
 SERVICE = "tertulia.Federation"
-CHUNK = 1 << 20  # bytes of a frame that travel at once
+CHUNK = 1 << 20  # bytes of a frame per chunk
 MOST_MESSAGE = 1 << 24  # bytes of a single message: a chunk, a proposal
-QUESTION, ANSWER, MODEL = 1, 2, 3
-ANY = -1  # question, whatever its number
-HELLO = "tertulia-hello-bin"  # the key of what both sides say of themselves
-CERTIFICATE = "tertulia-certificate-bin"  # and, without TLS, of who a party says it is
+QUESTION, ANSWER, MODEL, NEWS = 1, 2, 3, 4
+ANY = -1  # accept any serial number
+HELLO = "tertulia-hello-bin"  # metadata key: protocol and version of a side
+CERTIFICATE = "tertulia-certificate-bin"  # metadata key: a party's certificate, where there is no TLS to prove it
+LISTENS = ("tertulia-listens", "1")  # metadata of a party that reads news
 OTHER_PROTOCOL = "the two sides speak other protocols"
 NONSENSE = "this stream carried what no party sends"
 NEWER_STREAM = "this party has connected again"
@@ -36,24 +37,24 @@ NOT_YOURS = "the server has no such run, or this party is not on its roster"
 TOO_LONG = "the model is too long to be sent: ask the operator for its files"
 NO_MODEL = (NOT_FINISHED, GIVEN_UP, NOT_YOURS)
 
-_HEAD = struct.Struct("<BBQ")  # kind, whether it is the last, number of the question
+_HEAD = struct.Struct("<BBQ")  # kind, whether it is the last chunk, serial number of the question
 _VERSION = re.compile(r"[0-9A-Za-z.+_-]{1,40}")
 
 
 @dataclass(frozen=True)
 class Keepalive:
-    """How a dead link is noticed: a ping after so many seconds of silence, and so many for its echo."""
+    """When a link counts as dead: seconds of silence before a ping, and seconds to wait for its echo."""
 
-    every: float = 30.0  # routers forget idle links after five minutes and more
-    patience: float = 40.0  # on a thin line an echo waits behind megabytes
+    every: float = 30.0  # routers drop idle links after five minutes or more
+    patience: float = 40.0  # on a slow line an echo waits behind megabytes
 
 
 def options(keepalive: Keepalive) -> list[tuple[str, int]]:
-    """What both sides set: pings, whatever is under way, and room for long messages."""
+    """Return gRPC's options for both sides: pings, also without calls, and the limits of messages."""
     return [
         ("grpc.keepalive_time_ms", round(keepalive.every * 1000)),
         ("grpc.keepalive_timeout_ms", round(keepalive.patience * 1000)),
-        ("grpc.http2.ping_timeout_ms", round(keepalive.patience * 1000)),  # what really counts since gRPC 1.60
+        ("grpc.http2.ping_timeout_ms", round(keepalive.patience * 1000)),  # the one in force since gRPC 1.60
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.http2.min_ping_interval_without_data_ms", 100),
@@ -64,27 +65,27 @@ def options(keepalive: Keepalive) -> list[tuple[str, int]]:
 
 
 def path(call: str) -> str:
-    """The full name of a call."""
+    """Return the full name of a call."""
     return f"/{SERVICE}/{call}"
 
 
-# --- who speaks which version -----------------------------------------------------------------------------------------
+# --- versions ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Hello:
-    """What each side says of itself before anything else."""
+    """A side's protocol and version, sent as metadata with every call."""
 
     protocol: int = PROTOCOL
     version: str = tertulia.__version__
 
     def to_bytes(self) -> bytes:
-        """As it travels, beside every call."""
+        """Encode for the metadata of a call."""
         return json.dumps({"protocol": self.protocol, "version": self.version}).encode()
 
     @classmethod
     def read(cls, metadata: Sequence[tuple[str, Any]] | None) -> Hello:
-        """What the other side says; protocol 0 if it says nothing that can be read."""
+        """Read the other side's metadata; protocol 0 stands for a missing or malformed hello."""
         for key, value in metadata or ():
             if key == HELLO:
                 try:
@@ -101,7 +102,7 @@ class Hello:
 
 
 def difference_or_none(server: Hello, party: Hello) -> str | None:
-    """A sentence that names both versions, if they cannot talk."""
+    """Return a sentence that names both versions if their protocols differ."""
     if server.protocol == party.protocol:
         return None
     newer = "party" if server.protocol < party.protocol else "server"
@@ -116,15 +117,25 @@ def difference_or_none(server: Hello, party: Hello) -> str | None:
 
 
 def chunks(kind: int, serial: int, frame: bytes) -> Iterator[bytes]:
-    """Cut a frame; each piece is copied once."""
+    """Cut a frame into chunks; each byte is copied once."""
     view, size = memoryview(frame), len(frame)
     for start in range(0, size or 1, CHUNK):
         last = start + CHUNK >= size
         yield b"".join((_HEAD.pack(kind, last, serial), view[start : start + CHUNK]))
 
 
+def news_or_none(chunk: bytes) -> bytes | None:
+    """Return the news that a chunk carries; None for a chunk of another kind. Malformed news raise `FormatError`."""
+    if chunk[:1] != bytes([NEWS]):
+        return None
+    received = Assembler(NEWS).take(chunk)
+    if received is None:
+        raise FormatError("news is one chunk")
+    return received[1]
+
+
 class Assembler:
-    """Puts one side's chunks together again, one frame at a time."""
+    """Reassembles the chunks of one side, one frame at a time."""
 
     def __init__(self, kind: int) -> None:
         self._kind = kind
@@ -133,9 +144,9 @@ class Assembler:
         self._size = 0
 
     def take(self, message: bytes, wanted: int | None = ANY) -> tuple[int, bytes] | None:
-        """Take a chunk; return number and frame when it was the last. Of a frame that is not wanted nothing is kept.
+        """Take a chunk; return serial number and frame after the last one. A frame that is not wanted is dropped.
 
-        What cannot be raises `FormatError`.
+        Malformed chunks raise `FormatError`.
         """
         if len(message) < _HEAD.size:
             raise FormatError("a chunk is too short")
@@ -143,7 +154,7 @@ class Assembler:
         part = memoryview(message)[_HEAD.size :]
         if kind != self._kind or last > 1 or len(part) > CHUNK or (len(part) < CHUNK and not last):
             raise FormatError("a chunk cannot be")
-        if serial != self._serial:  # what was begun before is past its time
+        if serial != self._serial:  # the frame before it is obsolete
             self._serial, self._parts, self._size = serial, [], 0
         self._size += len(part)
         if self._size > MOST_BYTES:
@@ -166,7 +177,7 @@ _PLAIN = "http://"
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server listens. `http://` before it means: without TLS, which only loopback may be."""
+    """A server's address. The prefix `http://` means without TLS, which is allowed on loopback only."""
 
     host: str
     port: int
@@ -187,12 +198,12 @@ class Address:
 
     @property
     def target(self) -> str:
-        """As gRPC wants it."""
+        """The address in gRPC's form."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def is_loopback(self) -> bool:
-        """Whether this is the machine itself."""
+        """Whether the address is on this machine."""
         if self.host == "localhost":
             return True
         try:

@@ -1,8 +1,8 @@
 """Engine `nvflare`: the same party host inside NVIDIA FLARE's Collab API, for organisations that run FLARE already.
 
-FLARE's provisioned kits say who is who, by mutual TLS. A job ships no code and no path: it names classes of this
-package, which every site has installed, and one run. `site` is a party's side, `server` the server's, `kits` and `jobs`
-are the folders that FLARE reads, `sessions` is how an administrator submits.
+FLARE's provisioned kits hold the identities, for mutual TLS. A job carries no code and no path: it names one run, and
+classes of this package, which every site has installed. `site` is a party's side and `server` the server's. `kits` and
+`jobs` are the folders that FLARE reads, and `sessions` lets an administrator submit jobs.
 """
 
 from importlib.util import find_spec

@@ -1,4 +1,7 @@
-"""The job that FLARE runs: it names classes that every site has installed, a roster and a run. No code, and no path."""
+"""The job that FLARE runs: it names classes that every site has installed, a roster and a run. No code, and no path.
+
+Within a job, calls are short, even if a step takes long: a site answers `NOT_YET` until its reply is ready.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,17 @@ from tertulia._disk import atomic_write
 from tertulia.errors import ConfigError, FormatError
 from tertulia.federation.engines.nvflare.kits import COLLAB
 
+NOT_YET = b""  # the answer is not ready: the server asks again, with an empty frame
+WAIT = 5.0  # seconds for which a site holds a call until its answer is ready
+SERVER = "server"  # FLARE's name of the server
 _META, _APP = "meta.json", "app"
 _SERVER, _CLIENT = f"{_APP}/config/config_fed_server.json", f"{_APP}/config/config_fed_client.json"
 _SIGNATURES = ".__nvfl_"
-_SYNC = 600  # seconds that sites have to begin: imports and compiled kernels take a while
+_SYNC = 600  # seconds for sites to start: imports and compiled kernels take time
 
 
 def job_files(run: str, roster: Sequence[str], least: int, server: str, site: str) -> dict[str, Any]:
-    """What a job's folder holds; `server` and `site` are the classes that do the work."""
+    """Return the files of a job's folder; `server` and `site` are the classes that do the work."""
     controller, executor = COLLAB
     workflow = {"id": "controller", "path": controller, "args": {"server_obj_id": "run", "sync_task_timeout": _SYNC}}
     calls = {"tasks": ["*"], "executor": {"path": executor, "args": {"client_obj_id": "party"}}}
@@ -43,7 +49,7 @@ def job_files(run: str, roster: Sequence[str], least: int, server: str, site: st
 
 
 def write_job(directory: Path, files: dict[str, Any]) -> None:
-    """Write a job's folder; one that holds something else is left alone."""
+    """Write a job's folder; raise `ConfigError` if the folder holds other files."""
     if directory.exists() and (strange := _found(directory) - set(files)):
         raise ConfigError(f"{directory} holds {sorted(strange)[0]}, which is no file of a job: choose another folder")
     for name, content in files.items():
@@ -52,7 +58,7 @@ def write_job(directory: Path, files: dict[str, Any]) -> None:
 
 
 def check_job(directory: Path, files: dict[str, Any]) -> None:
-    """Raise an error unless a folder is just this job: who submits would else send others what it has not seen."""
+    """Raise an error unless a folder is exactly this job, so that nobody submits a job that was changed."""
     if not (directory / _META).exists():
         raise ConfigError(f"{directory} is no job: `tertulia nvflare export` writes one")
     try:
@@ -61,15 +67,15 @@ def check_job(directory: Path, files: dict[str, Any]) -> None:
         )
     except (OSError, ValueError, RecursionError) as error:
         raise FormatError(
-            f"{directory} cannot be read ({error}): write it anew with `tertulia nvflare export`"
+            f"{directory} cannot be read ({error}): write it again with `tertulia nvflare export`"
         ) from error
     if not same:
         raise ConfigError(
-            f"{directory} is not the job of the run that is proposed now: write it anew with `tertulia nvflare export`"
+            f"{directory} is not the job of the run that is proposed now: write it again with `tertulia nvflare export`"
         )
 
 
 def _found(directory: Path) -> set[str]:
-    """The files of a folder, without the signatures that submitting leaves."""
+    """Return the files of a folder, without the signatures that FLARE adds when a job is submitted."""
     paths = [path for path in directory.rglob("*") if not path.is_dir() and not path.name.startswith(_SIGNATURES)]
     return {path.relative_to(directory).as_posix() for path in paths}

@@ -1,7 +1,7 @@
-"""A startup kit, as `nvflare provision` makes one for each participant: who it is for, and what is said in `local`.
+"""The startup kits that `nvflare provision` makes for each participant.
 
-`startup` is signed by the project, and only read here. `local` belongs to whoever runs the kit: there we write where
-the federation or the party is, and which classes a job may name.
+Folder `startup` is signed by the project, and only read here. Folder `local` belongs to the participant: there we write
+the directory of the federation or the party, and the classes that a job may name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tertulia.errors import ConfigError, FormatError
 from tertulia.federation.identity.keys import MOST_PEM, member_name, name_of
 
 Role = Literal["server", "client", "admin"]
-PLACE = "tertulia.json"  # in `local`: where the federation, or the party, is
+PLACE = "tertulia.json"  # in `local`: the directory of the federation, or of the party
 COLLAB = ("nvflare.collab.runtime.controller.CollabController", "nvflare.collab.runtime.executor.CollabExecutor")
 _FILES: dict[str, Role] = {"fed_server.json": "server", "fed_client.json": "client", "fed_admin.json": "admin"}
 _ALLOWED = "class_allow_list"
@@ -39,7 +39,7 @@ class Kit:
 
     @classmethod
     def open(cls, directory: Path, *roles: Role) -> Kit:
-        """The kit in a folder; raise `ConfigError` if there is none, or one for another role."""
+        """Open the kit in a folder; raise `ConfigError` if there is none, or one for another role."""
         found = [role for file, role in _FILES.items() if (directory / "startup" / file).exists()]
         if not found:
             raise ConfigError(
@@ -51,7 +51,7 @@ class Kit:
 
     @cached_property
     def _facts(self) -> dict[str, Any]:
-        return _read(self.directory / "startup" / f"fed_{self.role}.json")
+        return read_facts(self.directory / "startup" / f"fed_{self.role}.json")
 
     @property
     def project(self) -> str:
@@ -60,17 +60,17 @@ class Kit:
 
     @property
     def address(self) -> str:
-        """`host:port` that sites dial."""
+        """The server's address, as `host:port`."""
         return str(_first(self._facts).get("service", {}).get("target", ""))
 
     @property
     def name(self) -> str:
-        """Whom the kit's certificate is for."""
+        """The name that the kit's certificate is for."""
         return name_of(self._certificate)
 
     @property
     def fingerprint(self) -> str:
-        """What identifies the certificate's key: the hash of its public half."""
+        """The hash of the certificate's public key, which identifies it."""
         public = self._certificate.public_key().public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         )
@@ -78,7 +78,7 @@ class Kit:
 
     @property
     def expires(self) -> datetime:
-        """When the certificate does."""
+        """When the certificate expires."""
         return self._certificate.not_valid_after_utc
 
     @cached_property
@@ -87,15 +87,15 @@ class Kit:
         try:
             return x509.load_pem_x509_certificate(path.read_bytes()[:MOST_PEM])
         except (OSError, ValueError) as error:
-            raise FormatError(f"{path} holds no certificate: provision the kit anew") from error
+            raise FormatError(f"{path} holds no certificate: provision the kit again") from error
 
-    def place(self, directory: Path, classes: Sequence[str]) -> None:
-        """Say in `local` where the federation or the party is, and let jobs name these classes, and no code of theirs.
+    def record_directory(self, directory: Path, classes: Sequence[str]) -> None:
+        """Record in `local` the directory of the federation or the party, and let jobs name these classes only.
 
-        A site's log stays at the site. A server's jobs are kept in its kit: by default they lie in a temporary folder.
+        Also keep a site's log at the site, and a server's jobs in its kit instead of FLARE's temporary folder.
         """
         path = self.directory / "local" / "resources.json"
-        facts = _read(path if path.exists() else path.with_name("resources.json.default"))
+        facts = read_facts(path if path.exists() else path.with_name("resources.json.default"))
         allowed = facts.get(_ALLOWED, [])
         facts[_ALLOWED] = [*allowed, *(name for name in (*COLLAB, *classes) if name not in allowed)]
         if self.role == "client":
@@ -107,17 +107,17 @@ class Kit:
         atomic_write(self.directory / "local" / PLACE, json.dumps({"directory": str(directory.resolve())}).encode())
 
 
-def placed(workspace: Path) -> Path:
-    """Where the federation or the party of a running kit is; jobs have no say in it."""
+def recorded_directory(workspace: Path) -> Path:
+    """Return the directory of the federation or the party of a running kit; a job cannot change it."""
     path = workspace / "local" / PLACE
     try:
-        return Path(_read(path)["directory"])
+        return Path(read_facts(path)["directory"])
     except (KeyError, TypeError) as error:
         raise FormatError(f"{path} is damaged: run `tertulia nvflare init` or `join` again") from error
 
 
 def sites_in(folder: Path) -> dict[str, Kit]:
-    """The kits of all sites in a folder of kits, by name."""
+    """Open the kits of all sites in a folder; return them by name."""
     paths = sorted(path.parents[1] for path in folder.glob("*/startup/fed_client.json"))
     kits = [Kit.open(path, "client") for path in paths]
     return {member_name(kit.name): kit for kit in kits}
@@ -137,11 +137,12 @@ def _first(facts: dict[str, Any]) -> dict[str, Any]:
     return servers[0] if isinstance(servers, list) and servers and isinstance(servers[0], dict) else {}
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_facts(path: Path) -> dict[str, Any]:
+    """Read the object in a JSON file of a kit."""
     try:
         facts = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        raise FormatError(f"{path} cannot be read ({error}): provision the kit anew, or restore it") from error
+        raise FormatError(f"{path} cannot be read ({error}): provision the kit again, or restore it") from error
     if not isinstance(facts, dict):
-        raise FormatError(f"{path} is damaged: provision the kit anew, or restore it")
+        raise FormatError(f"{path} is damaged: provision the kit again, or restore it")
     return facts

@@ -1,7 +1,7 @@
-"""The server's side of a job: frames travel as Collab calls, and a party that is lost ends the job.
+"""The server's side of a job: frames travel as Collab calls, and a lost party ends the job.
 
-A site's process does not come back into a job that it fell out of. So nobody goes on without it: the job ends, whoever
-supervises submits it again, and the run goes on from its last commit, as if nothing had happened.
+A site's process cannot return to a job that it has dropped out of. Therefore the job ends, the supervisor submits it
+again, and the run continues from its last commit with the same results.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from nvflare.collab import CollabCallError, collab
 
 from tertulia.errors import ConnectionTrouble, FormatError
 from tertulia.federation.engines.base import MOST_BYTES
-from tertulia.federation.engines.nvflare.kits import placed
-from tertulia.federation.engines.nvflare.wire import NOT_YET, WAIT
+from tertulia.federation.engines.nvflare.jobs import NOT_YET, WAIT
+from tertulia.federation.engines.nvflare.kits import recorded_directory
 from tertulia.federation.types import PartyId
 
 LOST_AFTER = 15.0  # seconds for which calls to a site may fail
-_CALL = WAIT + 15.0  # seconds for a call to be answered: FLARE's own limit is 60, whatever the call does
+_CALL = WAIT + 15.0  # seconds for the answer to a call; FLARE's own limit is 60
 _PAUSE = 0.5
 
 
 class PartyLost(ConnectionTrouble):
-    """A site has fallen out of the job."""
+    """A site has dropped out of the job."""
 
 
 class CollabTransport:
@@ -41,11 +41,11 @@ class CollabTransport:
 
     @property
     def parties(self) -> list[PartyId]:
-        """The whole roster, in its order; who is not in this job is silent."""
+        """The whole roster, in its order; a party that is not in this job stays silent."""
         return list(self._roster)
 
     def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
-        """Ask all at once; who is late counts as silent, and a site that cannot be reached raises `PartyLost`."""
+        """Ask all at once. A late party counts as silent; raise `PartyLost` for a site that cannot be reached."""
         if (longest := max(map(len, frames.values()), default=0)) > MOST_BYTES:
             raise FormatError(f"a question of {longest} bytes is too long: at most {MOST_BYTES} can be sent")
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -60,7 +60,7 @@ class CollabTransport:
         return {party: answer for party, answer in answers.items() if answer is not None}
 
     def _ask(self, party: PartyId, frame: bytes, deadline: float | None) -> bytes | None:
-        """One party's answer; None when time is up."""
+        """Ask one party; return None when time is up."""
         serial = secrets.randbits(62)
         failing: float | None = None  # since when
         while not self._over.is_set() and (deadline is None or time.monotonic() < deadline):
@@ -80,32 +80,32 @@ class CollabTransport:
         return None
 
     def hand_out(self, run: str, model: bytes) -> list[PartyId]:
-        """Send a run's shared model to all sites of this job; who has kept it."""
-        return [party for party in self._roster if party in self._clients and self._took(party, run, model)]
+        """Send a run's shared model to all sites of this job; return the parties that have stored it."""
+        return [party for party in self._roster if party in self._clients and self._send_model(party, run, model)]
 
-    def _took(self, party: PartyId, run: str, model: bytes) -> bool:
+    def _send_model(self, party: PartyId, run: str, model: bytes) -> bool:
         try:
             return bool(self._clients[party](timeout=_CALL).take(run, model))
         except CollabCallError:
             return False
 
     def close(self) -> None:
-        """The job lets the sites go."""
+        """Stop asking; the end of the job releases the sites."""
         self._over.set()
 
 
 class Server(ABC):
-    """What a job finds at the server; its only argument is the run."""
+    """The server's component of a job; its only argument is the run."""
 
     def __init__(self, run: str) -> None:
         self.run = run
 
     @abstractmethod
     def drive(self, place: Path, clients: Mapping[PartyId, Any]) -> None:
-        """Drive the run of the federation that is at this place, over these sites."""
+        """Drive the run of the federation in this directory, over these sites."""
 
     @collab.main  # type: ignore[untyped-decorator]
     def main(self) -> None:
-        """Drive the run; what is raised ends the job as failed."""
+        """Drive the run; an exception ends the job as failed."""
         clients = {str(client.name): client for client in collab.clients}
-        self.drive(placed(Path(collab.workspace.get_root_dir())), clients)
+        self.drive(recorded_directory(Path(collab.workspace.get_root_dir())), clients)

@@ -1,4 +1,4 @@
-"""An administrator's session with FLARE: who is connected, a job submitted, and what became of it."""
+"""An administrator's session with FLARE: connected sites, jobs to submit, and their status."""
 
 from __future__ import annotations
 
@@ -15,52 +15,52 @@ from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
 from tertulia.errors import ConfigError, ConnectionTrouble
 from tertulia.federation.engines.nvflare.kits import Kit
 
-GONE = "gone"  # what becomes of a job that a server has lost, by its end or with its store
+GONE = "gone"  # the status of a job that the server does not know any more
 _RUNNING = "RUNNING"
-_PATIENCE = 10.0  # seconds for a session to begin
+_PATIENCE = 10.0  # seconds for a session to start
 _AWAY = (api_spec.NoConnection, api_spec.SessionClosed, api_spec.InternalError, api_spec.NoReply, OSError, RuntimeError)
 
 
-class Ending(NamedTuple):
-    """How far a job has come."""
+class JobStatus(NamedTuple):
+    """The status of a job."""
 
     status: str
 
     @property
     def over(self) -> bool:
-        """Whether it runs no more."""
+        """Whether the job has ended."""
         return self.status == GONE or self.status.startswith("FINISHED")
 
 
 class Administrator:
-    """Whoever has the admin kit; a session that broke is opened anew, since servers come and go."""
+    """The holder of the admin kit; a session that broke is opened again, as servers restart."""
 
     def __init__(self, directory: Path) -> None:
         self._kit = Kit.open(directory, "admin")
         self._session: Session | None = None
-        logging.getLogger("nvflare").setLevel(logging.CRITICAL)  # what matters is said by us
+        logging.getLogger("nvflare").setLevel(logging.CRITICAL)  # our own errors say the same
 
     def connected(self) -> list[str]:
-        """The sites that are there now."""
+        """Return the sites that are connected now."""
         return [client.name for client in self._do(lambda session: session.get_system_info()).client_info]
 
     def submit(self, job: Path) -> str:
-        """Submit a job; its id."""
+        """Submit a job; return its id."""
         try:
             return str(self._do(lambda session: session.submit_job(str(job.resolve()))))
         except api_spec.InvalidJobDefinition as error:
             raise ConfigError(f"FLARE does not take {job}: {error}") from None
 
-    def ending(self, job: str) -> Ending:
-        """How far a job has come; a server that was killed says for ever that its jobs run."""
+    def status(self, job: str) -> JobStatus:
+        """Return the status of a job. A server that was killed reports its jobs as running; these are gone."""
         try:
-            ending = Ending(str(self._do(lambda session: session.get_job_meta(job)).get("status", "")))
+            status = JobStatus(str(self._do(lambda session: session.get_job_meta(job)).get("status", "")))
         except api_spec.JobNotFound:
-            return Ending(GONE)
-        if ending.status == _RUNNING:
+            return JobStatus(GONE)
+        if status.status == _RUNNING:
             running = self._do(lambda session: session.get_system_info()).job_info
-            return ending if job in [one.job_id for one in running] else Ending(GONE)
-        return ending
+            return status if job in [one.job_id for one in running] else JobStatus(GONE)
+        return status
 
     def abort(self, job: str) -> None:
         """End a job that still runs."""
@@ -68,15 +68,15 @@ class Administrator:
             self._do(lambda session: session.abort_job(job))
 
     def close(self) -> None:
-        """Leave."""
+        """Close the session."""
         session, self._session = self._session, None
         if session is not None:
-            with suppress(Exception):  # it is being left
+            with suppress(Exception):  # the session is given up in any case
                 session.close()
 
     def _do(self, use: Callable[[Session], Any]) -> Any:
         try:
-            with redirect_stdout(io.StringIO()):  # FLARE tells the terminal that it connects
+            with redirect_stdout(io.StringIO()):  # FLARE prints to the terminal that it connects
                 if self._session is None:
                     self._session = new_secure_session(self._kit.name, str(self._kit.directory), timeout=_PATIENCE)
                 return use(self._session)

@@ -1,7 +1,7 @@
-"""Asks the parties' actors, one for each party, spread over the nodes of the cluster.
+"""The transport of engine `ray`: one actor for each party, spread over the nodes of the cluster.
 
-Frames are plain bytes, which Ray carries as they are, large ones by its object store. An actor that dies, alone or with
-its node, is started again, elsewhere if need be, and asked again: its answer log makes the repeat harmless.
+Frames are plain bytes, which Ray carries unchanged, large ones through its object store. An actor that dies, alone or
+with its node, is started and asked again, on another node if necessary; its answer log makes the repeat harmless.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import ray
 
 import tertulia
 from tertulia.federation.codec import encode
-from tertulia.federation.custom import folders_of
 from tertulia.federation.engines.base import EngineSetup
-from tertulia.federation.engines.ray.cluster import joined
-from tertulia.federation.engines.ray.party import PartyActor
+from tertulia.federation.engines.ray.actor import PartyActor
+from tertulia.federation.engines.ray.cluster import connection
 from tertulia.federation.messages import Answer
+from tertulia.federation.method_modules import folders_of
 from tertulia.federation.types import PartyId
 
 _RESTARTS = 5  # in a row, for one question
-_PATIENCE = 10.0  # seconds for parties to end what they are doing
+_PATIENCE = 10.0  # seconds for parties to finish the step in work
 
 
 class RayTransport:
@@ -35,13 +35,13 @@ class RayTransport:
         self._directories = {party: str(path.resolve()) for party, path in setup.directories.items()}
         self._rest = (dict(setup.pins), folders_of(setup.pins), (str(Path.cwd()), tertulia.__version__))
         self._stack = ExitStack()
-        self._stack.enter_context(joined(setup.address))
-        # Ray itself restarts none: a call to a restarting actor fails at once, one to a new actor waits for it.
-        # Nodes are equally full of parties, however many there are: each holds a little of a processor.
+        self._stack.enter_context(connection(setup.address))
+        # Ray must not restart actors: a call to a restarting actor fails at once, one to a new actor waits for it.
+        # Each actor claims a small share of a processor, so that Ray spreads any number of them evenly.
         self._kind = ray.remote(max_restarts=0, num_cpus=0.01, scheduling_strategy="SPREAD")(PartyActor)
         self._actors = {party: self._start(party) for party in self._directories}
-        self._why: dict[PartyId, str] = {}  # an actor died, by the last words of Ray
-        self._late: dict[PartyId, Any] = {}  # calls whose time was up before they were answered
+        self._why: dict[PartyId, str] = {}  # Ray's reason for the last death of a party's actor
+        self._late: dict[PartyId, Any] = {}  # calls that timed out before they were answered
 
     def _start(self, party: PartyId) -> Any:
         return self._kind.remote(self._directories[party], *self._rest)
@@ -52,7 +52,7 @@ class RayTransport:
         return list(self._actors)
 
     def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
-        """Ask all at once, then gather what comes in time; who is still busy is asked when it has done."""
+        """Ask all at once; return the answers that come in time. A busy party is asked when it has finished."""
         deadline = None if timeout is None else time.monotonic() + timeout
         late = {party: self._late.pop(party) for party in frames if party in self._late}
         calls = {late.get(party) or self._call(party, frame): party for party, frame in frames.items()}
@@ -81,11 +81,11 @@ class RayTransport:
         return self._actors[party].answer.remote(frame)
 
     def _answer_or_none(self, party: PartyId, call: Any) -> bytes | None:
-        """An answer; None if the actor has died, and then another one stands in its place."""
+        """Return the answer; None if the actor has died, and start another in its place."""
         try:
             answer: bytes = ray.get(call)
             return answer
-        except ray.exceptions.RayTaskError as error:  # should a party's host itself break
+        except ray.exceptions.RayTaskError as error:  # the party's host itself raised
             return encode(Answer("failed", f"{type(error.cause).__name__} in its host", None))
         except ray.exceptions.RayError as error:
             self._why[party] = _reason(error)
@@ -107,11 +107,11 @@ class RayTransport:
 
 
 def _reason(error: Exception) -> str:
-    """Ray's last words on why an actor died."""
+    """Return the last line of Ray's reason why an actor died."""
     last = str(error).strip().splitlines()[-1].strip()
     return "it never began: have all nodes RAY_AUTH_MODE=token, and one token?" if "never ran" in last else last
 
 
 def start(setup: EngineSetup) -> RayTransport:
-    """Join Ray, or start one, and start an actor for every party."""
+    """Connect to Ray, or start one, and start an actor for every party."""
     return RayTransport(setup)

@@ -1,4 +1,4 @@
-"""The explorer: one page, offline, to look around in a model's topics, to name them, and to read a text by them."""
+"""The explorer: one offline page to explore the topics of a model, to name them, and to find them in a text."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tertulia._disk import write_page
 from tertulia.corpus.inputs import Documents
 from tertulia.errors import InputError
 from tertulia.models import Topics
-from tertulia.models.reading import origin_of
-from tertulia.view.pages.explorer.documents import look_into
+from tertulia.models.display import origin_of
+from tertulia.view.pages.explorer.documents import document_facts
 from tertulia.view.pages.explorer.facts import facts_of
 from tertulia.view.pages.explorer.layout import body_of
 from tertulia.view.pages.html import asset, data, page
 
-_SCRIPTS = ("read.js", "topics.js", "page.js", "topic.js", "views.js", "texts.js")  # one after the other, as one script
+_SCRIPTS = ("read.js", "topics.js", "page.js", "topic.js", "views.js", "texts.js")  # concatenated into one script
 
 
 def write_explorer(
@@ -28,12 +29,12 @@ def write_explorer(
     other: Any = None,
     column: str | None = None,
 ) -> Path:
-    """See `Topics.explore`."""
+    """Write the page; see `Topics.explore`."""
     written = explorer(model, documents, labels=labels, dates=dates, other=other, column=column)
     try:
-        path.write_text(written, encoding="utf-8")
+        write_page(path, written.encode())
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+        raise InputError(f"cannot write {path}: {error.strerror}; choose another place") from error
     return path
 
 
@@ -46,13 +47,13 @@ def explorer(
     other: Any = None,
     column: str | None = None,
 ) -> str:
-    """The page itself."""
-    topics: Topics = getattr(model, "topics_", model)  # of a trained estimator
+    """Build the page."""
+    topics: Topics = getattr(model, "topics_", model)  # a fitted estimator has `topics_`
     if documents is None and (labels is not None or dates is not None or column is not None):
         raise InputError("labels, dates and column belong to documents: give documents, too, or leave them out")
     facts = facts_of(topics, getattr(other, "topics_", other))
     if documents is not None:
-        facts |= look_into(topics, documents, labels, dates, column)
+        facts |= document_facts(topics, documents, labels, dates, column)
     script = '"use strict";\n' + "\n".join(asset(f"explorer/{name}") for name in _SCRIPTS)
     return page(
         f"Topics: {origin_of(topics)}",

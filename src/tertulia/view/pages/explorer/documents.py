@@ -1,6 +1,6 @@
-"""Documents in the explorer: the ones nearest to each topic, and how topics spread over time and labels.
+"""Documents in the explorer: the nearest to each topic, and topic shares over time and by label.
 
-Such a page holds texts. It is for whoever owns them, and says so.
+A page with documents contains their texts. It is for their owner only, and says so.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from tertulia.corpus.inputs import Documents, as_corpus, string_or_none, with_co
 from tertulia.corpus.periods import By, Periods
 from tertulia.errors import InputError
 from tertulia.models import Topics
-from tertulia.view.pages.explorer.packed import squeeze_json
+from tertulia.view.pages.explorer.packing import squeeze_json
 
 if TYPE_CHECKING:
     import polars as pl
 
-_MOST = 1_000  # documents in a page
-_LONGEST = 4_000  # letters of a document in a page
-_LEAST = 0.005  # a share that is kept
-_PERIODS: tuple[tuple[By, int], ...] = (("month", 48), ("quarter", 80), ("year", 1200))  # at most so many
-_NPMI = 10  # words
+_MOST = 1_000  # number of documents in a page
+_LONGEST = 4_000  # characters of a document in a page
+_LEAST = 0.005  # least share that is kept
+_PERIODS: tuple[tuple[By, int], ...] = (("month", 48), ("quarter", 80), ("year", 1200))  # greatest number of periods
+_NPMI = 10  # words of a topic
 
 
-def look_into(
+def document_facts(
     model: Topics,
     documents: Documents,
     labels: Sequence[str | None] | None,
     dates: Sequence[str | None] | None,
     column: str | None,
 ) -> dict[str, Any]:
-    """What the page is given of documents."""
+    """Collect the data of documents for the page."""
     corpus = as_corpus(None, with_column(documents, column), model.options, keep_text=True)
     for name, given in (("label", labels), ("date", dates)):
         if given is not None:
@@ -46,14 +46,14 @@ def look_into(
     if not own.n_tokens:
         raise InputError("no document holds a word that the model knows: is it the right column, or language?")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of documents without words: the page counts those that have some
+        warnings.simplefilter("ignore")  # on documents without words, which the page does not count
         shares = model.transform(own)
         trends = _trends(model.unhide(), own)
     return {"documents": squeeze_json(_rows(corpus, shares)), "trends": trends or None, **_npmi(model, own)}
 
 
 def _with(corpus: Corpus, name: str, given: Sequence[Any]) -> Corpus:
-    """The documents with a column more."""
+    """Add a column to the documents."""
     import polars as pl
 
     values = [string_or_none(value) for value in given]
@@ -63,7 +63,7 @@ def _with(corpus: Corpus, name: str, given: Sequence[Any]) -> Corpus:
 
 
 def _rows(corpus: Corpus, shares: F64) -> dict[str, Any]:
-    """The documents that the page holds, with their topics."""
+    """Select the documents of the page, with their topics."""
     chosen = _nearest(shares)
     table = corpus.table[chosen]
     known = {name: table[name].to_list() for name in ("id", "label", "date", "text") if name in table.columns}
@@ -71,7 +71,7 @@ def _rows(corpus: Corpus, shares: F64) -> dict[str, Any]:
     rows = []
     for place, number in enumerate(chosen.tolist()):
         row = {name: values[place] for name, values in known.items()}
-        if "text" not in row:  # what was given in words has no other text
+        if "text" not in row:  # documents given as tokens have no other text
             start, end = corpus.documents[number : number + 2]
             row["text"] = " ".join(words[word] for word in corpus.words[start:end][:_LONGEST])
         row["text"] = row["text"][:_LONGEST]
@@ -81,7 +81,7 @@ def _rows(corpus: Corpus, shares: F64) -> dict[str, Any]:
 
 
 def _nearest(shares: F64) -> I64:
-    """Numbers of documents, in order: all, or those nearest to each topic."""
+    """Return the numbers of all documents, or of those nearest to each topic, in order."""
     D, K = shares.shape
     if D <= _MOST:
         return np.arange(D)
@@ -90,7 +90,7 @@ def _nearest(shares: F64) -> I64:
 
 
 def _trends(model: Topics, corpus: Corpus) -> dict[str, Any]:
-    """Shares by label and by period, as far as documents have labels and dates."""
+    """Compute shares by label and by period, if documents have labels and dates."""
     found: dict[str, Any] = {}
     if "label" in corpus.table.columns:
         found["labels"] = _groups(model.by_label(corpus), "label", model.n_topics)
@@ -104,7 +104,7 @@ def _trends(model: Topics, corpus: Corpus) -> dict[str, Any]:
 
 
 def _groups(table: pl.DataFrame, key: str, K: int) -> list[dict[str, Any]]:
-    """A row for each group, of a table with a row for each group and topic."""
+    """Turn a table with a row for each group and topic into one row for each group."""
     shares = table["share"].fill_null(0.0).to_numpy().reshape(-1, K)
     names, documents = table[key].to_list()[::K], table["documents"].to_list()[::K]
     return [
@@ -114,7 +114,7 @@ def _groups(table: pl.DataFrame, key: str, K: int) -> list[dict[str, Any]]:
 
 
 def _npmi(model: Topics, corpus: Corpus) -> dict[str, Any]:
-    """How well each topic's top words go together in these documents."""
+    """Compute the NPMI coherence of each topic on these documents."""
     from tertulia.metrics.coherence import topic_coherence
 
     if len(model.vocabulary) < 2:

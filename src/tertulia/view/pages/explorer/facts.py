@@ -1,4 +1,4 @@
-"""What the explorer's script is given of a model: plain data, of the model alone, never of a document."""
+"""The data of a model for the explorer's script: plain data of the model only, never of a document."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from tertulia.corpus.tokens import DOTLESS, stop_words, word_pattern
 from tertulia.models import Topics
 from tertulia.models.compare import similarities
+from tertulia.models.display import origin_of
 from tertulia.models.edits import digest_of
-from tertulia.models.reading import origin_of
-from tertulia.view.pages.explorer.packed import error_of, pack, squeeze_json
-from tertulia.view.plots.map import faithful_or_none, hellinger, to_plane
+from tertulia.view.pages.explorer.packing import error_of, pack, squeeze_json
+from tertulia.view.plane import faithful_or_none, hellinger, to_plane
 
-_REPEATED = {"language", "lowercase", "min_length", "numbers", "stop_words"}  # options that the page's script knows
-_TOP = 50  # words by which topics of two models are compared
+_REPEATED = {"language", "lowercase", "min_length", "numbers", "stop_words"}  # options that the script supports
+_TOP = 50  # number of words by which topics of two models are compared
 
 
 def facts_of(model: Topics, other: Topics | None = None) -> dict[str, Any]:
-    """All that the page is given."""
+    """Collect the data of a model for the page."""
     packed = pack(model.topic_word)
     distances = hellinger(model.topic_word)
     places = to_plane(distances)
@@ -41,15 +41,15 @@ def facts_of(model: Topics, other: Topics | None = None) -> dict[str, Any]:
 
 
 def reader_of(model: Topics) -> dict[str, Any]:
-    """How the page cuts a text into words, or why it cannot."""
+    """Return the rules by which the script tokenises a text, or the reason why it cannot."""
     options, why = model.options, None
     if model.encoder is not None:
         why = "This model finds a text's topics by a neural network, which a page cannot run: use `tertulia transform`."
     elif options.language == "zh":
-        why = "Chinese is cut into words by jieba, which a page cannot run: use `tertulia transform`."
+        why = "Chinese is tokenised by jieba, which a page cannot run: use `tertulia transform`."
     elif others := set(options.to_dict()) - _REPEATED:
         asked = ", ".join(sorted(others))
-        why = f"Texts of this model are cut by options ({asked}) which a page cannot run: use the model itself."
+        why = f"Texts of this model are tokenised with options ({asked}) which a page cannot run: use the model itself."
     if why is not None:
         return {"why": why}
     unwanted = stop_words(options)
@@ -64,7 +64,7 @@ def reader_of(model: Topics) -> dict[str, Any]:
 
 
 def _parties(model: Topics) -> dict[str, Any] | None:
-    """How alike each party's nearest topic is, of the models that parties have released, if they have."""
+    """Compute the similarity of each party's nearest topic, from the models that parties have released."""
     local: dict[str, Topics] = getattr(model, "local", {})
     if not local:
         return None
@@ -73,7 +73,7 @@ def _parties(model: Topics) -> dict[str, Any] | None:
 
 
 def _compared(model: Topics, other: Topics) -> dict[str, Any]:
-    """The two models' topics side by side; those that are hidden here can be shown again, and take part."""
+    """Compare the topics of two models, including hidden ones, which can be shown again."""
     rows = model.unhide().compare(other).to_dicts()
     kept = ("state", "topic", "other", "other_name", "similarity", "both", "here", "there")
     return {"title": origin_of(other), "rows": [{name: row.get(name) for name in kept} for row in rows]}

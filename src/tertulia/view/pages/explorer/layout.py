@@ -1,18 +1,18 @@
-"""The explorer's frame, which its script fills; without scripts there is a table of the topics."""
+"""The HTML of the explorer, which its script fills; without scripts it has a table of the topics."""
 
 from __future__ import annotations
 
 from tertulia._plain import plain
 from tertulia.models import Topics
-from tertulia.models.reading import origin_of
+from tertulia.models.display import origin_of
 from tertulia.view.pages.html import Html, details, el, join, table, text
 
 _WORDS = 12
 
 
 def body_of(model: Topics, *, has_texts: bool) -> tuple[Html, Html, Html]:
-    """Head, content and foot."""
-    banner = el("p", "Holds texts: do not pass on.", class_="banner", role="note") if has_texts else None
+    """Build header, content and footer."""
+    banner = el("p", "Contains texts: do not pass on.", class_="banner", role="note") if has_texts else None
     head = el("header", banner, el("h1", "Topics"), el("p", text(origin_of(model), 300), class_="soft"), class_="broad")
     needs = el("noscript", el("p", "The tools of this page need scripts; the table below does not."))
     trouble = el("p", id="trouble", class_="bad", role="alert", hidden=True)
@@ -21,18 +21,18 @@ def body_of(model: Topics, *, has_texts: bool) -> tuple[Html, Html, Html]:
     everything = Html(everything.replace("<details", '<details id="all"', 1))
     main = el("main", needs, trouble, tools, everything, id="content", class_="broad")
     keep = join(
-        "Names, hidden and merged topics are kept in a file: ",
+        "Names, hidden and merged topics are saved in a file: ",
         el("code", 'model.edit("names.json")'),
         " or ",
         el("code", "tertulia explore MODEL --names names.json --save DIRECTORY"),
-        " put them into the model. ",
+        " applies it to the model. ",
     )
-    alone = "This page asks for nothing outside itself, and sends nothing."
+    alone = "This page loads nothing, and sends nothing."
     return head, main, el("footer", el("p", keep, alone), class_="broad")  # fmt: skip
 
 
 def _topics() -> Html:
-    """Left: search, the list, and what can be saved."""
+    """Build the left pane: search, the list of topics, and buttons to save."""
     search = el(
         "div",
         el("label", "Search for a word or a name", for_="search"),
@@ -63,7 +63,7 @@ def _topics() -> Html:
 
 
 def _views() -> Html:
-    """Middle: one of several views."""
+    """Build the middle pane: one of several views."""
     return el(
         "section",
         el("h2", "Views", class_="hidden"),
@@ -74,7 +74,7 @@ def _views() -> Html:
 
 
 def _topic() -> Html:
-    """Right: the topic that is looked at."""
+    """Build the right pane: the selected topic."""
     name = el(
         "div",
         el("label", "Name", for_="name"),
@@ -102,16 +102,16 @@ def _topic() -> Html:
         el("p", id="topic-facts", class_="soft"),
         name,
         el("div", el("button", "Hide", type="button", id="hide"),
-           el("button", "Part again", type="button", id="part", hidden=True), class_="row screen"),
+           el("button", "Undo merge", type="button", id="part", hidden=True), class_="row screen"),
         el("div", details("Merge with another topic", merge), class_="screen"),
         el("h3", "Words"),
         slider,
         el("table", el("thead", el("tr", heads)), el("tbody", id="words"), class_="words"),
-        el("p", "A bar is how likely a word is in the topic; its dark part, this topic's share of all its uses.",
+        el("p", "A bar is the probability of a word in the topic; its dark part is this topic's share of all uses.",
            class_="soft"),
         el("h3", "Almost only in this topic"),
         el("p", id="own"),
-        el("h3", "Most alike"),
+        el("h3", "Most similar"),
         el("ul", id="near", class_="near"),
         el("div", id="shares"),
         id="topic", class_="pane", aria_labelledby="topic-title",
@@ -119,7 +119,7 @@ def _topic() -> Html:
 
 
 def _table(model: Topics) -> Html:
-    """All topics, for readers without scripts, and for paper."""
+    """Build the table of all topics, for readers without scripts and for print."""
     rows = model.topics_table(_WORDS)
     weighed, named = "weight" in rows.columns, "name" in rows.columns
     tops = model.top_words(_WORDS)

@@ -1,4 +1,4 @@
-// The page around the views: the list of topics, the topic that is looked at, search, and what can be saved.
+// The page around the views: the list of topics, the selected topic, search, and files to save.
 
 const $ = (id) => document.getElementById(id);
 const DRAWN = new Set(["svg", "g", "circle", "rect", "text", "line", "path", "polyline", "title"]);
@@ -15,7 +15,7 @@ function h(tag, attributes = {}, ...children) {
   return made;
 }
 
-// Other people's text as it may stand here: what would steer a screen is written out, what is long is cut.
+// Make other people's text plain: escape control characters, and cut long texts.
 function clean(text, most = 60) {
   const letters = [...text.slice(0, 2 * most + 2)];
   const cut = letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : letters.join("");
@@ -31,13 +31,13 @@ const page = { model: null, selected: null, word: null, relevance: 1, views: [],
 
 const nameOf = (topic, most = 40) => clean(page.model.label(topic), most);
 
-// Draw all anew; what has the focus keeps it.
+// Redraw everything; the focus stays.
 function refresh() {
   const held = document.activeElement?.id;
   drawList();
   drawTopic();
   drawView();
-  const left = page.model.changed ? "Not saved yet: names, hidden and merged topics are kept in a file that you save." : "";
+  const left = page.model.changed ? "Not saved yet: save names, hidden and merged topics in a file." : "";
   $("unsaved").textContent = left;
   if (held && document.activeElement?.id !== held) $(held)?.focus();
 }
@@ -68,7 +68,7 @@ function drawList() {
   $("hidden-list").replaceChildren(...hidden.map((topic) => listItem(topic, null, 1)));
   $("hidden-title").textContent = `Hidden topics (${hidden.length})`;
   const what = model.facts.weights ? "heaviest first" : "by number";
-  $("list-title").textContent = word === null ? `Topics, ${what}` : `Where “${clean(model.words[word], 24)}” is`;
+  $("list-title").textContent = word === null ? `Topics, ${what}` : `Topics with “${clean(model.words[word], 24)}”`;
 }
 
 function listItem(topic, share, most) {
@@ -127,7 +127,7 @@ function drawFound() {
     : $("list").children.length ? "Topics of this name." : "No topic has such a word or name.";
 }
 
-// Arrows move in a list as in a menu; what they reach still has to be chosen.
+// Arrow keys move the focus in a list; Enter selects.
 function walk(event) {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!step) return;
@@ -144,7 +144,7 @@ function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-// A table as CSV; a cell that a spreadsheet would compute is kept a text.
+// A table as CSV; cells that a spreadsheet would evaluate stay text.
 function csv(rows) {
   const cell = (value) => {
     const text = String(value ?? "");
@@ -207,7 +207,7 @@ async function start() {
 }
 
 start().catch((error) => {
-  $("trouble").textContent = `The tools of this page could not start: ${error.message}. The table below is all there is.`;
+  $("trouble").textContent = `The tools of this page could not start: ${error.message}. Only the table below is available.`;
   $("trouble").hidden = false;
   throw error;
 });

@@ -1,4 +1,4 @@
-// Texts: one that is pasted, and the documents that the page may hold.
+// Texts: a pasted one, and the documents that the page contains.
 
 const COLOURS = 6;
 
@@ -13,7 +13,7 @@ function drawText(panel) {
       h("label", { for: "pasted" }, "Paste or write a text; nothing leaves this page"),
       h("textarea", { id: "pasted", rows: 6, spellcheck: "false", oninput: readPasted }),
       h("div", { id: "found-shares", "aria-live": "polite" }), h("div", { id: "found-words", class: "reading" }),
-      h("p", { class: "soft" }, error ? `Shares may differ from those of the model itself by about ${error.toPrecision(1)}.` : "Shares are those that the model’s own transform gives."));
+      h("p", { class: "soft" }, error ? `Shares may differ from those of the model itself by about ${error.toPrecision(1)}.` : "Shares equal those of the model’s `transform`."));
     $("pasted").value = page.pasted ?? "";
   }
   readPasted();
@@ -38,7 +38,7 @@ function readPasted() {
   const { text, found, known, shares } = sharesOf(page.pasted);
   const order = [...shares.keys()].sort((a, b) => shares[b] - shares[a]).slice(0, COLOURS);
   const said = known.length ? `${known.length} of ${found.length} words are known to the model.`
-    : "The model knows none of these words: what it says is what it expects of any text.";
+    : "The model knows none of these words: the shares are its prior.";
   const rows = order.map((place, i) => h("tr", { "data-topic": model.topics[place].k, "data-share": shares[place] },
     h("td", { class: "word" }, h("button", { type: "button", class: "link", onclick: () => select(model.topics[place].k, true) }, `${model.topics[place].k}: ${nameOf(model.topics[place], 30)}`)),
     h("td", { class: "bars" }, bar(shares[place], `f${i + 1}`)), h("td", { class: "r" }, percent(shares[place]))));

@@ -1,4 +1,4 @@
-// The topic that is looked at: its name, what can be done with it, its words, its neighbours, and where it is.
+// The selected topic: name, actions, words, nearest topics, and shares by party, label and period.
 
 function drawTopic() {
   const { model, selected } = page;
@@ -38,7 +38,7 @@ function drawWords() {
   $("relevance-said").textContent = relevance === 1 ? "1: the likeliest words" : relevance === 0 ? "0: words of this topic alone" : String(relevance);
 }
 
-// How likely a word is here; the dark part is this topic's share of all its places.
+// The probability of a word; the dark part is this topic's share of all its uses.
 const twoBars = (length, own) => h("svg", { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
   h("rect", { class: "f1 faint", width: 100 * length, height: 10 }), h("rect", { class: "f1", width: 100 * length * own, height: 10 }));
 
@@ -54,7 +54,7 @@ function drawNear() {
   $("near").replaceChildren(...nearest(page.selected, 4).map(item));
 }
 
-// By party, by label, over time: whatever is known.
+// Shares by party, by label and over time, where known.
 function drawShares() {
   const { model, selected } = page;
   const parts = [];
@@ -62,7 +62,7 @@ function drawShares() {
     const { names } = model.facts.parties;
     const rows = holding(selected).map((likeness, r) => [names[r], likeness, likeness.toFixed(2)]);
     parts.push(h("h3", {}, "In the parties’ own models"), bars(rows, 1),
-      h("p", { class: "soft" }, "Likeness of a party’s nearest topic, 1 for the same words; only of models that parties released."));
+      h("p", { class: "soft" }, "Similarity of a party’s nearest topic, 1 for the same words; only for models that parties released."));
   }
   const trends = model.facts.trends;
   if (trends?.labels) {

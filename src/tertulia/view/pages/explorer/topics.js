@@ -1,4 +1,4 @@
-// The model in the page: topics unpacked, what was done to them (names, hidden, merged), and what is computed of them.
+// The model in the page: unpacked topics, edits (names, hidden, merged), and values computed from them.
 
 async function inflate(text) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -8,7 +8,7 @@ async function inflate(text) {
 
 const inflateJson = async (text) => JSON.parse(new TextDecoder().decode(await inflate(text)));
 
-// The rows [K] of V numbers that `packed.py` packed.
+// The rows [K] of V numbers, as packed by `packing.py`.
 function unpack(bytes, K, V) {
   const view = new DataView(bytes.buffer);
   let at = 0;
@@ -150,7 +150,7 @@ class Model {
     return this.anywhere[word] > 0 ? (topic.share * topic.row[word]) / this.anywhere[word] : 0;
   }
 
-  // 1 for the same words, 0 for none in common: 1 less Hellinger's distance.
+  // 1 for the same words, 0 for none in common: 1 minus the Hellinger distance.
   likeness(a, b) {
     const [mine, its] = [root(a), root(b)];
     let overlap = 0;

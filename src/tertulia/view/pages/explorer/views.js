@@ -1,4 +1,4 @@
-// The views in the middle: a map, how alike topics are, two models side by side, trends. Each draws into its panel.
+// The views: a map, similarity of topics, two models side by side, trends. Each draws into its panel.
 
 const VIEWS = {
   map: { title: "Map", draw: drawMap },
@@ -28,7 +28,7 @@ function makeViews() {
   follow();
 }
 
-// Drawings are as wide as their places; where that changes, they are drawn anew.
+// Drawings fill the width of their panel, and are drawn again when it changes.
 function follow() {
   let width = $("view").clientWidth;
   new ResizeObserver(() => {
@@ -54,7 +54,7 @@ function drawView() {
   VIEWS[page.view].draw($("view"));
 }
 
-// ---- the map: what stands close has similar words ----------------------------------------------------------------------
+// ---- the map: topics with similar words stand close ----------------------------------------------------------------------
 
 const widthOf = (panel) => Math.max(300, Math.min(860, panel.clientWidth));
 
@@ -75,18 +75,18 @@ function drawMap(panel) {
     const radius = model.facts.weights ? Math.max(9, WIDE / 24 * Math.sqrt(topic.share / most)) : 12;
     return { topic, radius, x: WIDE / 2 + scale * (mean[0] - middle[0]), y: HIGH / 2 - scale * (mean[1] - middle[1]) };
   });
-  // While a word is searched for, topics are as strong as their share of it.
+  // During a search for a word, the opacity of a topic is its share of the word.
   const { word } = page;
   const strongest = word === null ? 1 : Math.max(...model.shown.map((topic) => model.shareOfWord(topic, word)), 1e-12);
   const strength = (topic) => (word === null ? null : (0.04 + (0.6 * model.shareOfWord(topic, word)) / strongest).toFixed(3));
   const look = (topic) => `point${word === null ? " plain" : ""}${topic === selected ? " chosen" : ""}`;
   const circles = points.map(({ topic, x, y, radius }) => h("g", { class: look(topic), onclick: () => select(topic.k) },
     h("circle", { cx: x, cy: y, r: radius, "fill-opacity": strength(topic) }), h("title", {}, `${topic.k}: ${clean(model.label(topic, 6), 80)}`)));
-  const title = `Map of ${points.length} topics. The list of topics does all that can be done here.`;
+  const title = `Map of ${points.length} topics. The list of topics offers the same actions.`;
   panel.replaceChildren(
     h("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": title, class: "map" }, circles, labels(points, WIDE, HIGH)),
     h("p", { class: "soft" }, `Topics with similar words stand close${model.facts.weights ? "; the larger, the heavier" : ""}${word === null ? "" : `; the stronger, the more of “${clean(model.words[word], 24)}”`}. `,
-      model.facts.faithful === null ? "" : `How far distances here follow the true ones: ${model.facts.faithful.toFixed(2)} (correlation).`));
+      model.facts.faithful === null ? "" : `Correlation of distances on the map with true ones: ${model.facts.faithful.toFixed(2)}.`));
 }
 
 // Numbers in circles, names beside them where there is room: of the chosen topic first, then of heavy ones.
@@ -118,7 +118,7 @@ function drawAlike(panel) {
   const topics = model.shown.slice(0, MOST_ALIKE);
   const n = topics.length;
   if (n < 2) {
-    panel.replaceChildren(h("p", {}, "There is one topic: it has no other to be like."));
+    panel.replaceChildren(h("p", {}, "There is only one topic."));
     return;
   }
   const likeness = topics.map(() => new Float64Array(n));
@@ -137,22 +137,22 @@ function drawAlike(panel) {
   const names = order.map((i, row) => h("text", {
     x: left - 6, y: (row + 0.5) * size + 4, "text-anchor": "end", class: topics[i] === page.selected ? "chosen" : "", "data-i": i,
   }, `${topics[i].k}: ${nameOf(topics[i], 16)}`));
-  const said = h("p", { class: "soft", "aria-live": "polite" }, `The stronger its colour, the more alike are two topics (1 less Hellinger’s distance; the most alike: ${most.toFixed(2)}).`,
+  const said = h("p", { class: "soft", "aria-live": "polite" }, `The stronger the colour, the more similar two topics are (1 minus Hellinger distance; largest: ${most.toFixed(2)}).`,
     model.shown.length > n ? ` Of ${model.shown.length} topics these are the ${n} first.` : "");
   const point = (event) => {
     const { i, j } = event.target.dataset;
     if (j !== undefined && i !== j) said.textContent = `Topics ${topics[i].k} and ${topics[j].k}: ${likeness[i][j].toFixed(2)}`;
   };
   panel.replaceChildren(
-    h("div", { class: "wide", tabindex: 0, role: "group", "aria-label": "How alike topics are" },
+    h("div", { class: "wide", tabindex: 0, role: "group", "aria-label": "Similarity of topics" },
       h("svg", {
         viewBox: `0 0 ${left + n * size + right} ${n * size}`, width: left + n * size + right, role: "img", class: "alike", onmouseover: point,
         onclick: (event) => event.target.dataset.i !== undefined && select(topics[event.target.dataset.i].k),
-        "aria-label": "How alike topics are, similar ones side by side; the most alike of a topic stand beside its words",
+        "aria-label": "Similarity of topics, similar ones side by side; the most similar topics are listed with the words of a topic",
       }, cells, names, h("path", { class: "l0 thin", d: branches(tree, order, size, left + n * size + 4, right - 8) }))), said);
 }
 
-// Average linkage: the two most alike groups are joined, again and again.
+// Average linkage: repeatedly join the two most similar groups.
 function cluster(likeness) {
   let groups = likeness.map((_, i) => ({ members: [i], height: 0 }));
   const between = (a, b) => sum(a.members.flatMap((i) => b.members.map((j) => likeness[i][j]))) / (a.members.length * b.members.length);
@@ -203,7 +203,7 @@ function drawCompare(panel) {
     const found = rows.filter((row) => row.state === state);
     return found.length === 0 ? [] : [h("h3", {}, `${said} (${found.length})`), h("ol", { class: "pairs" }, found.map(item))];
   };
-  panel.replaceChildren(h("p", { class: "soft" }, `Compared with ${clean(title, 80)}, by the weighted Jaccard likeness of their top words, one to one.`),
+  panel.replaceChildren(h("p", { class: "soft" }, `Compared with ${clean(title, 80)}, by the weighted Jaccard similarity of their top words, one to one.`),
     ...block("matched", "In both models"), ...block("only here", "Only here"), ...block("only there", "Only there"));
 }
 
@@ -241,7 +241,7 @@ function lineChart(periods, topics, title, width) {
   ]));
   const grid = [0, 0.5, 1].map((part) => [h("line", { class: "grid", x1: left, x2: width, y1: y(part * most), y2: y(part * most) }),
     h("text", { class: "soft", x: left - 6, y: y(part * most) + 4, "text-anchor": "end" }, percent(part * most, most < 0.1 ? 1 : 0))]);
-  // Numbers at the ends of lines say what colours say, each a line of text away from the next.
+  // Numbers at the ends of lines repeat the colours, spaced by one line of text.
   const ends = shares.flatMap((row, t) => (row.at(-1) === null ? [] : [{ t, at: y(row.at(-1)) }])).sort((a, b) => a.at - b.at);
   ends.forEach((end, i) => { end.at = Math.max(end.at, i ? ends[i - 1].at + 11 : 0); });
   const numbers = topics.length > 1 ? ends.map(({ t, at }) => h("text", { x: x(periods.length - 1) + 6, y: at + 4 }, String(topics[t].k))) : [];

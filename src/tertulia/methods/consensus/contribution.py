@@ -1,0 +1,80 @@
+"""A party's contribution to the sums of Consensus: the one that they contain, and the difference that it sends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tertulia._arrays import I32, I64, Array
+from tertulia.corpus import Corpus
+from tertulia.federation.types import Party
+from tertulia.kernels.core.checks import check_assignment, check_counts
+from tertulia.kernels.core.jit import freeze
+from tertulia.kernels.lda import priors
+from tertulia.methods.common.contributions import counted_or_none
+from tertulia.methods.consensus.messages import Assigned, Counting, Counts, CountsAndHistograms, Shared
+from tertulia.methods.consensus.sweeps import Swept
+from tertulia.privacy.mechanisms import Mechanism
+from tertulia.privacy.mechanisms.things import thing
+
+HISTOGRAMS = thing(
+    "document-topic histograms", "how many documents have how many words of a topic"
+)  # for each topic, and for all topics together, the number of documents by their number of tokens
+
+
+def held_of(party: Party, known: Counting | None, ask: Shared) -> Assigned | None:
+    """Return the assignment by which this party is counted in the broadcast counts, None if it is not counted."""
+    if not ask.singly:
+        return counted_or_none(party, known)
+    if known is None or ask.left_out or ask.round <= 0 or known.latest.round != ask.round:
+        return None
+    return known.latest
+
+
+def others_of(ask: Shared, held: Assigned | None, corpus: Corpus) -> tuple[I32, I32 | None]:
+    """Split the broadcast counts [V, K] into those of the others and the party's own, None if it is not counted."""
+    others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)
+    if held is None:
+        return others, None
+    own = counts_of(held, corpus, others.shape)
+    others -= own
+    if ask.singly:
+        check_counts(others)
+    return np.maximum(others, 0, out=others), own  # negative if another party subtracted too much: no error of ours
+
+
+def counts_of(held: Assigned, corpus: Corpus, shape: tuple[int, ...]) -> I32:
+    """Count a party's tokens by word and topic [V, K]."""
+    words = held.taken_for if len(held.taken_for) else corpus.words
+    check_assignment(held.z, corpus.n_tokens, shape[1], least=-1)
+    check_assignment(words, corpus.n_tokens, shape[0], least=-1)
+    counted = held.z >= 0
+    cells = words[counted].astype(np.intp) * shape[1] + held.z[counted]
+    return np.bincount(cells, minlength=shape[0] * shape[1]).astype(np.int32).reshape(shape)
+
+
+def contribution(end: Swept, corpus: Corpus, ask: Shared, held: Assigned | None, own: I32 | None) -> tuple[Array, ...]:
+    """Return counts, counts added up over sweeps, and histograms: as differences to the sums, or whole (`singly`)."""
+    K, learns = len(ask.counts), ask.training.learn_alpha
+    current = histograms(corpus.documents, end.z, K) if learns else ()
+    if held is None or own is None or ask.singly:
+        return end.own, end.added, *current
+    counted = histograms(corpus.documents, held.z, K) if learns else ()
+    added = end.added - own * np.int32(ask.training.sweeps) if ask.adds_up else end.added
+    return end.own - own, added, *(new - old for new, old in zip(current, counted, strict=True))
+
+
+def histograms(documents: I64, z: I32, K: int) -> priors.Histograms:
+    """Return the histograms from which alpha is learned; tokens without a topic are not counted."""
+    known = z >= 0
+    ends = np.concatenate([[0], np.cumsum(known)])[documents]
+    return priors.histograms(freeze(ends, np.int64), z[known], K)
+
+
+def release(party: Party, tables: tuple[Array, ...], mechanism: Mechanism) -> Counts:
+    """Release a contribution; counts leave as [K, V]."""
+    counts, added = (party.release(np.ascontiguousarray(x.T), mechanism) for x in tables[:2])
+    how = replace(mechanism, what=HISTOGRAMS)
+    seen = [party.release(x.astype(np.int32), how) for x in tables[2:]]
+    return CountsAndHistograms(counts, added, *seen) if seen else Counts(counts, added)

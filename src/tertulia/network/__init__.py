@@ -1,0 +1,1 @@
+"""Organisations that meet over a network: proposals, approvals, runs between several owners."""

@@ -1,0 +1,1 @@
+"""The server of a federation: its directory, the registry of its runs, and the process that serves them."""

@@ -1,0 +1,1 @@
+"""Running the software: doctor, health, status, progress, upgrades."""

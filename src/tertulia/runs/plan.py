@@ -1,0 +1,89 @@
+"""The plan of a run, which its parties agree to. The server and each party make it by the same code."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from tertulia.corpus import TextOptions, Vocabulary
+from tertulia.federation.plan import KEEPS, Limit, Plan
+from tertulia.federation.types import step_name
+from tertulia.methods.common import model_choice
+from tertulia.methods.registry import CustomSettings, entry_of
+from tertulia.runs.results import without_paths
+from tertulia.runs.settings import RunSettings, TermsSettings, TrainingSettings
+
+
+def modules_of(settings: TrainingSettings) -> tuple[str, ...]:
+    """Return the modules whose steps a party has to offer."""
+    return (entry_of(settings.method).module, *((model_choice.__name__,) if settings.chooses else ()))
+
+
+def plan_of(
+    settings: TrainingSettings, parties: Sequence[str], keys: Mapping[str, str] | None = None, start: str = ""
+) -> Plan:
+    """Make the plan that the parties of a run agree to.
+
+    Between organisations it holds the members' keys, and no file of the server's. A run that continues an earlier
+    model names the model by its hash.
+    """
+    entry = entry_of(settings.method)
+    custom = isinstance(settings.method, CustomSettings)
+    given: dict[str, Any] = dict(entry.config) if custom else settings.method.model_dump(mode="json")
+    if keys and not custom:
+        given = without_paths(settings.method)
+    agreed = given.get("vocabulary")
+    listed = agreed.get("words") if isinstance(agreed, dict) else None
+    if isinstance(agreed, dict) and listed:  # long lists are known by their fingerprint
+        given = {**given, "vocabulary": {**agreed, "words": []}}
+    words = Vocabulary(tuple(listed)).fingerprint if listed else None
+    terms = {name: _named_by_hash(value) for name, value in terms_of(settings).items()}
+    return Plan(
+        settings.method.name, given, words, tuple(parties), _steps(settings), dict(keys or {}), start, terms,
+        operator=settings.operator.stated(), limits=_limits(settings),
+    )  # fmt: skip
+
+
+def terms_of(settings: TrainingSettings) -> dict[str, Any]:
+    """Return the settings beside the method that parties see and plans hold, by their names in TOML.
+
+    They say how texts are cut into words, which documents are trained on, and how many parties must answer.
+    """
+    text = TextOptions.from_dict(settings.text)
+    found = {f"text.{option.name}": getattr(text, option.name) for option in fields(text) if option.metadata}
+    found |= {name: getattr(settings, name) for name in ("seed", "heldout", "validation")}
+    if isinstance(settings, RunSettings):
+        found |= {f"federation.{name}": getattr(settings.federation, name) for name in TermsSettings.model_fields}
+    return found
+
+
+def _named_by_hash(value: Any) -> Any:
+    """Replace a list of words by its fingerprint."""
+    return Vocabulary(tuple(dict.fromkeys(value))).fingerprint if isinstance(value, tuple) else value
+
+
+def _steps(settings: TrainingSettings) -> tuple[tuple[str, str], ...]:
+    """List the steps that the method will ask for, and those that release nothing; empty if it has no plan."""
+    entry = entry_of(settings.method)
+    first, *others = (importlib.import_module(module) for module in modules_of(settings))
+    if not hasattr(first, "plan"):
+        return ()
+    planned = {(step_name(one.step), one.verb) for one in first.plan(entry.config)}
+    kept = [step_name(step) for module in (first, *others) for step in getattr(module, "KEEPING", ())]
+    asked = {pair for pair in planned if pair[1] != "reports"}
+    return tuple(sorted(asked | {(name, verb) for name in kept for verb in ("each", KEEPS)}))
+
+
+def _limits(settings: TrainingSettings) -> tuple[Limit, ...]:
+    """Count the questions in which each thing may leave, as the method announces it; empty if it has no plan."""
+    entry = entry_of(settings.method)
+    module = importlib.import_module(entry.module)
+    limits: dict[tuple[str, str, str], int | None] = {}
+    for one in module.plan(entry.config) if hasattr(module, "plan") else ():
+        if one.verb != "reports":  # they stay at the party, and what is computed from them is announced
+            thing, most = (step_name(one.step), one.verb, one.mechanism.what), one.times if one.most == 0 else one.most
+            before = limits.get(thing, 0)
+            limits[thing] = None if most is None or before is None else before + most
+    return tuple((*thing, most) for thing, most in sorted(limits.items()))
