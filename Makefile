@@ -1,11 +1,11 @@
-# Two commands are all a newcomer needs:
+# To begin:
 #   make demo   eight parties train one topic model on this machine
-#   make test   everything that must hold, from style to crash tests (`make test-all` adds what is rare and long)
-# Who releases or deploys needs two more:
-#   make dist         wheel and sdist, tried in a clean environment, with a bill of materials and hashes
-#   make wheelhouse   that wheel and all that it needs, in one folder, for houses without internet (EXTRAS=network,neural)
-#   make site         the pages of docs/ as a site that loads nothing from elsewhere, in build/site
-# Each sets up .venv with pinned packages on first use; a second call starts in seconds.
+#   make test   all checks, from style to crash tests (`make test-all` adds the tests that are marked slow)
+# For releases and deployment:
+#   make dist         wheel and sdist, tested in a clean environment, with a bill of materials and hashes
+#   make wheelhouse   that wheel and its dependencies, for sites without internet access (EXTRAS=network,neural)
+#   make site         the pages of docs/ as a site in build/site that loads nothing from other servers
+# Each target creates .venv with pinned packages on first use; later calls start within seconds.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -42,7 +42,7 @@ dist/SHA256SUMS: | .venv/.dev
 wheelhouse: dist/SHA256SUMS
 	$(BIN)/python deploy/release.py wheelhouse --extras $(EXTRAS)
 
-# Debian ships Python without venv; where that is missing and we may install it, we do.
+# Debian ships Python without venv: install it if it is missing and we have the rights.
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Tertulia needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -57,7 +57,7 @@ wheelhouse: dist/SHA256SUMS
 	$(BIN)/tertulia warm
 	@touch $@
 
-# Pages are tested in a real browser; where it cannot be installed, those tests skip and say so.
+# Pages are tested in a real browser; if it cannot be installed, those tests are skipped with a message.
 .venv/.browser: .venv/.dev
 	@PYTHONPATH=tests $(BIN)/python -m helpers.get_browser && touch $@ || true
 

@@ -1,4 +1,4 @@
-"""What all benchmarks share: command line, data, clocks, and the JSON line at the end."""
+"""Code that all benchmarks share: command line, data, clocks, and the JSON line at the end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """Begin the command line that all benchmarks have: `--quick` ends within five minutes on two cores."""
+    """Create the command line that all benchmarks have: `--quick` ends within five minutes on two cores."""
     found = argparse.ArgumentParser(description=description)
     found.add_argument("--quick", action="store_true", help="a smaller run, within 5 minutes on 2 cores")
     return found
@@ -39,7 +39,7 @@ def arguments(description: str) -> argparse.Namespace:
 
 
 def run_parts(name: str, description: str, parts: Mapping[str, Callable[[bool], dict[str, Any]]]) -> None:
-    """Run a benchmark of several parts, or those that `--parts` names; what all of them found is one JSON line."""
+    """Run a benchmark of several parts, or those that `--parts` names; print all results as one JSON line."""
     command = parser(description)
     command.add_argument("--parts", default=",".join(parts), help=f"a list from {','.join(parts)}; by default all")
     given = command.parse_args()
@@ -53,7 +53,7 @@ def run_parts(name: str, description: str, parts: Mapping[str, Callable[[bool], 
 
 
 def data(name: str) -> Path:
-    """Find a data file in TERTULIA_DATA, by default ../shared/data beside the repository; else say what to do."""
+    """Find a data file in TERTULIA_DATA, by default ../shared/data; exit with a hint if it is missing."""
     folder = Path(os.environ.get("TERTULIA_DATA", _SHARED))
     path = folder / name
     if not path.is_file():
@@ -77,10 +77,10 @@ def newsgroups(min_documents: int = 19, max_share: float = 0.5, label: str = "la
 
 
 def imdb(training: int | None = None, heldout: int = 1000, min_documents: int = 5) -> tuple[Corpus, Corpus]:
-    """Read IMDB reviews, each text once: documents to train on (all, or the first so many) and held-out ones.
+    """Read IMDB reviews, each text once: documents to train on (all, or the first `training`) and held-out ones.
 
-    The first are always the same: reviews stand in the order of a hash of their id. The words are the training
-    documents' own, of at least `min_documents` of them.
+    The first ones are always the same: reviews are sorted by a hash of their id. The words are those of at least
+    `min_documents` training documents.
     """
     say("reading IMDB")
     table = pl.read_parquet(data("imdb50k.parquet")).filter(~pl.col("dup")).cast({"id": pl.String})
@@ -98,12 +98,12 @@ def split_heldout(corpus: Corpus, heldout: Bool, min_documents: int) -> tuple[Co
 
 
 def reset_peak() -> None:
-    """Let `peak_mb` begin anew (Linux)."""
+    """Reset the peak that `peak_mb` returns (Linux)."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_mb() -> float:
-    """The most memory that this process held since the last reset, mapped files included (Linux).
+    """Return the most memory that this process held since the last reset, mapped files included (Linux).
 
     `getrusage` would count the parent's memory too.
     """
@@ -119,7 +119,7 @@ def time_cpu(function: Callable[[], _T]) -> tuple[float, _T]:
 
 
 def call(module: str, *arguments: str, threads: int = 1) -> dict[str, Any]:
-    """Run a module in a process whose libraries may use so many threads; read the JSON that it ends with."""
+    """Run a module in a process whose libraries may use `threads` threads; parse the JSON on its last line."""
     limits = {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "OPENBLAS", "MKL", "RAYON")}
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, env={**os.environ, **limits}, stdout=subprocess.PIPE, text=True, check=True)

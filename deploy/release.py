@@ -1,11 +1,11 @@
-"""A release: wheel and sdist, tried in a clean environment, with a bill of materials and hashes. `make dist`.
+"""Build a release: wheel and sdist, tested in a clean environment, with a bill of materials and hashes. `make dist`.
 
 dist/tertulia-VERSION-py3-none-any.whl   the same bytes from the same commit (SOURCE_DATE_EPOCH, pinned tools)
 dist/tertulia-VERSION.tar.gz
-dist/tertulia-VERSION.cdx.json           CycloneDX: all packages that the wheel was tried with, licences, hashes
+dist/tertulia-VERSION.cdx.json           CycloneDX: all packages that the wheel was tested with, licences, hashes
 dist/SHA256SUMS
 
-`make wheelhouse` puts that wheel, and all that it needs, into one folder for houses without internet.
+`make wheelhouse` puts that wheel and its dependencies into one folder, for sites without internet access.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ PACKAGE_DATA = ("py.typed", "__init__.pyi", "corpus/english.txt.gz", "privacy/po
 
 
 def main() -> None:
-    """Make what is asked for."""
+    """Build the distribution or the wheelhouse."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("dist", "wheelhouse"))
-    parser.add_argument("--extras", default="network", help="what else the wheel is tried with: network,neural")
+    parser.add_argument("--extras", default="network", help="extras that the wheel is tested with: network,neural")
     given = parser.parse_args()
     if given.what == "dist":
         make_dist(ROOT / "dist", given.extras)
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def make_dist(folder: Path, extras: str) -> None:
-    """Build, try, list and hash; a release that does not work leaves no hashes behind."""
+    """Build, test, list and hash; a release that fails leaves no hashes behind."""
     shutil.rmtree(folder, ignore_errors=True)
     wheel, _ = build(folder)
     with tempfile.TemporaryDirectory() as place:
@@ -71,12 +71,12 @@ def make_dist(folder: Path, extras: str) -> None:
 
 
 def make_wheelhouse(dist: Path, folder: Path, extras: str) -> None:
-    """Collect the released wheel and the pinned wheels of all that it needs, for this Python and this system."""
+    """Collect the released wheel and pinned wheels of its dependencies, for this Python and this system."""
     (wheel,) = dist.glob("*.whl")
     shutil.rmtree(folder, ignore_errors=True)
     run(sys.executable, "-m", "pip", "wheel", "-q", "-c", CONSTRAINTS, "-w", folder, f"{wheel}[{extras}]")
     write_sums(folder)
-    print(f"{folder.name}: {len(list(folder.glob('*.whl')))} wheels. Take the folder into the house, and there:")
+    print(f"{folder.name}: {len(list(folder.glob('*.whl')))} wheels. Copy the folder to the site, then run:")
     print(f"  (cd {folder.name} && sha256sum --check --quiet {SUMS})")
     print(f"  python3 -m venv tertulia && tertulia/bin/pip install --no-index --find-links {folder.name} ", end="")
     print(f"'tertulia[{extras}]'")
@@ -86,7 +86,7 @@ def make_wheelhouse(dist: Path, folder: Path, extras: str) -> None:
 
 
 def build(folder: Path, root: Path = ROOT) -> tuple[Path, Path]:
-    """The wheel, built from the sdist, and the sdist. From a copy: what lies in the tree of earlier builds is left."""
+    """Build sdist and wheel, the wheel from the sdist, in a copy of the tree: remains of earlier builds are ignored."""
     moment = commit_time(root)
     with tempfile.TemporaryDirectory() as place:
         copy_sources(root, Path(place))
@@ -98,13 +98,13 @@ def build(folder: Path, root: Path = ROOT) -> tuple[Path, Path]:
 
 
 def commit_time(root: Path) -> int:
-    """SOURCE_DATE_EPOCH, or when the last commit was made."""
+    """Return SOURCE_DATE_EPOCH, or the time of the last commit."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     return int(given or run("git", "-C", root, "log", "-1", "--format=%ct"))
 
 
 def copy_sources(root: Path, place: Path) -> None:
-    """What a release is made of."""
+    """Copy the files of a release."""
     for name in SOURCES:
         if (root / name).is_dir():
             shutil.copytree(root / name, place / name, ignore=NOT_SOURCES)
@@ -113,7 +113,7 @@ def copy_sources(root: Path, place: Path) -> None:
 
 
 def normalise(sdist: Path, moment: int) -> None:
-    """Write an archive anew, in order, with one time and no owner: setuptools takes these from the disk."""
+    """Rewrite an archive in sorted order, with one time and no owner: setuptools takes these from the disk."""
     with tarfile.open(sdist) as old:
         held = [(entry, old.extractfile(entry).read()) for entry in old if entry.isfile()]  # type: ignore[union-attr]
     packed = io.BytesIO()
@@ -125,11 +125,11 @@ def normalise(sdist: Path, moment: int) -> None:
     sdist.write_bytes(gzip.compress(packed.getvalue(), mtime=moment))
 
 
-# --- trying -----------------------------------------------------------------------------------------------------------
+# --- testing ----------------------------------------------------------------------------------------------------------
 
 
 def install(place: Path, wheel: Path, extras: str) -> dict[str, Any]:
-    """A new environment with the wheel in it; returns pip's report of what it installed."""
+    """Install the wheel into a new environment; return pip's report of what it installed."""
     venv.create(place, with_pip=True)
     report = place / "report.json"
     pip = (place / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "-q")
@@ -139,7 +139,7 @@ def install(place: Path, wheel: Path, extras: str) -> dict[str, Any]:
 
 
 def try_wheel(place: Path, wheel: Path) -> None:
-    """What a newcomer does, outside the source tree: the version, help, the package's own files, the demo."""
+    """Test a first use outside the source tree: version, help, the package's own files, the demo."""
     with tempfile.TemporaryDirectory() as elsewhere:
         tertulia, python = place / "bin" / "tertulia", place / "bin" / "python"
         version = run(tertulia, "--version", cwd=elsewhere).split()[-1]
@@ -155,11 +155,11 @@ def try_wheel(place: Path, wheel: Path) -> None:
         print(f"{wheel.name}: the demo found {facts['topics']} topics in {facts['seconds']} s")
 
 
-# --- what is in it ----------------------------------------------------------------------------------------------------
+# --- bill of materials ------------------------------------------------------------------------------------------------
 
 
 def bill_of_materials(place: Path, report: Mapping[str, Any]) -> dict[str, Any]:
-    """CycloneDX by its own tool, from an environment of its own, and the hashes of the archives that pip installed."""
+    """Run CycloneDX's tool in a separate environment; add the hashes of the archives that pip installed."""
     tools, listed = place / "tools", place / "bill.json"
     venv.create(tools, with_pip=True)
     run(tools / "bin" / "pip", "--disable-pip-version-check", "install", "-q", "-c", CONSTRAINTS, "cyclonedx-bom")
@@ -172,9 +172,9 @@ def bill_of_materials(place: Path, report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_hashes(bill: dict[str, Any], report: Mapping[str, Any]) -> dict[str, Any]:
-    """The bill of what pip has installed, with the SHA-256 of each archive, and Tertulia as what it is the bill of.
+    """Return the bill of the packages that pip installed, with the SHA-256 of each archive and Tertulia as its subject.
 
-    pip itself is the environment's, not ours; where a wheel lay when it was installed is nobody's business.
+    pip itself belongs to the environment and is left out, and so are the local paths of wheels.
     """
     hashes = {}
     for item in report["install"]:
@@ -206,14 +206,14 @@ def _plain(name: str) -> str:
 
 
 def write_sums(folder: Path) -> None:
-    """`SHA256SUMS`, as `sha256sum --check` reads it."""
+    """Write `SHA256SUMS` for `sha256sum --check`."""
     files = sorted(path for path in folder.iterdir() if path.name != SUMS)
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     (folder / SUMS).write_text("".join(lines))
 
 
 def run(*command: object, cwd: Path | str | None = None, **environment: str) -> str:
-    """What a command prints; if it fails, the end of that. PYTHONPATH and the like would lead it to the source tree."""
+    """Run a command and return its output, or exit. PYTHON* variables, which lead to the source tree, are removed."""
     words = [str(word) for word in command]
     plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(words, env=plain | environment, cwd=cwd, capture_output=True, text=True)

@@ -1,8 +1,8 @@
-"""The site: docs/, and the pages that it links to, as HTML that loads nothing from elsewhere. `make site`.
+"""Build the site: docs/ and the pages that it links to, as HTML that loads nothing from other servers. `make site`.
 
-Pages are written for the repository: links lead to files, formulas stand between dollars. Here they are laid out for
-Zensical: every page has its place on the site, links are turned to these places, formulas become MathML, which
-browsers draw by themselves, and notebooks become pages. What cannot be resolved is an error.
+Pages are written for the repository: links lead to files, formulas stand between dollars. This module prepares them for
+Zensical: every page gets its place on the site, links are changed to these places, formulas become MathML, which
+browsers draw by themselves, and notebooks become pages. A link that cannot be resolved is an error.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ MARKDOWN = str.maketrans({sign: f"&#{ord(sign)};" for sign in "*_|`[]~^\\"})
 
 
 class SiteError(Exception):
-    """A page that cannot be laid out, with the reason."""
+    """Raised for a page that cannot be prepared, with the reason."""
 
 
 def main() -> None:
     """Build the site into a folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="where the site shall be; what is there is replaced")
+    parser.add_argument("folder", type=Path, help="target folder; its contents are replaced")
     build(parser.parse_args().folder)
 
 
 def build(folder: Path) -> None:
-    """Build the site, strictly: a warning is an error. A folder that was there is replaced."""
+    """Build the site strictly: a warning is an error. An existing folder is replaced."""
     with tempfile.TemporaryDirectory() as place:
         work = Path(place)
         lay_out(work / "pages")
@@ -77,7 +77,7 @@ def build(folder: Path) -> None:
 
 
 def mend(html: str, root: str) -> str:
-    """Take the one foreign script from the site itself, and let wide tables scroll, by the keyboard, too."""
+    """Load the one foreign script from the site itself; let wide tables scroll, also by the keyboard."""
     html = html.replace(SHIM, f"{root}/assets/iframe-worker.js")
     return html.replace("<table>", '<div class="wide" tabindex="0"><table class="data">').replace(
         "</table>", "</table></div>"
@@ -86,7 +86,7 @@ def mend(html: str, root: str) -> str:
 
 @cache
 def pages() -> dict[Path, Path]:
-    """Every page of the repository that the site has -> its place there."""
+    """Map every page of the repository that the site has to its place there."""
     found = {ROOT / name: place for name, place in ELSEWHERE.items() if name != "README.md"}
     found |= {page: Path("results") / page.name for page in sorted((ROOT / "benchmarks" / "results").glob("*.md"))}
     docs = ROOT / "docs"
@@ -113,7 +113,7 @@ def lay_out(folder: Path) -> None:
 
 
 def for_the_site(page: Path) -> tuple[str, set[Path]]:
-    """A page as Zensical shall read it, and the files that it links to."""
+    """Convert a page for Zensical; return it with the files that it links to."""
     text, wanted = notebook(page) if page.suffix == ".ipynb" else COMMENT.sub("", page.read_text()), set[Path]()
     return outside_code(text, lambda part: formulas(links(part, page, wanted))), wanted
 
@@ -131,7 +131,7 @@ def copy(file: Path, target: Path) -> None:
 
 
 def place_of(file: Path) -> Path:
-    """Where a file of the repository stands on the site."""
+    """Return the place of a repository file on the site."""
     name = file.relative_to(ROOT)
     if str(name) in ELSEWHERE:
         return ELSEWHERE[str(name)]
@@ -141,7 +141,7 @@ def place_of(file: Path) -> Path:
 
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:
-    """A page with everything changed but its code."""
+    """Apply a change to a page, except to its code."""
     parts, end = [], 0
     for code in CODE.finditer(text):
         parts += [change(text[end : code.start()]), code[0]]
@@ -150,7 +150,7 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
 
 
 def links(text: str, page: Path, wanted: set[Path]) -> str:
-    """A text with its links turned to places on the site; files that are no pages are added to `wanted`."""
+    """Change the links of a text to places on the site; add files that are not pages to `wanted`."""
     here = place_of(page).parent
 
     def turned(link: re.Match[str]) -> str:
@@ -172,7 +172,7 @@ def links(text: str, page: Path, wanted: set[Path]) -> str:
 
 
 def formulas(text: str) -> str:
-    """A text with its formulas as MathML; signs that mean something in Markdown are written as entities."""
+    """Convert the formulas of a text to MathML; characters with a meaning in Markdown become entities."""
 
     def drawn(formula: re.Match[str]) -> str:
         if formula["block"]:
@@ -183,19 +183,19 @@ def formulas(text: str) -> str:
 
 
 def mathml(formula: str, display: str) -> str:
-    """One formula, on one line."""
+    """Convert one formula to one line of MathML."""
     drawn = convert(formula.strip(), display=display)
     return " ".join(drawn.split()).translate(MARKDOWN)
 
 
 def notebook(path: Path) -> str:
-    """A notebook as a page: its texts, and its code in blocks."""
+    """Convert a notebook to a page: its texts, and its code in blocks."""
     cells = json.loads(path.read_text())["cells"]
     return "\n\n".join([*cell_texts(cells), f"[This page as a notebook]({path.name}), to run it yourself."]) + "\n"
 
 
 def cell_texts(cells: list[dict[str, Any]]) -> Iterator[str]:
-    """Each cell in Markdown."""
+    """Yield each cell as Markdown."""
     for cell in cells:
         source = "".join(cell["source"])
         yield source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```"

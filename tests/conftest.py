@@ -12,7 +12,7 @@ settings.load_profile("tertulia")
 _HERE = str(Path(__file__).parent)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_HERE, os.environ.get("PYTHONPATH")]))
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's threads wait for each other, and tests share cores
-os.environ.setdefault("COLUMNS", "140")  # wide tables whatever the terminal
+os.environ.setdefault("COLUMNS", "140")  # wide tables in any terminal
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.applications.cells import NotKept, cell, keep
 from benchmarks.common import data, say
-from tertulia import FTM, Centralised, Corpus, NonCollaborative, TopicFeatures, Topics, Vocabulary
+from tertulia import FTM, Alone, Corpus, Pooled, TopicFeatures, Topics, Vocabulary
 from tertulia._arrays import F64, Array, Bool
 from tertulia.corpus.vocabulary import propose
 from tertulia.models.topics import UnknownWordsWarning
@@ -156,7 +156,7 @@ def _models(plan: Plan, documents: Cut, kind: str, seed: int) -> Iterator[tuple[
         method = FTM(**common, rounds=plan.rounds, sweeps=plan.sweeps, evaluate=False)
         yield kind, method.fit(documents.parties, **options)
         return
-    baseline = Centralised if who == "pooled" else NonCollaborative
+    baseline = Pooled if who == "pooled" else Alone
     fitted = baseline(**common, sweeps=plan.rounds * plan.sweeps).fit(documents.parties, **options)
     if who == "pooled":
         yield kind, fitted

@@ -1,1 +1,1 @@
-"""Whether the door holds: attacks, fuzzing, audits and what all of it costs."""
+"""Tests of a party's defences: attacks, fuzzing, audits, and their costs."""

@@ -1,9 +1,9 @@
-"""Whether a party's door holds: attacks, fuzzing, audits, and what words off a list cost. `--parts` chooses.
+"""Test a party's defences: attacks, fuzzing, audits, and the cost of words off a list. `--parts` chooses.
 
-attacks  `attacks`: every attack on record, run again, by number; rows without a test are `missing`
-fuzz     `fuzz`: damaged files and hostile messages; cases, exceptions that are not ours, deaths
-audits   `audits`: what a report is claimed to cost, and a lower bound of what it does cost
-unk      `unk`: what words off a list cost, which keep their places as one symbol
+attacks  `attacks`: every recorded attack, run again, by number; rows without a test are `missing`
+fuzz     `fuzz`: damaged files and hostile messages; cases, exceptions that are not ours, crashes
+audits   `audits`: the claimed epsilon of a report, and a lower bound of the real one
+unk      `unk`: the cost of words off a list, which keep their places as one symbol
 """
 
 from __future__ import annotations
@@ -25,4 +25,4 @@ PARTS: dict[str, Callable[[bool], dict[str, Any]]] = {
 
 
 if __name__ == "__main__":
-    run_parts("door", "whether a party's door holds", PARTS)
+    run_parts("door", "test a party's defences", PARTS)

@@ -1,4 +1,4 @@
-"""Every attack that is on record, run again: `tests/attacks`, by the numbers in the names of its files.
+"""Run every recorded attack again: `tests/attacks`, by the numbers in the names of its files.
 
 | status | meaning |
 |---|---|
@@ -6,7 +6,7 @@
 | `open` | a test that names it fails, or cannot be collected |
 | `skipped` | this machine cannot run any of its tests |
 | `missing` | no file names it |
-| `documented` | nothing can hold against it, and docs/threats.md says so |
+| `documented` | there is no defence, and docs/threats.md says so |
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from xml.etree import ElementTree
 from benchmarks.common import say
 
 FOLDER = Path(__file__).parents[2] / "tests" / "attacks"
-LAST = 59  # the last row on record; files may name later ones
+LAST = 59  # the last recorded row; files may name later ones
 DOCUMENTED = {34}
 
 
 def rows_of(name: str) -> list[int]:
-    """Return the rows that the name of a file, or of a module with its package, tells.
+    """Return the rows in the name of a file, or of a module with its package.
 
     >>> rows_of("tests.attacks.test_row06_24_what_is_printed")
     [6, 24]
@@ -50,7 +50,7 @@ def outcomes(report: Path) -> dict[int, set[str]]:
 
 
 def statuses(ended: dict[int, set[str]], files: Iterable[str]) -> dict[str, str]:
-    """Say of each row whether it holds, given how its tests ended and which files there are."""
+    """Return the status of each row, given the outcomes of its tests and the names of all files."""
     named = {row for name in files for row in rows_of(name)}
     return {str(row): _status(row, ended.get(row, set()), named) for row in sorted({*range(1, LAST + 1), *named})}
 
@@ -66,7 +66,7 @@ def _status(row: int, ended: set[str], named: set[int]) -> str:
 
 
 def attacks(quick: bool = False) -> dict[str, str]:
-    """Run the tests, without slow ones if it has to be quick, and say of each row whether it holds."""
+    """Run the tests, without the slow ones if `quick`, and return the status of each row."""
     files = sorted(FOLDER.glob("test_row*.py"))
     which = "not slow" if quick else "slow or not slow"
     with tempfile.TemporaryDirectory() as folder:

@@ -1,10 +1,10 @@
 """Reports of tokens, audited in one run (Steinke et al., NeurIPS 2023): the claimed epsilon beside a lower bound.
 
-Each of many documents of one token holds one of two words by a fair coin. Who sees the reports guesses the coins, and
-is silent where a report says nothing. At epsilon, so many right guesses have at most the chance
+Each of many documents of one token holds one of two words, by a fair coin. The auditor sees the reports and guesses the
+coins, except where a report says nothing. At epsilon, this number of right guesses has at most the probability
     P[Binomial(guesses, e^epsilon / (1 + e^epsilon)) >= right guesses],
-and the largest epsilon at which this is below a small level is a lower bound of the real one: above the claim, the
-claim is false. The second word is on the list, or off it: then it is the symbol for all words that the list lacks.
+and the largest epsilon at which this is below a small level is a lower bound of the real one. If it is above the claim,
+the claim is false. The second word is on the list, or off it: then it is the symbol for all words off the list.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WORDS = 200
 
 
 def audits(canaries: int) -> dict[str, list[float]]:
-    """For each channel and pair of words: the epsilon that the ledger charges, and a lower bound of the real one."""
+    """Return the charged epsilon and a lower bound of the real one, for each channel and pair of words."""
     found = {}
     for kind, epsilon in CHANNELS:
         claimed = 2 * epsilon if kind == "laplace" else epsilon  # by substitution
@@ -42,7 +42,7 @@ def audits(canaries: int) -> dict[str, list[float]]:
 
 
 def audit(channel: Channel, canaries: int, listed: bool) -> float:
-    """A lower bound of epsilon, by guesses about so many coins."""
+    """Return a lower bound of epsilon from guesses about `canaries` coins."""
     coins = np.array([secrets.randbits(1) for _ in range(canaries)], dtype=bool)
     words = Vocabulary(tuple(f"word{n:03d}" for n in range(channel.V - 1)))
     other = words.words[1] if listed else "bakery"
@@ -54,7 +54,7 @@ def audit(channel: Channel, canaries: int, listed: bool) -> float:
 
 
 def _named(made: Reports, word: int) -> F64:
-    """What each report says of a word: the noisy entry, or whether it is named."""
+    """Return each report's entry for a word: the noisy value, or whether the word is named."""
     said = np.zeros(len(made.indptr) - 1)
     token = np.repeat(np.arange(len(said)), np.diff(made.indptr))
     hit = made.idx == word
@@ -63,7 +63,7 @@ def _named(made: Reports, word: int) -> F64:
 
 
 def lower_bound(coins: Bool, scores: F64) -> float:
-    """The largest epsilon that the guesses refute; a score above 0 says heads."""
+    """Return the largest epsilon that the guesses refute; a score above 0 means heads."""
     order = np.argsort(-np.abs(scores), kind="stable")
     order = order[np.abs(scores[order]) > 0]
     right = np.cumsum((scores[order] > 0) == coins[order])
@@ -76,7 +76,7 @@ def lower_bound(coins: Bool, scores: F64) -> float:
 
 
 def _refuted(guesses: int, right: int) -> float:
-    """The largest epsilon at which so many right guesses have a chance below `LEVEL`."""
+    """Return the largest epsilon at which `right` right guesses have a probability below `LEVEL`."""
     low, high = 0.0, 30.0
     for _ in range(60):
         middle = (low + high) / 2

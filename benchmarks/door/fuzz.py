@@ -1,8 +1,8 @@
-"""Fuzzing: whatever bytes a loader gets, and whatever a step is sent, the answer is right or in the project's words.
+"""Fuzz loaders and steps: for any input, the result is right or a `TertuliaError`.
 
-`fuzz(target, cases, seed)` counts cases, alien exceptions (none of `TertuliaError`) and deaths (of the process: by a
-signal, or by memory beyond the limit). Cases run in a child process with little memory. When one dies, its progress
-file says at which case, and the next child goes on after that.
+`fuzz(target, cases, seed)` counts cases, alien exceptions (other than `TertuliaError`) and deaths (the process ends by
+a signal, or exceeds its memory limit). Cases run in a child process with little memory. When a child dies, its progress
+file names the case, and the next child continues after it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ TARGETS = {
 CASES = {"topics": 30_000, "codec": 30_000, "steps": 20_000, "neural": 5_000, "ledger": 5_000}  # else:
 _USUAL = 15_000
 Facts = dict[str, Any]
-_MEMORY = 3 << 30  # bytes that a child may have more than after its imports
+_MEMORY = 3 << 30  # bytes that a child may allocate after its imports
 _MOST_DEATHS = 20  # then something is wrong with all cases
 _SHOWN = 5  # alien exceptions that are written out, by kind and place
 
 
 class Result(NamedTuple):
-    """What came of it."""
+    """Counts of one target, with examples of alien exceptions."""
 
     cases: int
     alien: int
@@ -47,7 +47,7 @@ class Result(NamedTuple):
 
 
 def fuzz(target: str, cases: int, seed: int = 0, patience: float = 3600) -> Result:
-    """Run so many cases against a target, in child processes."""
+    """Run `cases` cases against a target, in child processes."""
     done = alien = deaths = 0
     examples: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -74,7 +74,7 @@ def fuzz(target: str, cases: int, seed: int = 0, patience: float = 3600) -> Resu
 
 
 def run(quick: bool = False, targets: Sequence[str] = tuple(TARGETS), cases: int | None = None, seed: int = 1) -> Facts:
-    """`{"fuzz": {target: [cases, alien, deaths]}}`, with a tenth of the usual cases if it has to be quick."""
+    """Return `{"fuzz": {target: [cases, alien, deaths]}}`; `quick` runs a tenth of the usual cases."""
     found = {}
     for name in targets:
         found[name] = fuzz(name, cases or CASES.get(name, _USUAL) // (10 if quick else 1), seed)
@@ -114,7 +114,7 @@ def _child(target: str, first: int, last: int, seed: int, progress: Path) -> Non
 
 
 def main() -> None:
-    """`python -m benchmarks.door.fuzz [TARGET ...] [--cases N]`."""
+    """Run `python -m benchmarks.door.fuzz [TARGET ...] [--cases N]`."""
     if sys.argv[1:2] == ["--child"]:
         target, first, last, seed, progress = sys.argv[2:]
         _child(target, int(first), int(last), int(seed), Path(progress))

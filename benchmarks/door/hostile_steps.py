@@ -1,9 +1,8 @@
-"""Hostile questions to every step of every method: what a real server asked, changed in its numbers, shapes and kinds.
+"""Hostile questions to every step of every method: questions of a real server with changed numbers, shapes and kinds.
 
-Small federations are run once, and every question to one of their parties is kept. Then these questions are changed and
-asked again, of the same party, in any order: a malicious server can do no less. What must not happen is that the host
-raises, that a step fails in a way that nobody has thought of (such failures are logged with their traceback), or that
-the process dies.
+Small federations run once, and every question to one of their parties is recorded. Then these questions are changed and
+sent again to the same party, in any order, as a malicious server could do. The host must not raise, a step must not
+fail with an unexpected exception (such failures are logged with their traceback), and the process must not die.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from tertulia.runs.settings import RunSettings
 
 Case = Callable[[random.Random], str | None]
 _PARTY = "a"
-_SECONDS = 60  # for one question; longer is a death
+_SECONDS = 60  # for one question; a longer one counts as a death
 _WORDS = ["rain", "sun", "river", "bridge", "ship", "storm", "harbour", "letter", "winter", "market"]
 _LISTED = {"mode": "public", "words": _WORDS}
 _SMALL = {"topics": 3, "rounds": 2, "sweeps": 1, "vocabulary": {"min_documents": 1, "max_share": 1.0}}
@@ -59,7 +58,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 class Recorded(NamedTuple):
-    """A party, and what it was asked."""
+    """A party, and the questions to it."""
 
     host: PartyHost
     questions: list[Question]
@@ -76,7 +75,7 @@ class _Recorder:
     def parties(self) -> Any:
         return self._transport.parties
 
-    def ask(self, frames: Mapping[str, bytes], timeout: float | None) -> dict[str, bytes]:
+    def ask(self, frames: Mapping[str, bytes], timeout: float | None, enough: int | None = None) -> dict[str, bytes]:
         self.frames += [frames[_PARTY]] if _PARTY in frames else []
         found: dict[str, bytes] = self._transport.ask(frames, timeout)
         return found
@@ -86,7 +85,7 @@ class _Recorder:
 
 
 class _Watch(logging.Handler):
-    """Notes exceptions that a host has logged."""
+    """Handler that keeps the exceptions that a host has logged."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,13 +101,13 @@ class _Watch(logging.Handler):
 
 
 def warm_up(target: str) -> None:
-    """Do once what takes memory for good."""
+    """Make the allocations that last, before memory is limited."""
     warnings.simplefilter("ignore")
     import tertulia.models.neural.network  # noqa: F401
 
 
 def prepare(target: str, folder: Path, methods: tuple[str, ...] = tuple(METHODS)) -> Case:
-    """A function that asks one hostile question: what went wrong, or None."""
+    """Return a function that asks one hostile question and returns what went wrong, or None."""
     logging.disable(logging.NOTSET)
     watch, party_log = _Watch(), logging.getLogger("tertulia.party")
     party_log.addHandler(watch)
@@ -139,7 +138,7 @@ def prepare(target: str, folder: Path, methods: tuple[str, ...] = tuple(METHODS)
 
 
 def record(name: str, folder: Path) -> Recorded:
-    """Run a small federation, and keep what one party was asked."""
+    """Run a small federation, and record the questions to one party."""
     corpora = {party: Corpus.from_texts(_texts(i)) for i, party in enumerate("ab")}
     settings = RunSettings(directory=str(folder), method=METHODS[name], heldout=0.2, seed=1)
     run = begin(settings, corpora, durable=False)
@@ -181,7 +180,7 @@ def change_body(body: bytes, rng: random.Random) -> bytes:
 
 
 def _change_together(tree: Any, tensors: dict[str, Array], rng: random.Random) -> tuple[str, dict[str, Array]]:
-    """Change a question so that its parts still fit each other: more or fewer topics or words, other magnitudes."""
+    """Change a question so that its parts still match: more or fewer topics or words, other magnitudes."""
     length = rng.choice([size for array in tensors.values() for size in array.shape] or [1])
     other = rng.randrange(1, length + 4)
     for name, array in tensors.items():
@@ -197,7 +196,7 @@ def _change_together(tree: Any, tensors: dict[str, Array], rng: random.Random) -
 
 
 def _scaled(array: Array, rng: random.Random) -> Array:
-    """The same kind of numbers, but none, tiny or huge."""
+    """Return the same kind of numbers, but empty, tiny or huge."""
     if array.dtype.kind != "f":
         return np.full_like(array, rng.choice((0, 1, min(2**30, np.iinfo(array.dtype).max))))
     with np.errstate(over="ignore"):
@@ -211,7 +210,7 @@ def _tree(body: bytes) -> str:
 
 
 def _change_array(array: Array, rng: random.Random) -> Array:
-    """Another shape, another kind, or other numbers."""
+    """Return an array of another shape or kind, or with other numbers."""
     way = rng.randrange(7)
     if way == 0:
         return np.ascontiguousarray(array.T)

@@ -1,4 +1,4 @@
-"""What is fuzzed of loaders: each target writes a sound file, damages it, loads it and uses what it got."""
+"""Fuzzing targets for loaders: each writes a valid file, damages it, loads it and uses the result."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ script = { 3 = ["north"] }
 
 
 def warm_up(target: str) -> None:
-    """Do once what takes memory for good."""
+    """Make the allocations that last, before memory is limited."""
     warnings.simplefilter("ignore")
     import polars as pl
 
@@ -79,7 +79,7 @@ def warm_up(target: str) -> None:
 
 
 def prepare(target: str, folder: Path) -> Case:
-    """A function that runs one case: the alien exception that it met, or None."""
+    """Return a function that runs one case and returns the alien exception, or None."""
     act: Callable[[random.Random], Any] = _TARGETS[target](folder)
 
     def case(rng: random.Random) -> str | None:
@@ -107,7 +107,7 @@ def _codec(folder: Path) -> Any:
 def _packing(folder: Path) -> Any:
     draw = np.random.default_rng(0)
     counts, phi = draw.poisson(0.1, (5, 900)), draw.random((5, 100)).astype(np.float32)
-    topics = (counts + 0.1) / (counts + 0.1).sum(axis=1, keepdims=True)  # written by its usual numbers
+    topics = (counts + 0.1) / (counts + 0.1).sum(axis=1, keepdims=True)  # packed by its most frequent numbers
     few = {"none": np.zeros((0, 3)), "one": np.array(7), "words": ("ab",) * 99}
     message = encode({"counts": counts, "phi": phi, "topics": topics, **few})
     base = Base.of(encode({"counts": counts + (phi[0, 0] < 2), "phi": phi * 2, "none": np.zeros((0, 3)), "one": phi}))
@@ -117,7 +117,7 @@ def _packing(folder: Path) -> Any:
 
     def act(rng: random.Random) -> None:
         data = mutate(rng.choice(samples), rng)
-        if rng.random() < 0.5:  # a header that is well squeezed, but of other arrays or sizes
+        if rng.random() < 0.5:  # a well-compressed header of other arrays or sizes
             head = mutate_safetensors(message, rng)[: len(tree) + rng.randrange(40)]
             odd = (len(message), len(head), 0, 1, 2**30, 2**63, rng.randrange(10**6))
             sizes = [rng.choice(odd[:2] if rng.random() < 0.7 else odd).to_bytes(8, "little") for _ in range(2)]
@@ -161,7 +161,7 @@ def _answer(folder: Path) -> Any:
 
 
 def _resealed(sealed: bytes, rng: random.Random) -> bytes:
-    """Damaged by chance, or on purpose, with a checksum that fits."""
+    """Damage a file at random, or deliberately, with a matching checksum."""
     return with_checksum(mutate_safetensors(sealed[32:], rng)) if rng.random() < 0.8 else mutate(sealed, rng)
 
 
@@ -205,7 +205,7 @@ def _answers(folder: Path) -> Any:
 
 
 def _files(folder: Path, use: Callable[[], Any], mutations: dict[str, Mutation]) -> Any:
-    """Damage one of the files of a directory; the others are as they were."""
+    """Damage one file of a directory; restore the others."""
     sound = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
     kinds = {path: mutations[path.suffix] for path in sound if path.suffix in mutations}
 
@@ -342,7 +342,7 @@ def _ledger(folder: Path) -> Any:
 
 
 def _edit_row(path: Path, rng: random.Random) -> None:
-    """Change a row's body as JSON, as somebody with the file could."""
+    """Change a row's body as JSON, as anyone with the file could."""
     database = sqlite3.connect(path)
     with database:
         (body,) = database.execute("SELECT body FROM entries WHERE seq = 2").fetchone()

@@ -1,4 +1,4 @@
-"""How bytes are damaged: flips, cuts, splices, and changes of JSON that keep it JSON."""
+"""Ways to damage bytes: flips, cuts, splices, and changes of JSON that keep it JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _splice(data: bytes, rng: random.Random) -> bytes:
 
 
 def _overwrite(data: bytes, rng: random.Random) -> bytes:
-    """Eight bytes that may be a length: nothing, everything, something."""
+    """Overwrite eight bytes that may be a length: by zero, a huge or a random number."""
     at = rng.randrange(len(data) + 1)
     value = rng.choice((0, 1, 2**31, 2**62, 2**64 - 1, rng.getrandbits(64), rng.getrandbits(16)))
     return data[:at] + value.to_bytes(8, "little") + data[at + 8 :]
@@ -73,7 +73,7 @@ def mutate_tree(tree: Any, rng: random.Random) -> Any:
 
 
 def holders(node: Any) -> Any:
-    """All places within a tree of JSON: what holds them, and by which key."""
+    """Yield all places in a tree of JSON: the container and the key."""
     places = node.items() if isinstance(node, dict) else enumerate(node)
     for key, value in list(places):
         yield node, key
@@ -89,7 +89,7 @@ def mutate_json(data: bytes, rng: random.Random) -> bytes:
 
 
 def mutate_safetensors(data: bytes, rng: random.Random) -> bytes:
-    """Change the tree in the header of an encoded message, and write a header that fits; or damage bytes."""
+    """Change the tree in the header of an encoded message, and write a header that matches; or damage bytes."""
     if rng.random() < 0.3:
         return mutate(data, rng)
     size = int.from_bytes(data[:8], "little")

@@ -1,8 +1,8 @@
-"""What it costs that words off the list keep their places as UNK, in epsilon, time and perplexity.
+"""Measure the cost of keeping words off the list as UNK, in epsilon, time and perplexity.
 
-20 Newsgroups over the English list that comes with the package. The other side of each ratio is a model whose words off
-the list were dropped before reports were made, as if nobody could count them: its epsilon for a document was claimed
-for the words left, and did not hold.
+20 Newsgroups over the English list that comes with the package. The denominator of each ratio is a model that drops
+words off the list before reports are made, as if nobody could count them. Its epsilon for a document was claimed for
+the remaining words, and did not hold.
 
     share          of tokens that are off the list
     epsilon_ratio  of a document of average length, all tokens against those on the list, at delta 0
@@ -36,7 +36,7 @@ HELDOUT = 0.1
 
 
 class Sizes(NamedTuple):
-    """How much is done."""
+    """The size of the experiment."""
 
     documents: int | None
     sweeps: int
@@ -44,7 +44,7 @@ class Sizes(NamedTuple):
 
 
 def run(quick: bool) -> dict[str, Any]:
-    """`{"unk": {words: [share, epsilon_ratio, time_ratio, ppl_ratio]}}`."""
+    """Return `{"unk": {words: [share, epsilon_ratio, time_ratio, ppl_ratio]}}`."""
     sizes = Sizes(2_000, 40, 1) if quick else Sizes(None, 200, 3)
     corpus = read(data("newsgroups20.parquet"), id="id")
     chosen = np.arange(corpus.n_documents)[: sizes.documents]
@@ -71,13 +71,13 @@ def _costs(train: Corpus, heldout: Corpus, words: Vocabulary, sizes: Sizes) -> l
 
 
 def _epsilon(corpus: Corpus, symbols: int) -> float:
-    """Of a document of average length that becomes another."""
+    """Return the epsilon of replacing a document of average length by another."""
     charge = TokenReports("reports", channel=Channel("krr", EPSILON, symbols))
     return guarantee_of(charge, copies=math.ceil(corpus.lengths.mean())).epsilon
 
 
 def _train(corpus: Corpus, V: int, sweeps: int, seed: int) -> F64:
-    """Topics [K, V] from reports; the mean over the last half of the sweeps, as parties push it."""
+    """Return topics [K, V] from reports: the mean over the last half of the sweeps, as parties push it."""
     symbols = len(corpus.vocabulary)
     channel = Channel("krr", EPSILON, symbols)
     source = partial(reports, corpus.words, channel, bytes([seed]) * 32, "benchmark")

@@ -13,6 +13,7 @@ if (_TESTS := str(_ROOT / "tests")) not in sys.path:
 # Processes that are started find the helpers, too: among them is what aims kills (`sitecustomize`).
 os.environ["PYTHONPATH"] = os.pathsep.join([_TESTS, str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
+from helpers import masked_toys  # type: ignore[import-not-found]  # noqa: E402
 from helpers.poisons import (  # type: ignore[import-not-found]  # noqa: E402
     Poisoned,
     copied_topics,
@@ -26,8 +27,8 @@ from helpers.ray_nodes import Nodes, parent  # type: ignore[import-not-found]  #
 from helpers.runs import change, outcome, prepared  # type: ignore[import-not-found]  # noqa: E402
 
 __all__ = [
-    "Nodes", "Nursery", "Poisoned", "change", "copied_topics", "kill_a_party", "mixed_topics", "no_less_than_nothing",
-    "outcome", "parent", "party_pids", "prepared", "random_topics", "scaled", "texts",
+    "Nodes", "Nursery", "Poisoned", "change", "copied_topics", "kill_a_party", "masked_toys", "mixed_topics",
+    "no_less_than_nothing", "outcome", "parent", "party_pids", "prepared", "random_topics", "scaled", "texts",
 ]  # fmt: skip
 
 

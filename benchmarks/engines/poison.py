@@ -160,7 +160,7 @@ def _train(scene: Scene, settings: Mapping[str, Any], parties: Mapping[str, Corp
         train = getattr(importlib.import_module(entry.module), entry.function)
         with closing(transport), fixtures.no_less_than_nothing() if candidate else nullcontext():
             handle = CandidateHandle(
-                run.id, transport, run.journal(), terms_of(given), None, plan_of(given, run.parties).hash
+                run.id, transport, run.journal(), terms_of(given), None, plan_of(given, run.parties)
             )
             handle.candidate = candidate
             found: Topics = drive(handle, train, entry.config).topics

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def run(quick: bool) -> dict[str, Any]:
-    """Run them all, whatever `quick` says; whatever did not pass is named."""
+    """Run all checks, also if `quick`; name those that did not pass."""
     from sklearn.utils.estimator_checks import check_estimator
 
     import tertulia as tt

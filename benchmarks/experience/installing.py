@@ -19,7 +19,7 @@ _TOPICS = "topics over"  # what the demo prints of them
 
 
 def run(quick: bool) -> dict[str, Any]:
-    """Clone, install, and type what a newcomer types; it takes what it takes, whatever `quick` says."""
+    """Clone, install, and type what a newcomer types; `quick` changes nothing here."""
     with tempfile.TemporaryDirectory(prefix="tertulia-") as folder:
         clone = Path(folder) / "tertulia"
         subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)

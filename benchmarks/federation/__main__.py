@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.common import finish, newsgroups, parser, say
 from benchmarks.federation.judge import HELDOUT, SMOOTHING, VALIDATION, Judge, flat, side_by_side
 from benchmarks.federation.parties import iid, natural
-from tertulia import FTM, LDA, Centralised, Consensus, Corpus, FederatedTopics, Topics
+from tertulia import FTM, LDA, Consensus, Corpus, FederatedTopics, Pooled, Topics
 
 WORDS = {"min_documents": 10, "max_share": 0.5, "max_words": 8000}
 TOPICS = {"natural": 20, "iid": 40}
@@ -56,7 +56,7 @@ def train(parties: Mapping[str, Corpus], K: int, seed: int, workers: int) -> Tra
     rounds = (LONG - Consensus().start_sweeps) // TOGETHER
     training = Corpus.concatenate([corpus.split(HELDOUT + VALIDATION)[0] for corpus in parties.values()])
     pooled: dict[str, Topics] = {
-        name: Centralised(topics=topics, sweeps=sweeps, vocabulary=words).fit(parties, **common)
+        name: Pooled(topics=topics, sweeps=sweeps, vocabulary=words).fit(parties, **common)
         for name, topics, sweeps in (("short", K, SHORT), ("long", K, LONG), ("same_topics", ftm.n_topics, LONG))
     }
     pooled["converged"] = LDA(topics=K, vocabulary=words).fit(training, seed=seed).topics_

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.common import finish, parser, say
 from benchmarks.ftm.likeness import COLLECTIONS, collection
 from benchmarks.ftm.parties import HELDOUT, SIX, World, at_random, cut, groups, world
-from tertulia import FTM, Consensus, Corpus, NonCollaborative, Topics
+from tertulia import FTM, Alone, Consensus, Corpus, Topics
 from tertulia.methods.ftm.alignment import MergeWarning
 
 ROUNDS, SWEEPS = 4, 30
@@ -38,7 +38,7 @@ def case(small: World, topics: int, model: str, seed: int) -> dict[str, float]:
     """Score one federation, merged in both ways, and the models beside it."""
     common: dict[str, Any] = {"topics": topics, "vocabulary": small.words}
     run: dict[str, Any] = {"heldout": HELDOUT, "seed": seed}
-    alone = NonCollaborative(**common, model=model, sweeps=ROUNDS * SWEEPS).fit(small.parties, **run)
+    alone = Alone(**common, model=model, sweeps=ROUNDS * SWEEPS).fit(small.parties, **run)
     rows = np.concatenate([own.topic_word for own in alone.local.values()])
     beside = Topics(rows, alone.vocabulary, np.full(len(rows), 5.0 / len(rows)))
     found = {

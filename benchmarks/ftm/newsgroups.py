@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.common import say
 from benchmarks.ftm import conventional
 from benchmarks.ftm.parties import FOUR, HELDOUT, SIX, THREE, World, at_random, cut, world
-from tertulia import FTM, Centralised, Consensus, Corpus, FederatedTopics, NonCollaborative, Topics, federate
+from tertulia import FTM, Alone, Consensus, Corpus, FederatedTopics, Pooled, Topics, federate
 
 EPSILONS = (8, 9, 10, 11)
 MODELS = ("lda", "sentence")
@@ -42,7 +42,7 @@ def _likelihoods(small: World, quick: bool, seed: int) -> dict[str, Any]:
     method = {**common, "rounds": rounds, "sweeps": sweeps, "evaluate": False}
     run = {**RUN, "seed": seed}
     learn = {"learn_alpha": True}
-    alone = NonCollaborative(**common, sweeps=rounds * sweeps).fit(small.parties, **run)
+    alone = Alone(**common, sweeps=rounds * sweeps).fit(small.parties, **run)
     single = {party: small.score(model) for party, model in alone.local.items()}
     clear, counts = {}, {}
     for model in MODELS:
@@ -53,7 +53,7 @@ def _likelihoods(small: World, quick: bool, seed: int) -> dict[str, Any]:
 
     def pool(K: int, **priors: Any) -> float:
         settings = {**common, **priors, "topics": K, "sweeps": rounds * sweeps}
-        return small.score(Centralised(**settings).fit(small.parties, **run))
+        return small.score(Pooled(**settings).fit(small.parties, **run))
 
     counted = (topics, topics * len(small.parties))
     return {
@@ -160,7 +160,7 @@ def consensus(corpus: Corpus, quick: bool) -> dict[str, Any]:
         six = world(split, max_words=3000 if quick else 8000)
         common = {"topics": 20 if quick else 40, "vocabulary": six.words, **PRIORS}
         shared = Consensus(**common, start_sweeps=20, rounds=8, sweeps=5, evaluate=False).fit(split, **RUN)
-        pooled = Centralised(**common, sweeps=60).fit(split, heldout=HELDOUT)
+        pooled = Pooled(**common, sweeps=60).fit(split, heldout=HELDOUT)
         ppl, ppl_pooled = six.perplexity(shared), six.perplexity(pooled)
         found[name] = {"ppl": ppl, "ppl_pooled": ppl_pooled, "rounds": 8}
         say(f"consensus, {name}: {ppl:.0f}, pooled {ppl_pooled:.0f}: {ppl / ppl_pooled:.3f}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.common import say
 from benchmarks.ftm.parties import HELDOUT, Parties, World, bbc, reviews
-from tertulia import FTM, Centralised, Consensus, Corpus
+from tertulia import FTM, Consensus, Corpus, Pooled
 
 TOPICS, ALPHA, BETA = 20, 5.0, 0.1
 LITERAL_BETA = 0.01  # with more, the literal mode is worse still
@@ -102,7 +102,7 @@ def scale(quick: bool) -> dict[str, Any]:
     imdb = reviews(5000 if quick else None, max_words=5000 if quick else 10_000)
     common = {"topics": 20 if quick else 50, "alpha": 5.0, "beta": 0.05, "vocabulary": imdb.words}
     rounds = 4 if quick else 8
-    pooled = Centralised(**common, sweeps=20 + 5 * rounds).fit(imdb.parties, heldout=HELDOUT)
+    pooled = Pooled(**common, sweeps=20 + 5 * rounds).fit(imdb.parties, heldout=HELDOUT)
     plain, scores, seconds = imdb.perplexity(pooled), {}, {}
     for epsilon in (11, 9):
         method = Consensus(

@@ -1,7 +1,7 @@
-"""The pages: how large they are, how fast they open, what axe finds, and whether they ask for anything outside.
+"""Measure the pages: size, time to open, findings of axe, and requests to other servers.
 
-Documents are the demo's. Pages are opened in a real browser, without a network, light and dark, at phone and desk
-width; `make test` installs browser and axe-core. What is missing (the explorer, the site's builder) is null, and said.
+Documents are the demo's. Pages are opened in a real browser, without a network, light and dark, at phone and
+desktop width; `make test` installs browser and axe-core. A missing part (explorer, site builder) is null, and reported.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 from tertulia.api.federated import FTM as FTM
 from tertulia.api.federated import PCTD as PCTD
+from tertulia.api.federated import Alone as Alone
 from tertulia.api.federated import Centralised as Centralised
 from tertulia.api.federated import Consensus as Consensus
 from tertulia.api.federated import FedLDA as FedLDA
 from tertulia.api.federated import GFedNTM as GFedNTM
 from tertulia.api.federated import NonCollaborative as NonCollaborative
+from tertulia.api.federated import Pooled as Pooled
 from tertulia.api.federated import federate as federate
 from tertulia.api.lda import LDA as LDA
 from tertulia.api.neural import CombinedTM as CombinedTM

@@ -30,7 +30,7 @@ def test_a_budget_refuses_before_anything_can_fail(tmp_path):
 
 @pytest.mark.parametrize("vocabulary", [PUBLIC, {"mode": "union"}])
 def test_a_run_has_one_word_list(vocabulary, tmp_path):
-    """A word list per question: all but the run's own are refused, whatever the party's documents hold."""
+    """A word list per question: all but the run's own are refused, for any documents of the party."""
     method = {**FTM, "vocabulary": vocabulary}
     if vocabulary["mode"] == "union":
         method |= {"mode": "paper"}

@@ -45,7 +45,7 @@ def test_what_is_wrong_is_said_at_the_party_alone(changes, tmp_path):
 
 
 def test_no_text_of_an_error_crosses(tmp_path, monkeypatch):
-    """Whatever a step raises, its words stay."""
+    """The text of an exception in a step stays at the party."""
     party = Attacked(tmp_path, PCTD, OPEN)
 
     def corpus(self):

@@ -12,8 +12,11 @@ from tertulia.methods.common.local_lda import LocalTask
 from tertulia.methods.ftm.method import train_local
 from tertulia.methods.pctd.method import UnitTask, expect
 from tertulia.methods.pctd.settings import UnitNoise, UnitSettings
+from tertulia.methods.registry import METHODS
 from tertulia.privacy.mechanisms.gaussian import sigma_for
 from tertulia.privacy.policy import Policy, example, strict_example
+from tertulia.runs.plan import plan_of
+from tertulia.runs.settings import RunSettings
 
 FTM = {"name": "ftm", "topics": 2, "rounds": 2, "sweeps": 2, "vocabulary": PUBLIC}
 PCTD = {"name": "pctd", "topics": 2, "rounds": 2, "unit": "sentence", "vocabulary": PUBLIC}
@@ -72,6 +75,35 @@ def test_rounds_are_those_of_the_plan(tmp_path):
     assert math.sqrt(sum(release.params["sigma"] ** -2 for release in charges)) <= math.sqrt(2) / sigma_for(
         1.0, 1e-6, 2
     )
+
+
+def test_noise_is_known_by_the_plan_and_not_by_the_names_of_settings(tmp_path):
+    """A method may call its settings as it likes: the party's own plan declares whether its epsilon is kept."""
+    party = Attacked(tmp_path, {**PCTD, "mode": "paper", "sigma": 0.01}, OPEN, epsilon=1.0)
+    plan, agreed = party.host.config.plan, party.plan
+    party.reopen(plan={**plan, "noisy_rounds": None})  # although it has settings `mode`, `epsilon` and `rounds`
+    assert party.ask(expect, units(party), "sum").text == "refused by rule 'the party's own epsilon'"
+    party.reopen(plan={**plan, "noisy_rounds": 1})
+    kinds = [party.ask(expect, units(party, turn), "sum").text for turn in range(2)]
+    assert kinds == ["", "refused by rule 'rounds'"]
+    assert party.plan == agreed  # it follows from the settings, so the hash need not have it
+
+
+def test_each_method_says_what_noise_it_has_and_follows_a_partys_epsilon():
+    asked = {"epsilon": 8.0}
+    modes = [("ftm", "sound"), ("consensus", "sound"), ("fedlda", "paper"), ("pctd", "paper")]
+    for name, mode in modes:
+        own = {"sigma": 0.01} if name == "pctd" else asked
+        words = {"vocabulary": PUBLIC} if mode == "sound" else {}
+        method = RunSettings(method={"name": name, "mode": mode, "rounds": 4, "topics": 7, **own, **words}).method
+        assert (method.noise, method.has_noise, method.planned_rounds, method.planned_topics) == (mode, True, 4, 7)
+        assert method.with_own_epsilon(1.0).epsilon == 1.0
+        assert method.with_own_epsilon(99.0).epsilon == (8.0 if "epsilon" in own else 99.0)
+        assert plan_of(RunSettings(method=method), ("north",)).noisy_rounds == 4
+    for name in METHODS:
+        clear = RunSettings(method={"name": name}).method
+        assert (clear.noise, clear.has_noise) == ("none", False)
+        assert plan_of(RunSettings(method=clear), ("north",)).noisy_rounds is None
 
 
 # --- no policy --------------------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def test_without_a_word_for_scores_there_are_none(tmp_path, policy):
 
 
 def test_no_model_moves_the_sum_further_than_is_charged():
-    """Whatever one document's likelihood is: NaN, infinite, positive, of a long document."""
+    """It holds for any likelihood of one document: NaN, infinite, positive, of a long document."""
     worst = 0
     for likelihood in (np.nan, -np.inf, np.inf, 0.0, -1e300, -3.0, 1e9):
         for tokens in (0, 1, MOST_TOKENS, 10**6):

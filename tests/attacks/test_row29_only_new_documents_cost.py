@@ -74,7 +74,7 @@ def test_equal_documents_have_noise_of_their_own_and_keep_it(said):
 
 def test_without_ids_the_assumption_is_named(said):
     assert NO_IDS not in said([A, B], ["a", "b"])[1].assumptions
-    unnamed = said([A, B])[1]  # it cannot be known whether these are the documents of before: charged anew
+    unnamed = said([A, B])[1]  # they may be other documents than before: charged again
     assert NO_IDS in unnamed.assumptions
     assert unnamed.epsilon == pytest.approx(2.0)
 

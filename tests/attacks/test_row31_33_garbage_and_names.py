@@ -33,7 +33,7 @@ def test_half_a_character_kills_nobody(owners, tmp_path):
 
 
 def test_no_bytes_make_a_party_raise(party):
-    """Whatever the frame: an answer, of constants if it is none."""
+    """Any frame gets an answer; malformed ones get an answer of constants."""
     whole, draw = party.frame(expect, question(party), "sum"), np.random.default_rng(1)
     frames = [b"", b"\0" * 4, b"\xff" * 64, b"\x05\0\0\0[[[[[" + b"[" * 100_000, b"\x04\0\0\0null"]
     frames.append((2 * 10**5).to_bytes(4, "little") + b"[" * 10**5 + b"]" * 10**5)

@@ -72,7 +72,7 @@ def test_copies_within_a_corpus_have_reports_of_their_own(said):
 
 
 def test_without_ids_a_text_is_its_own_name(said):
-    """It cannot be told whether it is the document of before: an unchanged corpus gives unchanged reports."""
+    """It may be the earlier document or another one: an unchanged corpus gives unchanged reports."""
     one, two = said([A, A])
     said([B])
     assert said([A]) == [one]

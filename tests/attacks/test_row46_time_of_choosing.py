@@ -1,4 +1,4 @@
-"""Choosing a model at a party has no answer, but the time that it took told whether words of the list are there."""
+"""Choosing a model at a party sends no answer, but its time revealed whether the party has words of the list."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The inquiries told a server of other federations' releases at the same home, and how long their chain is."""
+"""Inquiries reported other federations' releases at the same home to a server, and the length of their chain."""
 
 from helpers.texts import PUBLIC, halves
 from tertulia.corpus import Corpus

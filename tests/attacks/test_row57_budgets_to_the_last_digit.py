@@ -5,7 +5,7 @@ import pytest
 
 from tertulia.corpus import Corpus
 from tertulia.errors import PolicyRefusal
-from tertulia.federation.types import Planned, step
+from tertulia.federation.types import Nothing, Planned, step
 from tertulia.kernels.reports import Channel
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms.token_reports import TokenReports
@@ -18,7 +18,7 @@ BUDGET = '[[budget]]\nunit = "token"\nadjacency = "substitute"\nepsilon = {!r}\n
 
 
 @step
-def report(party, state, ask):
+def report(party, state, ask: Nothing):
     """Never run: the plan names it."""
 
 

@@ -19,7 +19,7 @@ def spent(host, unit=Unit.DOCUMENT, adjacency=Adjacency.SUBSTITUTE, bounds=None)
 
 
 def test_a_stricter_limit_does_not_lower_what_was_spent(tmp_path):
-    """Eight reports of epsilon 1 have left of the document, whatever is declared afterwards."""
+    """Eight reports of epsilon 1 have left of the document; later declarations do not change that."""
     first = party(tmp_path / "first", corpus_of([LONG], ["a"]), policy=STRICT + LIMIT.format(8))
     assert ask(first, report).kind == "ok"
     strict = STRICT + LIMIT.format(2)

@@ -109,7 +109,7 @@ def test_baselines_report_the_alpha_that_was_learned(monkeypatch, tmp_path):
     found = []
     train = local.lda.train
     monkeypatch.setattr(local.lda, "train", lambda *a, **k: found.append(train(*a, **k)) or found[-1])
-    model = tt.NonCollaborative(topics=3, sweeps=4, vocabulary=PUBLIC).fit(PARTIES, directory=tmp_path / "run")
+    model = tt.Alone(topics=3, sweeps=4, vocabulary=PUBLIC).fit(PARTIES, directory=tmp_path / "run")
     assert [own.alpha.tobytes() for own in model.local.values()] == [state.alpha.tobytes() for state in found]
 
 

@@ -106,8 +106,12 @@ def test_a_model_speaks_to_machines(printed, base):
 def test_what_left_speaks_to_machines(printed, base):
     assert printed("disclosures", base / "run")["disclosures"][0]["shape"]
     assert printed("privacy", base / "run")["totals"][0]["real_epsilon"] is None
-    (row, *_) = printed("ledger show", base / "run" / "parties" / "north")["ledger"]
-    assert row["charged"] is True
+    shown = printed("ledger show", base / "run" / "parties" / "north")
+    assert shown["ledger"][0]["charged"] is True
+    others = [number for kind in shown["no_releases"] for number in kind["entries"]]
+    numbers = [*others, *(row["entry"] for row in shown["ledger"])]
+    assert others
+    assert sorted(numbers) == list(range(len(numbers)))  # no number is missing without an explanation
     assert printed("upgrade", base / "run", "--dry-run")["backup"] is None
 
 
@@ -118,7 +122,7 @@ def test_parties_are_compared(printed, base):
 
 def test_scenarios_are_compared(printed, base):
     rows = printed("scenarios", base / "run.toml", "--directory", base / "scenarios")["scenarios"]
-    assert {"federated", "centralised", "alone"} <= {row["scenario"] for row in rows}
+    assert {"federated", "pooled", "alone"} <= {row["scenario"] for row in rows}
 
 
 def test_a_federation_speaks_to_machines(tertulia, printed, tmp_path):

@@ -1,4 +1,4 @@
-"""A federation that lives on: the next quarter's documents and words, on top of the last model."""
+"""Continue from an earlier model: the next quarter's documents and words, on top of the last model."""
 
 import json
 import shutil
@@ -167,7 +167,7 @@ def test_reports_cost_for_new_documents_alone_and_it_is_said_beforehand(tertulia
 # --- between sites -----------------------------------------------------------------------------------------------
 
 
-def test_houses_go_on_by_commands_with_a_new_member(tertulia, tmp_path):
+def test_organisations_go_on_by_commands_with_a_new_member(tertulia, tmp_path):
     sites = Sites(tmp_path, method=METHOD)
     on_a_free_port(sites)
     first = sites.agree().run()
@@ -279,7 +279,7 @@ def test_a_proposal_whose_start_is_no_start_is_not_read(going_on):
             Proposal.from_bytes(forged.to_bytes())
 
 
-def test_runs_that_houses_cannot_go_on_from(tertulia, going_on, tmp_path):
+def test_runs_that_organisations_cannot_go_on_from(tertulia, going_on, tmp_path):
     place, file = going_on.server.directory, (going_on.server.directory / "federation.toml").read_text()
     for last, why in (("0123456789abcdef", "is no run of this federation"), ("../north", "is no run")):
         code, _, err = tertulia("start", place, "--from", last)

@@ -21,19 +21,19 @@ JSON, TENSORS = "model.json", "topics.safetensors"
 
 
 @contextmanager
-def at_the_gate(sites):
+def served(sites):
     """The server lets parties in, which know its port, for as long as the block lasts."""
-    gate = Service(
+    service = Service(
         sites.server.authority, sites.server.members, sites.registry, ListenOptions("localhost:0", ["localhost"])
     )
-    sites.address = f"localhost:{gate.start()}"
+    sites.address = f"localhost:{service.start()}"
     for party in sites.parties.values():
         file = party.directory / "party.toml"
         file.write_text(file.read_text().replace(party.file.server, sites.address))
     try:
         yield sites
     finally:
-        gate.stop(0)
+        service.stop(0)
 
 
 def complete(sites):
@@ -48,7 +48,7 @@ def sites(tmp_path_factory):
     """A finished run; tests fetch at parties, and change no more."""
     sites = Sites(tmp_path_factory.mktemp("sites")).agree()
     sites.run = complete(sites)
-    with at_the_gate(sites):
+    with served(sites):
         yield sites
 
 
@@ -175,7 +175,7 @@ def test_a_model_that_is_longer_than_a_message(tmp_path):
 
 
 def test_before_the_end_a_sentence_and_after_it_the_newest(tmp_path):
-    with at_the_gate(Sites(tmp_path).agree()) as sites:
+    with served(Sites(tmp_path).agree()) as sites:
         north = sites.parties["north"]
         with pytest.raises(ConfigError, match=rf"run {sites.registry.current().run}: this run is not finished yet"):
             fetch_run(north)

@@ -23,7 +23,7 @@ def fit(parties, settings, **options):
     return tt.GFedNTM(**{**SMALL, **settings}).fit(parties, heldout=0.0, **options)
 
 
-def test_federated_steps_equal_centralised_ones(parties):
+def test_federated_steps_equal_pooled_ones(parties):
     settings = {"epochs": 1000, "rounds": 60, "precision": "float64"}
     federated = fit(parties, settings)
     pooled = fit(parties, {**settings, "scenario": "centralised"})

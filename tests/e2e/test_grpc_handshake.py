@@ -119,8 +119,8 @@ def test_the_servers_certificate_is_renewed_without_a_stop(changing, monkeypatch
 
 
 def test_plaintext_is_for_loopback_and_only_when_asked_for(changing):
-    gate = Service(changing.authority, changing.members, changing.backend, f"http://{HOST}:0")
-    address = f"http://{HOST}:{gate.start()}"
+    service = Service(changing.authority, changing.members, changing.backend, f"http://{HOST}:0")
+    address = f"http://{HOST}:{service.start()}"
     try:
         assert client.fetch_proposal(changing.identity("north"), address) == b"a plan"
         changing.members.revoke("north")
@@ -128,7 +128,7 @@ def test_plaintext_is_for_loopback_and_only_when_asked_for(changing):
         with pytest.raises(ConnectionTrouble, match="does not speak TLS"):
             client.fetch_proposal(changing.identity("south"), address.removeprefix("http://"))
     finally:
-        gate.stop(0)
+        service.stop(0)
     for wrong in ("http://topics.example.org:7443", "http://0.0.0.0:7443"):
         with pytest.raises(ConfigError, match="would go without TLS"):
             Service(changing.authority, changing.members, changing.backend, wrong)
@@ -296,7 +296,7 @@ def test_requests_that_cannot_be_read_are_refused_with_a_constant(network):
         assert "is no tertulia server" in str(client.connection_error(caught.value, address))
 
 
-def test_what_a_desk_did_not_mean_to_say_stays_at_the_server(changing, monkeypatch):
+def test_what_the_backend_did_not_mean_to_say_stays_at_the_server(changing, monkeypatch):
     def broken():
         raise OSError("/srv/oncology/proposal.json")
 
@@ -334,15 +334,16 @@ def test_nobody_there_and_a_port_that_is_taken(network):
 
 
 def test_a_host_name_in_the_certificate(changing):
-    gate = Service(changing.authority, changing.members, changing.backend, ListenOptions(f"{HOST}:0", ("localhost",)))
-    port = gate.start()
+    listening = ListenOptions(f"{HOST}:0", ("localhost",))
+    service = Service(changing.authority, changing.members, changing.backend, listening)
+    port = service.start()
     try:
         assert client.fetch_proposal(changing.identity("north"), f"localhost:{port}") == b"a plan"
     finally:
-        gate.stop(0)
+        service.stop(0)
 
 
-def test_the_way_out_of_a_house_is_its_proxy(tmp_path, monkeypatch):
+def test_the_way_out_of_a_site_is_its_proxy(tmp_path, monkeypatch):
     network = Network(tmp_path / "network", ("north",), hosts=("topics.example.org",))
     proxy = WayOut(network.port)
     monkeypatch.setenv("https_proxy", f"http://{proxy.address}")

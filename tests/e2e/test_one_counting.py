@@ -5,16 +5,21 @@ import json
 import re
 from collections import Counter
 
+import matplotlib.pyplot as plt
 import pytest
 
+from helpers.drawn import labels
 from helpers.texts import STEMS, mixed
+from tertulia.federation.party.answer_log import TRAVELLED
 from tertulia.privacy.mechanisms.things import plain_words
 from tertulia.runs.directory import Run
 from tertulia.runs.one_machine import hosts_of, open_party
 from tertulia.runs.release_counts import plan_and_fact_or_none
+from tertulia.view import console
 from tertulia.view.console import size
-from tertulia.view.tables import grouped
-from tertulia.view.verdicts import summary_of
+from tertulia.view.plots.privacy import draw_privacy, things_of
+from tertulia.view.tables import NOT_RECORDED, grouped
+from tertulia.view.verdicts import often, summary_of
 from tertulia.view.watch.releases import LedgerMonitor
 
 MODES = {
@@ -56,6 +61,10 @@ def test_all_pages_count_alike(project, tertulia, tmp_path):
     rows = json.loads(tertulia("disclosures", run.directory, "--json")[1])["disclosures"]
     arrays = Counter(row["what"] for row in rows if row["party"] == "north" and row["shape"] is not None)
     assert {what: row["arrays"] for what, row in said.items() if row["arrays"]} == arrays
+    for what, row in disclosed.items():
+        own = [one for one in rows if (one["party"], one["what"]) == ("north", what)]
+        assert sum(one["bytes"] for one in own) == row["bytes"]
+        assert sum(one["bytes_before_packing"] for one in own) == row["before packing"]
     assert arrays["topic-word counts"] == 2 * announced["topic-word counts"] == 8
 
     assert {one.what: (one.announced, one.took_place) for one in plan_and_fact_or_none(host)} == {
@@ -76,6 +85,57 @@ def test_all_pages_count_alike(project, tertulia, tmp_path):
     assert Counter(dot["what"] for dot in dots) == {what: row["releases"] for what, row in leaving.items()}
     for what, row in leaving.items():
         assert sum(dot["bytes"] for dot in dots if dot["what"] == what) == row["bytes"]
+
+
+def notes_of(directory):
+    """The label and the note of each bar of the plot of what left."""
+    axes = draw_privacy(None, directory)
+    drawn = dict(zip(labels(axes.yaxis), (text.get_text() for text in axes.texts), strict=True))
+    plt.close("all")
+    return drawn
+
+
+def test_the_plot_counts_and_writes_epsilon_as_the_pages_do(project):
+    run, _ = project
+    notes = notes_of(run.directory)
+    found = {(row["party"], row["what"]): row for row in grouped(hosts_of(run))}
+    for what, note in notes.items():
+        row = found["north", what]
+        times = {found[party, what]["times"] for party in run.parties}
+        assert len(times) == 1
+        assert f", {often(row['times'])} each" in note
+        sent = sum(found[party, what]["bytes"] for party in run.parties)
+        assert note.startswith(size(sent) if sent else "stays at the parties")
+        assert len(re.findall("epsilon", note)) == len(re.findall(r"epsilon [\d.]+ at delta [\de.-]+ of a word", note))
+    assert "4 times each" in notes["topic-word counts"]
+
+
+def test_bytes_that_were_not_recorded_are_at_most_those_before_packing(project, tertulia, monkeypatch):
+    run, _ = project
+    monkeypatch.setattr(console.output, "width", 400)
+    (run.party_directory("south") / TRAVELLED).unlink()  # as of a run that is not durable
+    rows = {(row["party"], row["what"]): row for row in grouped(hosts_of(run))}
+    north, south = (rows[party, "topic-word counts"] for party in ("north", "south"))
+    assert south["bytes"] == NOT_RECORDED
+    for command in ("privacy", "disclosures"):
+        said = json.loads(tertulia(command, run.directory, "--json")[1])[command]
+        own = [row for row in said if (row["party"], row["what"]) == ("south", "topic-word counts")]
+        assert {row["bytes"] for row in own} == {None}
+        assert sum(row["bytes_before_packing"] for row in own) == south["before packing"]
+        code, out, err = tertulia(command, run.directory, "--all")
+        assert (code, NOT_RECORDED in out) == (0, True), err
+    most = north["bytes"] + south["before packing"]
+    assert notes_of(run.directory)["topic-word counts"].startswith(f"up to {size(most)}, 4 times each")
+
+
+def test_parties_that_answered_less_often_are_a_range():
+    rows = [
+        {"party": party, "what": "counts", "verb": "sum", "bytes": 10, "before packing": 20, "mechanism": "clear",
+         "unit": "token", "releases": times, "real epsilon": "infinite (non-private)", "delta": 1e-6}
+        for party, times in (("north", 8), ("south", 5))
+    ]  # fmt: skip
+    assert [thing.note for thing in things_of(rows)] == ["20 B, 5 to 8 times each, no bound"]
+    assert [thing.note for thing in things_of(rows[:1])] == ["10 B, 8 times, no bound"]
 
 
 def test_bytes_are_those_that_travelled(project):

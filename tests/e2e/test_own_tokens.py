@@ -40,7 +40,7 @@ def test_noise_for_words_and_n_grams_exclude_each_other():
 
 
 def test_a_party_refuses_noise_for_tokens_where_words_are_in_several(tmp_path, monkeypatch):
-    """Whatever the server's settings say: the method of CONTRIBUTING has no mode that settings could look at."""
+    """It holds for any settings of the server: the method of CONTRIBUTING has no mode that settings could check."""
     block = (ROOT / "CONTRIBUTING.md").read_text().split("runs this very block -->\n```python\n")[1].split("```")[0]
     (tmp_path / "noisy_counts.py").write_text(block)
     monkeypatch.syspath_prepend(tmp_path)

@@ -29,7 +29,7 @@ def closed(tmp_path):
 
 def tertulia(folder, *arguments):
     command = [sys.executable, "-m", "tertulia", *arguments]
-    if os.geteuid() == 0:  # whoever may write anywhere would prove nothing
+    if os.geteuid() == 0:  # root may write anywhere: the test would prove nothing
         if shutil.which("setpriv") is None:
             pytest.skip("there is no setpriv here, and the tests run as root")
         command = ["setpriv", "--bounding-set=-dac_override", *command]

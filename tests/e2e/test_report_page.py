@@ -31,7 +31,7 @@ def clear(tmp_path_factory):
     """A run without noise, with what scenarios found beside it."""
     directory = tmp_path_factory.mktemp("clear") / "run"
     finish(prepared(directory, {"north": halves(1), "south": halves(2)}, METHOD, heldout=0.2))
-    rows = [("alone", 40.0, 12.0, 13.0), ("federated", 14.0, 11.0, 12.5), ("centralised", 13.5, 11.5, 12.0)]
+    rows = [("alone", 40.0, 12.0, 13.0), ("federated", 14.0, 11.0, 12.5), ("pooled", 13.5, 11.5, 12.0)]
     shared = {"method": "lda", "topics": 3}
     keep_rows(directory, [
         {"scenario": name, **shared, "perplexity": every, "parties": {"north": north, "south": south}}

@@ -1,4 +1,4 @@
-"""`tertulia scenarios`: one command; federated, centralised and alone, each score beside its controls."""
+"""`tertulia scenarios`: one command; alone, federated and pooled, each score beside its controls."""
 
 import json
 
@@ -42,20 +42,20 @@ def test_every_score_stands_beside_its_controls(method, worded, tmp_path, tertul
     T = rows[0]["topics"]
     expected = [
         ("federated", method, 1, T), ("federated, another seed", method, 1, rows[1]["topics"]),
-        ("centralised", own, 1, K), ("alone", own, 2, own_K), ("alone, side by side", own, 1, 2 * own_K),
+        ("pooled", own, 1, K), ("alone", own, 2, own_K), ("alone, side by side", own, 1, 2 * own_K),
     ]  # fmt: skip
     if method == "ftm":  # which finds its own number of topics
         assert T != K
-        expected += [(f"centralised, {T} topics", "lda", 1, T), (f"alone, {T} topics", "lda", 2, T)]
+        expected += [(f"pooled, {T} topics", "lda", 1, T), (f"alone, {T} topics", "lda", 2, T)]
     elif method != "consensus":
-        expected += [("centralised", "lda", 1, K)]
+        expected += [("pooled", "lda", 1, K)]
     expected += [("nothing learned", "unigram", 1, 1)]
     assert [(row["scenario"], row["method"], row["models"], row["topics"]) for row in rows] == expected
     assert all(1 < row["perplexity"] < 100 for row in rows)  # there are some 70 words
     scores = {(row["scenario"], row["method"]): row["perplexity"] for row in rows}
     assert scores["federated", method] != scores["federated, another seed", method]
     # A party alone has not seen the other's words.
-    assert scores["alone", own] > max(scores["federated", method], scores["centralised", own])
+    assert scores["alone", own] > max(scores["federated", method], scores["pooled", own])
     assert (tmp_path / "runs" / "federated" / "model").is_dir()
 
 

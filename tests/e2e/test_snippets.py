@@ -45,7 +45,7 @@ def _folder(monkeypatch, tmp_path):
     plt.close("all")
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # so few documents, so many topics: all advice is right
+@pytest.mark.filterwarnings("ignore::UserWarning")  # few documents and many topics: all advice is right
 @pytest.mark.usefixtures("_folder")
 @pytest.mark.parametrize("page", sorted({block.page for block in PYTHON} - {PLOTS}), ids=name_of)
 def test_python_runs(page):

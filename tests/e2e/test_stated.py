@@ -1,6 +1,7 @@
 """Recipient, purpose, legal basis and retention: asked for, approved with the plan, and read on the officer's page."""
 
 import html
+import io
 import json
 import math
 import re
@@ -10,6 +11,7 @@ import pytest
 from helpers.attacks import edit_json
 from helpers.browser import WIDE
 from helpers.hostile import SCRIPT
+from helpers.serving import on_a_free_port, serving
 from helpers.sites import MEMBERS, Sites
 from tertulia.errors import ConfigError
 from tertulia.network.server.federation_directory import FederationDirectory
@@ -48,6 +50,7 @@ def test_the_page_names_them_all(sites):
     page = html.unescape(report(sites.parties["north"].directory))
     for value in (*OPERATOR.values(), *OWN.values()):
         assert value in page, value
+    assert "training of one shared topic model with 2 topics by the method “consensus”, without noise" in page
     said = html.unescape(report(sites.parties["south"].directory))
     assert said.count("not stated") == 4  # its own
     assert MEANING in said
@@ -77,15 +80,55 @@ def test_epsilon_is_explained_and_the_numbers_are_right():
         assert math.exp(epsilon) == pytest.approx(float(said.replace(",", "")), rel=0.01)
 
 
-def test_init_and_join_write_what_is_stated(tertulia, tmp_path, monkeypatch):
+def test_init_writes_what_is_stated(tertulia, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = [part for key, value in OPERATOR.items() for part in ("--state", f"{key}={value}")]
     assert tertulia("init", "oncology", "--members", "north,south", *said)[0] == 0
     assert FederationDirectory(tmp_path / "oncology").file.operator.stated() == OPERATOR
     assert tertulia("init", "silent", "--members", "north,south", "--yes")[0] == 0
     assert FederationDirectory(tmp_path / "silent").file.operator.stated() == {}
+    with pytest.MonkeyPatch.context() as patch:  # the answers on a terminal
+        patch.setattr("sys.stdin", io.StringIO("".join(f"{value}\n" for value in OPERATOR.values())))
+        patch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+        assert tertulia("init", "asked", "--members", "north,south")[0] == 0
+    assert FederationDirectory(tmp_path / "asked").file.operator.stated() == OPERATOR
     code, _, err = tertulia("init", "odd", "--members", "north", "--state", "aim=x")
     assert (code, "organisation, purpose, legal_basis, retention" in err) == (1, True)
+
+
+def test_join_writes_what_is_stated(tertulia, tmp_path):
+    made = Sites(tmp_path)
+    on_a_free_port(made)
+    said = [part for key, value in OWN.items() for part in ("--state", f"{key}={value}")]
+    invitation = made.server.directory / "invitations" / "north.invite"
+    with serving(made):
+        code, _, err = tertulia("join", invitation, "--directory", tmp_path / "north", "--state", "aim=x")
+        assert (code, "organisation, controller, legal_basis, retention" in err) == (1, True)
+        assert not (tmp_path / "north").exists()  # an invitation is good once: it was not used
+        code, _, err = tertulia("join", invitation, "--directory", tmp_path / "north", *said)
+        assert code == 0, err
+    assert Policy.load(tmp_path / "north" / "policy.toml").record.model_dump() == OWN
+
+
+def test_join_and_init_by_kits_write_what_is_stated(tertulia, tmp_path):
+    pytest.importorskip("nvflare")
+    from helpers.flare import SERVER, provision
+
+    kits = provision(tmp_path)
+    said = [part for key, value in OPERATOR.items() for part in ("--state", f"{key}={value}")]
+    code, _, err = tertulia("nvflare", "init", tmp_path / "oncology", "--kit", kits / SERVER, *said)
+    assert code == 0, err
+    assert FederationDirectory(tmp_path / "oncology").file.operator.stated() == OPERATOR
+    own = [part for key, value in OWN.items() for part in ("--state", f"{key}={value}")]
+    code, _, err = tertulia("nvflare", "join", kits / "north", "--directory", tmp_path / "north", *own)
+    assert code == 0, err
+    assert Policy.load(tmp_path / "north" / "policy.toml").record.model_dump() == OWN
+    for command, place, file in (
+        (("join", kits / "north", "--directory"), "north", "[record] in"),
+        (("init", "--kit", kits / SERVER), "oncology", "[operator] in"),
+    ):
+        code, _, err = tertulia("nvflare", *command, tmp_path / place, "--state", "retention=ever")
+        assert (code, file in err) == (1, True), err
 
 
 def test_a_policy_takes_a_record_and_says_what_is_wrong():

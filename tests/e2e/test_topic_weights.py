@@ -18,7 +18,7 @@ SOUND = {"mode": "sound", "epsilon": 12.0, "beta": 0.1}
 
 
 def party(sea: int, land: int, seed: int) -> list[str]:
-    """So many documents of each kind, of 20 words; none speaks of both."""
+    """Make the given number of documents of each kind, of 20 words; none is about both."""
     rng = np.random.default_rng(seed)
     return [" ".join(rng.choice(words, 20)) for words, n in ((SEA, sea), (LAND, land)) for _ in range(n)]
 
@@ -43,9 +43,9 @@ def test_ftm_s_topics_weigh_what_their_members_hold(settings):
 
 
 def test_baselines_and_consensus_count_tokens_too():
-    alone = tt.NonCollaborative(**SMALL).fit(PARTIES, heldout=0.0)
+    alone = tt.Alone(**SMALL).fit(PARTIES, heldout=0.0)
     assert [share_of_sea(alone.local[name]) for name in PARTIES] == pytest.approx([0.75, 0.9], abs=0.04)
-    assert share_of_sea(tt.Centralised(**SMALL).fit(PARTIES, heldout=0.0)) == pytest.approx(0.81, abs=0.04)
+    assert share_of_sea(tt.Pooled(**SMALL).fit(PARTIES, heldout=0.0)) == pytest.approx(0.81, abs=0.04)
     together = tt.Consensus(**{**SMALL, "rounds": 2, "sweeps": 5}).fit(PARTIES, heldout=0.0)
     assert share_of_sea(together) == pytest.approx(0.81, abs=0.04)
 

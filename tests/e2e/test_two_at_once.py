@@ -25,7 +25,7 @@ SECONDS = 60
 
 def prepared(directory, worded, engine="local", **config):
     corpora = {name: Corpus.from_texts(worded(i, 12 + i)) for i, name in enumerate("ab")}
-    method = {"name": "custom", "module": "helpers.toys", "train": "train_gated", "config": {"rounds": 2, **config}}
+    method = {"name": "custom", "module": "helpers.toys", "train": "train_held", "config": {"rounds": 2, **config}}
     return begin(RunSettings(directory=str(directory), engine=engine, method=method), corpora)
 
 
@@ -39,8 +39,8 @@ def appeared(path):
 
 @pytest.mark.parametrize("engine", ["local", slow("processes")])
 def test_a_second_resume_names_the_first_and_leaves_it_alone(engine, worded, tmp_path):
-    ready, gate = tmp_path / "ready", tmp_path / "gate"
-    run = prepared(tmp_path / "run", worded, engine, ready=str(ready), gate=str(gate))
+    ready, barrier = tmp_path / "ready", tmp_path / "barrier"
+    run = prepared(tmp_path / "run", worded, engine, ready=str(ready), barrier=str(barrier))
     command = [sys.executable, "-m", "tertulia", "resume", str(run.directory), "--json", "--method", "helpers.toys"]
     first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     appeared(ready)
@@ -50,7 +50,7 @@ def test_a_second_resume_names_the_first_and_leaves_it_alone(engine, worded, tmp
     assert "Traceback" not in second.stderr
     with pytest.raises(DirectoryInUse, match=f"process {first.pid} "):  # the API says the same
         finish(Run.open(run.directory, ["helpers.toys"]))
-    gate.touch()
+    barrier.touch()
     _, errors = first.communicate(timeout=SECONDS)
     assert first.returncode == 0, errors.decode()
     assert finish(Run.open(run.directory, ["helpers.toys"])).round == 2

@@ -93,7 +93,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
     assert {name for name in names if name.endswith(".py")} == sources
 
 
-def test_the_sdist_holds_what_a_house_reads_tests_and_deploys(built):
+def test_the_sdist_holds_what_an_organisation_reads_tests_and_deploys(built):
     with tarfile.open(built[1]) as archive:
         names = {entry.name.partition("/")[2] for entry in archive}
         assert {entry.mtime for entry in archive} == {1700000000}
@@ -187,7 +187,7 @@ def test_a_read_only_wheel_without_network_trains_the_same_model(model_here, com
 
 
 @pytest.mark.slow
-def test_a_federation_of_houses_lives_where_nothing_else_can_be_written(compiled, tmp_path):
+def test_a_federation_of_organisations_lives_where_nothing_else_can_be_written(compiled, tmp_path):
     work = tmp_path / "work"
     work.mkdir()
     words = (sys.executable, "-P", "-m", "tertulia", "rehearse", "2", "--documents", "60")

@@ -1,4 +1,4 @@
-"""A malicious server: it hands frames to a party exactly as an engine does, and reads whatever comes back."""
+"""A malicious server: it hands frames to a party exactly as an engine does, and reads the answers."""
 
 import dataclasses
 import json

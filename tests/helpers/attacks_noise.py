@@ -36,7 +36,7 @@ class Turns:
 
 
 @step
-def count(party, state, ask):
+def count(party, state, ask: Nothing):
     """Noisy counts of the words, and a state that moves on with each question."""
     turns = 0 if state is None else state.turns
     words = party.documents(Vocabulary(WORDS)).words
@@ -45,14 +45,14 @@ def count(party, state, ask):
 
 
 @step
-def tabulate(party, state, ask):
+def tabulate(party, state, ask: Nothing):
     words = party.documents(Vocabulary(WORDS)).words
     cells = np.bincount(words, minlength=len(WORDS))[None] << 20
     return state, Values(party.release(cells, NoisyTable("table", sigma=4.0)))
 
 
 @step
-def report(party, state, ask):
+def report(party, state, ask: Nothing):
     """The reports of all tokens, in order."""
     corpus, channel = party.documents(Vocabulary(WORDS)), Channel("krr", 1.0, len(WORDS))
     made = party.randomise(corpus, TokenReports("reports of tokens", channel=channel))
@@ -61,7 +61,7 @@ def report(party, state, ask):
 
 
 @step
-def measure_lengths(party, state, ask):
+def measure_lengths(party, state, ask: Nothing):
     lengths = party.documents().lengths
     return state, Values(party.release(lengths, DiscreteLaplace("lengths", sensitivity=1, epsilon=1000.0)))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from helpers import faults
 from helpers.forker import Forker, serve, type_command
 
-PATIENCE = 300  # seconds that a command may take, whatever happens
+PATIENCE = 300  # seconds that a command may take at most
 MODULES = ("polars", "grpc", "tertulia.cli.main", "tertulia.network.server.service", "tertulia.network.party.attendant")
 MODULES += ("tertulia.network.party.approval", "tertulia.view.dry_run", "tertulia.methods.consensus.method")
 
@@ -60,7 +60,7 @@ class Typist(Forker):
         return self.typed[-1]
 
     def close(self) -> None:
-        """End whatever still runs."""
+        """End all commands that still run."""
         for typed in self.typed:
             if typed._code is None:
                 typed.send_signal(signal.SIGKILL)

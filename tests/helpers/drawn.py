@@ -21,7 +21,7 @@ ROUNDS = tuple(
 )
 SCENARIOS = [
     {"scenario": "federated", "method": "ftm", "models": 1, "topics": 12, "perplexity": 713.0},
-    {"scenario": "centralised", "method": "lda", "models": 1, "topics": 10, "perplexity": 690.0},
+    {"scenario": "pooled", "method": "lda", "models": 1, "topics": 10, "perplexity": 690.0},
     {"scenario": "alone, side by side", "method": "lda", "models": 1, "topics": 1, "perplexity": 990.0},
     {"scenario": "nothing learned", "method": "unigram", "models": 1, "topics": 1, "perplexity": 2390.0},
 ]

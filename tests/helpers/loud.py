@@ -18,7 +18,7 @@ class Size:
 
 
 @step
-def count(party, state, ask):
+def count(party, state, ask: Nothing):
     """Say too much, in every way that a library has."""
     texts = party.documents().vocabulary.words
     print("stdout", *texts, flush=True)
@@ -31,7 +31,7 @@ def count(party, state, ask):
 
 
 @step
-def fail(party, state, ask):
+def fail(party, state, ask: Nothing):
     raise ValueError(str(party.documents().vocabulary.words))
 
 

@@ -84,7 +84,7 @@ def random_topics(seed):
 
 
 def scaled(factor):
-    """What the party has, so many times: its counts, its documents, the sizes of its topics."""
+    """Multiply what the party has: its counts, its documents, the sizes of its topics."""
 
     def poison(reply):
         shares = ("topic_word",)  # rows sum to 1

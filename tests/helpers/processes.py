@@ -80,7 +80,7 @@ def _child(question) -> int:
     if question["fault"]:
         os.environ["TERTULIA_FAULT"] = question["fault"]  # party processes look here, see `sitecustomize`
         faults.arm_from(question["fault"])
-    signal.alarm(PATIENCE)  # whatever happens, it does not stay
+    signal.alarm(PATIENCE)  # ends in any case
     own = json.loads((Path(question["resume"]) / "run.json").read_text())["config"]["method"].get("module")
     return type_command(["resume", question["resume"], "--json", *(["--method", own] if own else [])])
 

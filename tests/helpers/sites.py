@@ -99,7 +99,7 @@ class Carried:
     def parties(self):
         return list(self.attendants)
 
-    def ask(self, frames, timeout):
+    def ask(self, frames, timeout, enough=None):
         answers = {party: self.attendants[party].answer(frame) for party, frame in frames.items()}
         self.received += answers.values()
         return answers

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tertulia._arrays import Array
 from tertulia.errors import Missed
 from tertulia.federation.fields import ReplyWeight
 from tertulia.federation.types import Nothing, message, step
@@ -13,15 +14,18 @@ from tertulia.privacy.mechanisms import Clear, DiscreteLaplace, Public
 
 @message
 class Number:
-    value: object
+    value: Array
 
 
 @message
 class Late:
     """A party that is late, and by how many seconds."""
 
-    party: object
-    seconds: object
+    party: str
+    seconds: float
+
+
+Ask = Nothing | Number
 
 
 @message
@@ -43,7 +47,7 @@ class Memory:
 
 
 @step
-def accumulate(party, state, ask):
+def accumulate(party, state, ask: Ask):
     """Stateful and noisy: what it answers depends on all questions before it and on the party's key."""
     seen = (state.seen if state else 0) + 1
     count = np.array([seen * 100 + party.seed % 97, party.documents().n_documents])
@@ -52,14 +56,14 @@ def accumulate(party, state, ask):
 
 
 @step
-def count_free(party, state, ask):
+def count_free(party, state, ask: Ask):
     """Stateful, free of charge."""
     seen = (state.seen if state else 0) + 1
     return Memory(seen, None), Number(party.release(np.array(seen), Clear("count")))
 
 
 @step
-def weigh(party, state, ask):
+def weigh(party, state, ask: Ask):
     n = party.documents().n_documents
     return state, Weighted(
         party.release(np.full(2, float(n)), Clear("size")), party.release(np.float64(n), Public("number of documents"))
@@ -67,7 +71,7 @@ def weigh(party, state, ask):
 
 
 @step
-def weigh_narrow(party, state, ask):
+def weigh_narrow(party, state, ask: Ask):
     """As `weigh`, with many small numbers in half precision."""
     n = party.documents().n_documents
     values = np.full(10_000, n, dtype=np.float16)
@@ -77,35 +81,35 @@ def weigh_narrow(party, state, ask):
 
 
 @step
-def leak(party, state, ask):
+def leak(party, state, ask: Ask):
     return state, Number(np.array(party.documents().n_documents))
 
 
 @step
-def leak_after(party, state, ask):
+def leak_after(party, state, ask: Ask):
     return state, Number(party.release(np.array([1, 2]), Clear("count")) + 0)
 
 
 @step
-def crash(party, state, ask):
+def crash(party, state, ask: Ask):
     raise ValueError("the patient is called Mary")
 
 
 @step
-def dawdle(party, state, ask):
+def dawdle(party, state, ask: Late):
     if party.id == ask.party:
         time.sleep(ask.seconds)
     return count_free(party, state, ask)
 
 
 @step
-def keep_secret(party, state, ask):
+def keep_secret(party, state, ask: Ask):
     party.keep("diary", x=np.arange(3))
     return state, Nothing()
 
 
 @step
-def build_on(party, state, ask):
+def build_on(party, state, ask: Number):
     """Only who holds the state that the question builds on can answer."""
     if state is None or state.seen != ask.value:
         raise Missed("it has not seen so much")
@@ -113,13 +117,13 @@ def build_on(party, state, ask):
 
 
 @step
-def send_back(party, state, ask):
+def send_back(party, state, ask: Number):
     """What the server sends, as it is."""
     return state, Number(party.release(ask.value, Clear("what was sent")))
 
 
 @step
-def stay_private(party, state, ask):
+def stay_private(party, state, ask: Ask):
     """A step that no party offers, as it is not listed."""
     return state, Nothing()
 
@@ -141,12 +145,12 @@ def train(fed, config, state):
     return state
 
 
-def train_gated(fed, config, state):
-    """As `train`, once somebody opens the gate."""
-    if "gate" in config:
+def train_held(fed, config, state):
+    """As `train`, once the file `barrier` exists; the file `ready` says that it waits."""
+    if "barrier" in config:
         Path(config["ready"]).touch()
         for _ in range(3000):
-            if Path(config["gate"]).exists():
+            if Path(config["barrier"]).exists():
                 break
             time.sleep(0.02)
     return train(fed, config, state)

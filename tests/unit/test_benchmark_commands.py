@@ -1,12 +1,17 @@
 """Benchmarks as the pages name them: commands that exist, and the rows of attacks that `door` reports."""
 
 import importlib.util
+import os
 import re
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks.door.attacks import DOCUMENTED, LAST, outcomes, rows_of, statuses
+from benchmarks.engines.crash import trials
+from tertulia.federation.engines.base import APART, ENGINES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")]
@@ -41,6 +46,40 @@ def test_every_benchmark_that_a_page_names_can_be_started(module):
     assert spec is not None
     if spec.submodule_search_locations:
         assert importlib.util.find_spec(f"{module}.__main__") is not None
+
+
+def started(module):
+    """How `--help` of a benchmark ends: 0, a sentence, or the name of a module that is missing."""
+    try:
+        runpy.run_module(module, run_name="__main__")
+    except SystemExit as end:
+        return end.code or 0
+    except ModuleNotFoundError as error:
+        return f"This benchmark needs {str(error.name).partition('.')[0]}: pip install"
+    return "no end"
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")  # of `runpy`
+@pytest.mark.parametrize("module", sorted({module for module, _ in named_modules()}))
+def test_every_benchmark_that_a_page_names_has_a_quick_run(module, monkeypatch, capsys):
+    """Everything that a command imports at its start exists; only an optional package may be missing."""
+    monkeypatch.setattr(sys, "argv", [module, "--help"])
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))  # restored at the end
+    code = started(module)
+    if code != 0:
+        missing = re.match(r"This benchmark needs (\w+): pip install", str(code))
+        assert missing is not None, code
+        assert missing[1] not in ("benchmarks", "helpers", "tertulia"), code
+        assert importlib.util.find_spec(missing[1]) is None, code
+        pytest.skip(str(code))
+    assert "--quick" in capsys.readouterr().out
+
+
+def test_a_quick_run_kills_each_engine_ten_times():
+    assert {engine: trials(engine, quick=True) for engine in (*ENGINES, *APART)} == dict.fromkeys(
+        (*ENGINES, *APART), 10
+    )
 
 
 def test_rows_are_read_from_names_of_files():

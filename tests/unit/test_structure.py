@@ -1,4 +1,4 @@
-"""The shape of the package: sizes of files and functions, and words that its sources do not use.
+"""The shape of the package: sizes of files and functions, and words that neither sources nor pages use.
 
 A *kernel* is a function compiled by a decorator of `core.jit`, or an intrinsic. A *launcher* is a function of
 `tertulia.kernels` whose body names a kernel, or names a launcher of its own family (`kernels.lda`, say): it checks
@@ -26,6 +26,10 @@ COMPILED = {"kernel", "lean_kernel", "inner_kernel", "loose_kernel", "intrinsic"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 DOCUMENTS = r"\b(SPEC|PRIVACY|DESIGN|THREATS|ISSUES?)\b|\b[Ii]ssue \d|\bas of step\b|\b[Ss]tep \d+\b"
+BY_NAME = (
+    r"getattr\(.*(method|settings|choices|parties).*, [\"'](rounds|mode|epsilon|sigma|topics|vocabulary)[\"']"
+    r"|settings(\.get\(|\[)[\"'](rounds|mode|epsilon|sigma|topics)[\"']"
+)
 GLOSSARY = {
     r"\bHouse(Rules)?\b": "PartyHost, PartyConfig",
     r"\bVisit\b": "StepContext",
@@ -36,8 +40,12 @@ GLOSSARY = {
     r"(?i)\b(?<!drawn )anew\b": "again",  # but "drawn anew" is part of ledgers' rows
     r"(?<!who's )(?i:\bwhoever\b)": "a plain noun",
     r"(?i)\bso many\b": "the number",
-    r"(?i)\b_?(seat|desk|gate|house)s?\b": "connection, registry, service, organisation",
-}
+    r"(?<![A-Za-z])(?i:seat|desk|gate|house)s?(?![A-Za-z])|(?<![A-Z])(Seat|Desk|Gate|House)s?(?![a-z])":
+        "connection, registry, service, organisation",
+}  # fmt: skip
+ROOT = PACKAGE.parents[1]
+TEXTS = ("*.md", "Makefile", "mkdocs.yml", "docs/**/*.md", "benchmarks/**/*.md", "examples/*.toml", "deploy/**/*")
+SOURCES = ("tests/**/*.py", "benchmarks/**/*.py", "deploy/**/*.py", "examples/*.py")
 
 
 class Found(NamedTuple):
@@ -129,11 +137,37 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
+def outside(patterns: tuple[str, ...]) -> list[Path]:
+    """The files beside the package that match, but for this one, which names the words."""
+    found = {path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file()}
+    return sorted(path for path in found if path != Path(__file__) and "__pycache__" not in path.parts)
+
+
+def written(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that people read in a file: all of a page; of a source its names, comments and docstrings."""
+    source = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        yield from enumerate(source.splitlines(), start=1)
+        return
+    before = tokenize.NEWLINE
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        docstring = token.type == tokenize.STRING and before in (tokenize.NEWLINE, tokenize.INDENT)
+        if docstring or token.type in (tokenize.NAME, tokenize.COMMENT):
+            yield from enumerate(token.string.splitlines(), start=token.start[0])
+        if token.type not in (tokenize.NL, tokenize.COMMENT):
+            before = token.type
+
+
 def layers() -> dict[str, int]:
-    """Room -> its height in import-linter's contract; rooms of one line are equally high."""
+    """Room -> its height in import-linter's contract; rooms of one line are equally high.
+
+    The package itself is the highest. Modules that no line lists are helpers, which stand below all rooms.
+    """
     contracts = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     lines = next(contract["layers"] for contract in contracts if contract["name"] == "Dependencies run one way")
-    return {room.strip(): -n for n, line in enumerate(lines) for room in re.split(r"[|:]", line)}
+    found = {room.strip(): -n for n, line in enumerate(lines) for room in re.split(r"[|:]", line)}
+    helpers = {module_of(path) for path in PACKAGE.glob("*.py")} - {"tertulia", "tertulia.__main__"}
+    return dict.fromkeys(helpers, -len(lines)) | found | dict.fromkeys(("tertulia", "tertulia.__main__"), 1)
 
 
 def strings(path: Path) -> Iterator[ast.Constant]:
@@ -148,7 +182,7 @@ def names_above(module: str, text: str) -> list[str]:
     """What a text in a module names that lies above the module."""
     height, named = layers(), re.findall(r"\btertulia(?:\.\w+)+", text)
     room = ".".join(module.split(".")[:2])
-    return [name for name in named if height.get(".".join(name.split(".")[:2]), -99) > height.get(room, 0)]
+    return [name for name in named if height.get(".".join(name.split(".")[:2]), -99) > height[room]]
 
 
 def test_files_are_short():
@@ -200,10 +234,32 @@ def test_no_string_names_a_module_above():
 def test_names_of_modules_above_are_recognised():
     assert names_above("tertulia.models.display", "tertulia.view.plots") == ["tertulia.view.plots"]
     assert names_above("tertulia._lazy", "tertulia.models:Topics") == ["tertulia.models"]
+    for helper in ("_kinds", "_locks", "_memory", "_plain", "_toml"):  # no layer lists these
+        assert names_above(f"tertulia.{helper}", "tertulia.corpus") == ["tertulia.corpus"]
     assert not names_above("tertulia.view.plots", "tertulia.models")
     assert not names_above("tertulia.kernels.lda", "tertulia.corpus")  # beside it; imports are checked by import-linter
     assert not names_above("tertulia.federation.party.host", "tertulia.party")  # a logger
     assert not names_above("tertulia", "tertulia.view.plots")  # the top-level package registers views
+
+
+def test_settings_are_not_recognised_by_their_names_outside_methods():
+    """A method declares what its settings mean, by properties of `MethodSettings` and by marks."""
+    names = [
+        f"{path.relative_to(PACKAGE)}:{n}: {line.strip()}"
+        for path in FILES
+        if not path.is_relative_to(PACKAGE / "methods")
+        for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if re.search(BY_NAME, line)
+    ]
+    assert not names
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['getattr(settings_of(run).method, "rounds", None)', 'plan.settings.get("mode")', "plan.settings['epsilon']"],
+)
+def test_settings_by_name_are_recognised(line):
+    assert re.search(BY_NAME, line)
 
 
 def test_nothing_outside_the_repository_is_cited():
@@ -227,6 +283,28 @@ def test_words_that_mean_something_else_are_not_used(pattern):
     assert not used, f"say {GLOSSARY[pattern]}"
 
 
+@pytest.mark.parametrize("pattern", GLOSSARY)
+def test_nor_are_they_in_pages_tests_and_benchmarks(pattern):
+    used = [
+        f"{path.relative_to(ROOT)}:{n}: {line.strip()}"
+        for path in [*outside(TEXTS), *outside(SOURCES)]
+        for n, line in written(path)
+        if re.search(pattern, line)
+    ]
+    assert not used, f"say {GLOSSARY[pattern]}"
+
+
+def test_pages_tests_and_benchmarks_are_read(tmp_path):
+    found = {str(path.relative_to(ROOT)) for path in [*outside(TEXTS), *outside(SOURCES)]}
+    assert {"README.md", "CONTRIBUTING.md", "Makefile", "docs/federation.md", "benchmarks/README.md"} <= found
+    assert {"deploy/release.py", "deploy/docker/Dockerfile", "tests/conftest.py", "benchmarks/common.py"} <= found
+    source = '"""Of desks."""\nseat_block = "a gate"  # a house\n\n\ndef at_the_gate():\n    """Of seats."""\n'
+    (tmp_path / "source.py").write_text(source)
+    read = " ".join(line for _, line in written(tmp_path / "source.py"))
+    assert all(name in read for name in ("desks", "seat_block", "a house", "at_the_gate", "Of seats"))
+    assert "a gate" not in read  # a string may be a document's text
+
+
 @pytest.mark.parametrize("line", ["as PRIVACY says", "see SPEC 1", "issue 13", "dense as of step 1", "DESIGN.md"])
 def test_citations_are_recognised(line):
     assert re.search(DOCUMENTS, line)
@@ -234,7 +312,15 @@ def test_citations_are_recognised(line):
 
 @pytest.mark.parametrize(
     "line",
-    ["class House:", "told = reports()", "def _told(", "its honest epsilon", "clapped", "made anew", "self._gate"],
-)
+    [
+        "class House:", "told = reports()", "def _told(", "its honest epsilon", "clapped", "made anew", "self._gate",
+        "seat_block = 1", "at_the_gate()", "SeatBlock", "openHouse", "three houses", "Whoever asks", "so many topics",
+    ],
+)  # fmt: skip
 def test_words_are_recognised(line):
     assert any(re.search(pattern, line) for pattern in GLOSSARY)
+
+
+@pytest.mark.parametrize("line", ["make wheelhouse", "a gateway", "aggregate", "investigate", "household", "tolerated"])
+def test_words_that_only_contain_them_are_not(line):
+    assert not any(re.search(pattern, line) for pattern in GLOSSARY)

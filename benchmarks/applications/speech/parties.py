@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.applications.speech import texts
 from benchmarks.common import OUT, say
-from tertulia import FTM, Centralised, Corpus, FederatedTopics, NonCollaborative, Topics
+from tertulia import FTM, Alone, Corpus, FederatedTopics, Pooled, Topics
 from tertulia.api.federated import Federated
 from tertulia.corpus.tokens import segment
 from tertulia.corpus.vocabulary import merge, propose
@@ -112,8 +112,8 @@ def _makers(topics: int, vocabulary: dict[str, Any], quick: bool) -> dict[str, F
     return {
         "federated_lda": FTM(**shared),
         "federated_sentencelda": FTM(model="sentence", **shared),
-        "pooled": Centralised(**alone),
-        "alone": NonCollaborative(**alone),
+        "pooled": Pooled(**alone),
+        "alone": Alone(**alone),
     }
 
 

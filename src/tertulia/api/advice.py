@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tertulia._memory import available_bytes
 from tertulia.corpus import Corpus
 from tertulia.corpus.advice import warn_of_copies
+
+if TYPE_CHECKING:
+    from tertulia.methods.common.settings import MethodSettings
 
 _LDA = 33  # bytes per topic and word during LDA training, measured
 _MODEL = 8  # bytes per topic and word of a model
@@ -30,15 +33,15 @@ def warn_before_training(corpus: Corpus, topics: int) -> None:
     warn_of_memory(_LDA * topics * len(corpus.vocabulary), topics, len(corpus.vocabulary))
 
 
-def warn_before_run(corpora: Mapping[str, Corpus], settings: Any, workers: int) -> None:
+def warn_before_run(corpora: Mapping[str, Corpus], settings: MethodSettings, workers: int) -> None:
     """Warn of the same before a federated run on one machine, over the documents of all parties."""
     for corpus in corpora.values():
         warn_of_copies(corpus)
-    topics = getattr(settings, "topics", None)
-    if not isinstance(topics, int):
+    topics, vocabulary = settings.planned_topics, settings.vocabulary_settings
+    if topics is None:
         return
     warn_of_many_topics(topics, sum(corpus.n_documents for corpus in corpora.values()))
-    limit = settings.vocabulary.max_words if hasattr(settings, "vocabulary") else None
+    limit = None if vocabulary is None else vocabulary.max_words
     words = max(len(corpus.vocabulary) for corpus in corpora.values())
     words = words if limit is None else min(words, limit)
     per_cell = _LDA * min(workers, len(corpora)) + _MODEL * len(corpora)

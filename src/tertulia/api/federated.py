@@ -100,16 +100,19 @@ class GFedNTM(GFedNTMSettings, Federated):
     """Federated neural topic models: ProdLDA, CombinedTM or ZeroShotTM, equal to pooled training."""
 
 
-class NonCollaborative(AloneSettings, Federated):
-    """Alone: the baseline in which each party trains by itself; `local` of the result has a model for each party."""
+class Alone(AloneSettings, Federated):
+    """The baseline in which each party trains by itself; `local` of the result has a model for each party."""
 
     name: Literal["alone"] = Field("alone", description="the method")
 
 
-class Centralised(AloneSettings, Federated):
-    """Pooled: the baseline that trains on all documents in one place; for comparison only."""
+class Pooled(AloneSettings, Federated):
+    """The baseline that trains on all documents in one place; for comparison only."""
 
     name: Literal["centralised"] = Field("centralised", description="the method")
+
+
+NonCollaborative, Centralised = Alone, Pooled  # the names that papers use
 
 
 def federate(
@@ -179,7 +182,7 @@ def _run(settings: MethodSettings, parties: Mapping[str, Documents], options: Ma
             **run,
         )
         warn_before_run(corpora, settings, whole.workers if whole.engine == "local" else len(corpora))
-        rounds = getattr(settings, "rounds", None)
+        rounds = settings.planned_rounds
         total = None if rounds is None else rounds + 1  # parties agree on words in the first round
         with show_progress(options.get("progress"), settings.name, "round", "score", total) as tick:
             observe = options.get("observe") or (round_observer(tick) if tick else None)

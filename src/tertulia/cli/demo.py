@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tertulia.api.federated import Centralised, Consensus, NonCollaborative
+from tertulia.api.federated import Alone, Consensus, Pooled
 from tertulia.api.lda import LDA
 from tertulia.corpus import Corpus
 from tertulia.corpus.demo_corpus import demo_teams
@@ -85,8 +85,8 @@ def compare_models(teams: Mapping[str, Corpus], together: FederatedTopics, seed:
     same: dict[str, Any] = {"topics": TOPICS, "vocabulary": {"mode": "public", "words": together.vocabulary.words}}
     equal = {**same, "sweeps": start + more}
     how: dict[str, Any] = {"heldout": HELDOUT, "progress": False, "seed": seed}
-    own = NonCollaborative(**equal).fit(teams, workers=2, **how).local
-    pooled = Centralised(**equal).fit(teams, **how, party_settings={"pooled": {"threads": 2}})
+    own = Alone(**equal).fit(teams, workers=2, **how).local
+    pooled = Pooled(**equal).fit(teams, **how, party_settings={"pooled": {"threads": 2}})
     training = Corpus.concatenate([corpus.split(HELDOUT)[0] for corpus in teams.values()])
     converged = LDA(**same, threads=2).fit(training, seed=seed, progress=False).topics_
     heldout = {team: corpus.split(HELDOUT)[1].encode(together.vocabulary) for team, corpus in teams.items()}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from tertulia.cli.operator import create_federation
-from tertulia.cli.options import OPERATOR, Days, Statements, ask_statements, next_steps
+from tertulia.cli.options import OPERATOR, Days, Statements, Yes, ask_statements, next_steps
 from tertulia.errors import ConfigError
 from tertulia.view import console
 
@@ -40,7 +40,7 @@ def init(
         ),
     ] = None,
     stated: Statements = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Accept defaults without asking.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Ask a few questions and write run.toml and policy.toml for one machine; with --members create a federation."""
     if members is not None:

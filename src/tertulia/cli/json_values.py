@@ -38,6 +38,8 @@ def _cells(name: str, value: Any) -> list[tuple[str, Any]]:
         return [(key, epsilon_of(number)), ("claimed_in", source or None), ("claimed_delta", epsilon_of(delta))]
     if key in _EPSILONS:
         return [(key, epsilon_of(value))]
+    if key == "bytes":
+        return [(key, value if isinstance(value, int) else None)]
     if key == "shape":
         return [(key, [int(n) for n in value.split("x")] if value else None)]
     if key in ("change", "charged"):

@@ -9,7 +9,17 @@ from typing import Annotated
 
 import typer
 
-from tertulia.cli.options import Documents, FederationPath, Text, next_steps
+from tertulia.cli.options import (
+    OPERATOR,
+    PARTY,
+    Documents,
+    FederationPath,
+    Statements,
+    Text,
+    Yes,
+    ask_statements,
+    next_steps,
+)
 from tertulia.view import console
 
 app = typer.Typer(
@@ -26,12 +36,14 @@ def init(
     sites: Annotated[
         Path | None, typer.Option(help="Folder with the kits of the sites (the folder of the server's kit).")
     ] = None,
+    stated: Statements = None,
+    yes: Yes = False,
 ) -> None:
     """Create a federation for the kit of a FLARE server; its members are the sites provisioned with it."""
     from tertulia.network.flare.setup import found
 
     os.umask(0o077)
-    federation = found(directory, kit, sites or kit.parent)
+    federation = found(directory, kit, sites or kit.parent, ask_statements(OPERATOR, stated, yes=yes))
     console.line(f"{directory}/federation.toml says what {', '.join(federation.roster)} train, and on which terms")
     console.line(f"{kit}/local says where that is; restart the server if it runs: {kit}/startup/start.sh")
     next_steps(f"edit {directory}/federation.toml as you like", f"tertulia nvflare export {directory} --to JOB")
@@ -43,6 +55,8 @@ def join(
     directory: Annotated[Path | None, typer.Option(help="Directory of the party (the name of the site).")] = None,
     documents: Documents = None,
     text: Text = "text",
+    stated: Statements = None,
+    yes: Yes = False,
     keep_authorization: Annotated[
         bool, typer.Option("--keep-authorization", help="Keep the kit's authorization, even if it is too permissive.")
     ] = False,
@@ -52,7 +66,8 @@ def join(
     from tertulia.network.flare.setup import join as join_by_kit
 
     os.umask(0o077)
-    party = join_by_kit(kit, directory, documents, text, keep_authorization=keep_authorization)
+    statements = ask_statements(PARTY, stated, yes=yes)
+    party = join_by_kit(kit, directory, documents, text, stated=statements, keep_authorization=keep_authorization)
     place = party.directory
     console.line(f"'{party.file.name}' is a party of '{party.file.federation}'; everything of it is in {place}")
     console.line(f"its key:  {readable(party.shown.fingerprint)}")

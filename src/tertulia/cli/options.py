@@ -125,6 +125,8 @@ Statements = Annotated[
     typer.Option("--state", help="Statement for the officer's page, once for each key.", metavar="KEY=VALUE"),
 ]
 
+Yes = Annotated[bool, typer.Option("--yes", help="Accept defaults without asking.")]
+
 
 def ask_statements(questions: Mapping[str, str], given: Sequence[str] | None, *, yes: bool) -> dict[str, str]:
     """Return the given answers; ask for the others on a terminal. An empty answer is not stated."""

@@ -20,6 +20,7 @@ from tertulia.cli.options import (
     PartyPath,
     Statements,
     Text,
+    Yes,
     ask_statements,
     live_status,
     next_steps,
@@ -38,7 +39,7 @@ def join(
     documents: Documents = None,
     text: Text = "text",
     stated: Statements = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Accept defaults without asking.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Join a federation: create a private key, request its certificate, write party.toml and policy.toml."""
     from tertulia.federation.engines.grpc import client
@@ -49,12 +50,13 @@ def join(
 
     os.umask(0o077)
     given = Invitation.load(invitation)
+    statements = ask_statements(PARTY, stated, yes=yes)  # before the invitation is used: it is good once
     place = empty_directory(directory or Path(given.member))
     if not (place / "identity" / "certificate.pem").exists():  # else an earlier attempt has enrolled
         client.enrol(given, place / "identity")
     if (own := Identity(place / "identity").name) != given.member:
         raise ConfigError(f"{place} holds the identity of '{own}', and the invitation is for '{given.member}'")
-    settle(place, given, documents, text, ask_statements(PARTY, stated, yes=yes))
+    settle(place, given, documents, text, statements)
     party = PartyDirectory(place)
     console.line(f"'{given.member}' is a member of '{given.federation}' now; everything of it is in {place}")
     console.line(f"its key:  {readable(party.identity.fingerprint)}")

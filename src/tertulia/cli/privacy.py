@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,9 @@ from tertulia.cli.options import AsJson, Delta, HomePath, RunPath
 from tertulia.cli.process import UNSURE
 from tertulia.errors import ConfigError, FormatError
 from tertulia.view import console
+
+if TYPE_CHECKING:
+    from tertulia.privacy import chain
 
 ledger = typer.Typer(help="Show, verify or export a party's ledger.", no_args_is_help=True)
 
@@ -110,13 +114,15 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """List the charges with their time, recipient, plan and policy. The noise key is not needed."""
-    rows = entries_of(ledger_directory(home))
+    entries = entries_of(ledger_directory(home))
+    rows, others = release_rows(entries), other_entries(entries)
     if as_json:
-        console.print_json({"ledger": rows_of(rows)})
+        found = [{"entries": numbers, "meaning": meaning} for meaning, numbers in others.items()]
+        console.print_json({"ledger": rows_of(rows), "no_releases": found})
     else:
         console.records(f"The ledger of {home}", rows)
-        for text in others_of(ledger_directory(home)):
-            console.show(text)
+        for meaning, numbers in others.items():
+            console.show(f"no releases: {', '.join(map(str, numbers))}: {meaning}")
 
 
 @ledger.command()
@@ -142,17 +148,23 @@ def ledger_directory(home: Path) -> Path:
     return directory
 
 
-def entries_of(directory: Path) -> list[dict[str, Any]]:
-    """List the releases in a ledger, one row each."""
-    from tertulia.privacy.chain import DOCUMENTS, KEY, MARK
-    from tertulia.privacy.ledger import Release
+def entries_of(directory: Path) -> list[chain.Row]:
+    """Read all entries of a ledger from a copy, so that the file stays as it is."""
     from tertulia.privacy.snapshots import read_ledger
 
     if not (directory / "ledger.sqlite").exists():
         raise FormatError(f"{directory} has a key, but its ledger is missing: restore it from a backup")
+    return read_ledger(directory, with_key=False).entries()
+
+
+def release_rows(entries: Sequence[chain.Row]) -> list[dict[str, Any]]:
+    """Return the releases among a ledger's entries, one row each."""
+    from tertulia.privacy.charges import NO_RELEASES
+    from tertulia.privacy.ledger import Release
+
     rows = []
-    for entry, seq, _ in read_ledger(directory, with_key=False).entries():
-        if not entry.id.startswith((DOCUMENTS, KEY, MARK)):
+    for entry, seq, _ in entries:
+        if not entry.id.startswith(NO_RELEASES):
             release = Release.from_json(entry.body)
             rows.append(
                 {"entry": seq, "time": entry.time, "what": release.what, "mechanism": release.name,
@@ -162,19 +174,18 @@ def entries_of(directory: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def others_of(directory: Path) -> list[str]:
-    """Describe the entries that are no releases, one line for each kind."""
+def other_entries(entries: Sequence[chain.Row]) -> dict[str, list[int]]:
+    """Return the numbers of the entries that are no releases, by what these entries are."""
     from tertulia.privacy.chain import DOCUMENTS, KEY, MARK
-    from tertulia.privacy.ledger import Ledger
 
     kinds = {KEY: "the name of the noise key", MARK: "a mark: nothing is protected",
              DOCUMENTS: "which documents were reported (hashes)"}  # fmt: skip
     found: dict[str, list[int]] = {}
-    for entry, seq, _ in Ledger(directory / "ledger.sqlite").entries():
+    for entry, seq, _ in entries:
         for start, meaning in kinds.items():
             if entry.id.startswith(start):
                 found.setdefault(meaning, []).append(seq)
-    return [f"no releases: {', '.join(map(str, numbers))}: {meaning}" for meaning, numbers in found.items()]
+    return found
 
 
 def digests_in(model: Path, party: str | None) -> list[str]:

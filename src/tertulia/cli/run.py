@@ -90,7 +90,7 @@ def _finish(started: Run, as_json: bool) -> None:
     from tertulia.runs.driver import finish, settings_of
     from tertulia.runs.results import FederatedTopics
 
-    rounds = getattr(settings_of(started).method, "rounds", None) or 1
+    rounds = settings_of(started).method.planned_rounds or 1
     with console.RoundProgress(rounds + 1, started.directory.name) as progress:
         try:
             result = finish(started, observe=progress)

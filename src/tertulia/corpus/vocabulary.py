@@ -165,7 +165,24 @@ def merge(
     kept = np.flatnonzero(shared & frequent)
     if not len(kept):
         raise InputError(_why_empty(shared, frequent, len(proposals), min_parties, min_documents, max_share))
-    order = sorted(zip((-counts[kept]).tolist(), (words[v] for v in kept), strict=True))
+    return _ordered([words[v] for v in kept], counts[kept], max_words)
+
+
+def prune(
+    words: Sequence[str], counts: I64, n_documents: int, min_documents: int, max_share: float, max_words: int | None
+) -> Vocabulary:
+    """Make a vocabulary of words with these document counts, by the limits and in the order of `merge`."""
+    kept = np.flatnonzero(_frequent(counts, n_documents, min_documents, max_share))
+    if not len(kept):
+        raise InputError(
+            f"the agreed vocabulary is empty: all {len(words)} words have too few or too many documents. Lower "
+            f"min_documents (now {min_documents}), or raise max_share (now {max_share})"
+        )
+    return _ordered([words[int(v)] for v in kept], counts[kept], max_words)
+
+
+def _ordered(words: Sequence[str], counts: I64, max_words: int | None) -> Vocabulary:
+    order = sorted(zip((-counts).tolist(), words, strict=True))
     return Vocabulary(tuple(word for _, word in order[:max_words]))
 
 

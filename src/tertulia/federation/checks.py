@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from tertulia._arrays import Array
 from tertulia.errors import FormatError, PolicyRefusal
 from tertulia.federation.fields import (
+    ANY,
     OWN,
     Between,
     Capped,
@@ -32,7 +33,7 @@ from tertulia.federation.fields import (
     field_with,
     is_message,
 )
-from tertulia.federation.types import Step, question_type
+from tertulia.federation.types import Step, names_words, question_type
 from tertulia.privacy.policy import Policy
 
 MOST_DOCUMENTS = 10**9  # the largest number that a party may declare, unless the terms set a lower one
@@ -141,7 +142,7 @@ class _Check:
                 for rule in _rules(hint):
                     if isinstance(rule, WordList):
                         self.sizes["V"] = len(value)
-                    elif isinstance(rule, Numbers) and isinstance(value, np.ndarray):
+                    elif isinstance(rule, Numbers) and rule.axes != ANY and isinstance(value, np.ndarray):
                         axes = zip(rule.axes, value.shape, strict=True)
                         self.sizes |= {axis: size for axis, size in axes if _named(axis) and not axis.endswith(OWN)}
 
@@ -254,9 +255,10 @@ class _Check:
             raise FormatError(f"'{name}' must be from {rule.least:g} to {rule.most:g}")
 
     def _array(self, name: str, x: Array, rule: Numbers, *, masked: bool = False) -> None:
-        if (x.dtype.kind not in rule.kinds and not masked) or x.ndim != len(rule.axes):
+        free = rule.axes == ANY
+        if (x.dtype.kind not in rule.kinds and not masked) or (x.ndim != len(rule.axes) and not free):
             raise FormatError(f"'{name}' must have the axes {rule.axes} and numbers of kind '{rule.kinds}'")
-        for axis, size in zip(rule.axes, x.shape, strict=True):
+        for axis, size in () if free else zip(rule.axes, x.shape, strict=True):
             if axis.isdigit() and size != int(axis):
                 raise FormatError(f"'{name}' must have the axes {rule.axes}")
             if size == 0 and rule.optional and axis == rule.axes[0]:
@@ -320,6 +322,12 @@ def _fits(value: Any, kind: Any) -> bool:
 def _outer(kind: Any) -> Any:
     """Return `tuple` for `tuple[int, ...]`, and a plain type unchanged."""
     return get_origin(kind) or kind
+
+
+def hides_replies(step: Step) -> bool:
+    """Tell whether `each` may ask for a step beside secure sums: its replies are empty, or name agreed words."""
+    kind = reply_type(step)
+    return names_words(step) or (dataclasses.is_dataclass(kind) and not dataclasses.fields(kind))
 
 
 @lru_cache(maxsize=256)

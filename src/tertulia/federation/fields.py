@@ -2,7 +2,8 @@
 
 A field carries its mark in its annotation (`round: Round`, where `Round = Annotated[int, Capped("max_rounds")]`). The
 party's door, the server, the codec and the generated pages read marks; no code recognises a field by its name. Every
-integer in a question needs a mark that bounds it. Without one, `@step` raises an error at import.
+integer in a question needs a mark that bounds it, and every field a type that the checks can look into: not `Any`,
+`object` or a bare `dict`. Otherwise `@step` raises an error at import.
 
 Axes of the same name have the same length throughout a question and its reply. `V` is the number of words.
 """
@@ -15,13 +16,16 @@ import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
 from pydantic import BaseModel
 
 from tertulia._arrays import Array
 
+ANY = ("...",)  # of an array whose shape a method checks itself
 OWN = "_p"  # ends the name of an axis whose length is the party's own choice: a reply need not have the question's
+EPSILON = "epsilon"  # the name of a party's own epsilon among its choices, for every method
 MOST_COUNT = 2**30  # kernels count in 32 bits, and need room for a party's own tokens
 LEAST_PRIOR, MOST_PRIOR = 1e-20, 1e9  # limits of the kernels: beyond them float32 gives 0 or infinity
 
@@ -30,8 +34,9 @@ LEAST_PRIOR, MOST_PRIOR = 1e-20, 1e9  # limits of the kernels: beyond them float
 class Numbers:
     """An array: the names of its axes, the kinds of its dtype (NumPy's letters), and the bounds of its entries.
 
-    A digit in place of a name is a fixed length; "*" allows any length. The first axis of an `optional` array may have
-    length 0. A masked sum treats entries as integers modulo 2^ring, in units of 2^-scale.
+    A digit in place of a name is a fixed length; "*" allows any length; ("...",) allows any axes. The first axis of an
+    `optional` array may have length 0. A masked sum treats entries as integers in units of 2^-scale, at first modulo
+    2^ring (`secure.rings`).
     """
 
     axes: tuple[str, ...]
@@ -39,7 +44,7 @@ class Numbers:
     least: float = -math.inf
     most: float = math.inf
     optional: bool = False
-    ring: int = 64
+    ring: int = 32
     scale: int = 0
 
 
@@ -75,7 +80,7 @@ class Uncapped:
 
 @dataclass(frozen=True)
 class OneOf:
-    """A setting that must equal one of the named settings of the agreed plan."""
+    """A setting that must equal one of the named settings of the agreed plan; "vocabulary.delta" is in a section."""
 
     settings: tuple[str, ...]
 
@@ -114,18 +119,21 @@ Places = Annotated[Array, Numbers(("*",), "iu", 0, MOST_COUNT)]
 Fraction = Annotated[float, Between(0, 1)]
 
 # --- replies ----------------------------------------------------------------------------------------------------------
-CountChange = Annotated[Array, Numbers(("K", "V"), "iu", ring=32)]  # new counts minus those of this party in the sum
+CountChange = Annotated[Array, Numbers(("K", "V"), "iu")]  # new counts minus those of this party in the sum
 SweptChange = Annotated[Array, Numbers(("K", "V"), "iu", optional=True)]
-HistogramChange = Annotated[Array, Numbers(("K", "columns"), "iu", ring=32)]
-LengthChange = Annotated[Array, Numbers(("columns",), "iu", ring=32)]
-RealCounts = Annotated[Array, Numbers(("K", "V"), "iuf", scale=20)]
+HistogramChange = Annotated[Array, Numbers(("K", "columns"), "iu")]
+LengthChange = Annotated[Array, Numbers(("columns",), "iu")]
+RealCounts = Annotated[Array, Numbers(("K", "V"), "iuf", ring=64, scale=20)]
 OwnSizes = Annotated[Array, Numbers(("K_p",), "iuf", 0)]
-Scalar = Annotated[Array, Numbers((), "iuf")]
-Total = Annotated[Array, Numbers((), "iuf", 0)]
+Scalar = Annotated[Array, Numbers((), "iuf", ring=64)]
+Total = Annotated[Array, Numbers((), "iuf", 0, ring=64)]
 DocumentCount = Annotated[Array, PublicCount()]
 TwoCounts = Annotated[Array, PublicCount(), Numbers(("2",), "iu")]  # of documents
 Moments = Annotated[Array, Numbers(("3",), "iu", 0)]  # a number, its square, and 1
 ReplyWeight = Annotated[Array, Weight()]
+Cells = Annotated[Array, Numbers(("*", "*"), "iu", ring=64)]
+Gradient = Annotated[Array, Numbers(ANY, "f", scale=14)]  # of a sum over documents: steps of 6e-5
+Statistic = Annotated[Array, Numbers(ANY, "f", ring=64)]
 
 
 def is_message(value: Any) -> bool:
@@ -193,17 +201,55 @@ def capped(settings: BaseModel) -> Iterator[tuple[str, int, str]]:
 
 def unbounded(kind: Any) -> Iterator[str]:
     """Yield the names of integer fields, of a message and of all messages within it, that no mark bounds."""
-    if not isinstance(kind, type) or not (dataclasses.is_dataclass(kind) or issubclass(kind, BaseModel)):
+    for name, hint, whole in _fields_within(kind):
+        if _holds_int(whole) and not has(hint, (Capped, Between, Uncapped)):
+            yield name
+
+
+def undeclared(kind: Any) -> Iterator[str]:
+    """Yield the names of fields, of a message and of all messages within it, whose type the checks cannot look into.
+
+    Such a field could hold an integer that nothing bounds. NumPy's numbers and `NewType`s are among them: checks
+    recognise only Python's own numbers.
+    """
+    for name, _, whole in _fields_within(kind):
+        if not _is_declared(whole):
+            yield name
+
+
+def members(kind: Any) -> tuple[Any, ...]:
+    """Return the members of a union, and any other type by itself."""
+    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+
+
+def _fields_within(kind: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield name, marks and type of the fields of a message, and of all messages within it."""
+    kind = bare(kind)[0]
+    for option in _options(kind):
+        yield from _fields_within(option)
+    if not _has_fields(kind):
         return
     settings = kind.model_fields if issubclass(kind, BaseModel) else None
     for name, hint in declared(kind).items():
         whole: Any = bare(hint)[0] if settings is None else settings[name].annotation
-        if _holds_int(whole) and not has(hint, (Capped, Between, Uncapped)):
-            yield f"{kind.__name__}.{name}"
-        for part in (whole, *_options(whole)):
-            yield from unbounded(bare(part)[0])
+        yield f"{kind.__name__}.{name}", hint, whole
+        yield from _fields_within(whole)
+
+
+def _has_fields(kind: Any) -> bool:
+    return isinstance(kind, type) and (dataclasses.is_dataclass(kind) or issubclass(kind, BaseModel))
 
 
 def _holds_int(kind: Any) -> bool:
     kind = bare(kind)[0]
     return kind is int or any(_holds_int(option) for option in _options(kind))
+
+
+def _is_declared(kind: Any) -> bool:
+    """Tell whether a type is one that checks know: a Python number or text, an array, a message, or made of these."""
+    kind = bare(kind)[0]
+    if options := _options(kind):
+        return all(option is Ellipsis or _is_declared(option) for option in options)
+    if get_origin(kind) in (Literal, np.ndarray):
+        return True
+    return kind in (int, float, bool, str, None, type(None), np.ndarray) or _has_fields(kind)

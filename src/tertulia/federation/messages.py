@@ -1,4 +1,4 @@
-"""The wire format: the server sends a question or an inquiry, and the party sends an answer. Nothing else is sent.
+"""The wire format: the server sends a question, an inquiry or an exchange, and the party sends an answer.
 
 The body of a question holds step, verb and message; the hash of the body identifies the question. The envelope around
 it gives the question's place in the run, so that a party can tell a repeat from a change. An inquiry is about the party
@@ -26,12 +26,13 @@ from tertulia.federation.fields import WordList, field_with, is_message
 from tertulia.federation.types import Place, Step, message, step_name
 from tertulia.federation.word_lists import SentLists, write_lists
 
-Verb = Literal["sum", "mean", "each"]
+Verb = Literal["sum", "mean", "each", "relay"]
 BEFORE_ALL: Place = (-1, 0)
 WordLists = Mapping[str, tuple[str, ...]]  # by their fingerprints
 NAMED = "\0list"  # replaces a list's words and precedes its fingerprint; no word begins with NUL
 _LONG = 32  # words; a shorter list is always sent in full
 _MOST_ROUNDS, _MOST_QUESTIONS = 10**8, 10**6  # per run, per round; file names have room for no more
+_MOST_FIELDS = 100  # of a reply
 _MOST_ENVELOPE = 1 << 16  # bytes; names, places and a hash take a few hundred
 LEDGER_DIGEST, DISCLOSURES = "ledger digest", "disclosures"  # the subjects of inquiries
 
@@ -47,10 +48,11 @@ class Ask:
 
 @message
 class Answer:
-    """A party's answer. Its kind is `ok`, with a reply, or `refused`, `failed`, `absent`, `behind` or `lacking`.
+    """A party's answer. Its kind is `ok`, with a reply, or one of those below, `refused`, `failed` or `absent`.
 
     `behind`: the party has lost answers that the server counts on. `lacking`: it has lost data that were sent before, a
-    word list or the base of a packed question; the server then sends the question in full.
+    word list or the base of a packed question; the server then sends the question in full. `wider`: a number does not
+    fit the ring of a masked sum; the server then asks with a wider one.
     """
 
     kind: str
@@ -72,6 +74,8 @@ class Question:
     lists: WordLists = field(default_factory=dict)  # lists that the party may lack
     packs: bool = False  # may the answer be packed?
     counted: Place = BEFORE_ALL  # the place of this party's last reply to this step that is in a sum
+    attempt: int = -1  # at a masked sum; -1: the reply is not to be masked
+    widths: tuple[int, ...] = ()  # of the rings of a masked reply, one for each field
 
     @cached_property
     def hash(self) -> str:
@@ -86,7 +90,8 @@ class Question:
     def to_bytes(self) -> bytes:
         """Encode the frame that is sent."""
         lists, places = write_lists(self.lists), [self.place, self.previous, self.counted]
-        envelope = [self.run, *places, self.safe, self.durable, self.plan, len(lists), self.packs]
+        masking = [self.attempt, *self.widths]
+        envelope = [self.run, *places, self.safe, self.durable, self.plan, len(lists), self.packs, masking]
         return _frame(envelope, lists + self.body)
 
     def ask(self) -> Ask:
@@ -110,32 +115,52 @@ class Inquiry:
         return _frame({"run": self.run, "about": self.about, "entry": self.entry}, b"")
 
 
+@dataclass(frozen=True)
+class Exchange:
+    """A message of secure sums (`secure.messages`), which a party's host answers without a method."""
+
+    run: str
+    plan: str
+    body: bytes = b""
+
+    def to_bytes(self) -> bytes:
+        """Encode the frame that is sent."""
+        return _frame({"run": self.run, "plan": self.plan, "exchange": True}, self.body)
+
+
+Frame = Question | Inquiry | Exchange
+
+
 def _frame(envelope: Any, body: bytes) -> bytes:
     head = json.dumps(envelope).encode()
     return len(head).to_bytes(4, "little") + head + body
 
 
-def read_frame(frame: bytes) -> Question | Inquiry:
-    """Read a question or an inquiry from a frame; only the short envelope is parsed."""
+def read_frame(frame: bytes) -> Frame:
+    """Read a question, an inquiry or an exchange from a frame; only the short envelope is parsed."""
     try:
         size = 4 + int.from_bytes(frame[:4], "little")
         if size > _MOST_ENVELOPE:
             raise FormatError("an envelope is too long")
         envelope = json.loads(frame[4:size])
-        if isinstance(envelope, dict):
-            asked: Question | Inquiry = Inquiry(**envelope)
+        if isinstance(envelope, dict) and envelope.pop("exchange", False):
+            asked: Frame = Exchange(**envelope, body=frame[size:])
+            check_fields(Exchange, vars(asked))
+        elif isinstance(envelope, dict):
+            asked = Inquiry(**envelope)
             check_fields(Inquiry, vars(asked))
         else:
-            run, *places, safe, durable, plan, lists_size, packs = envelope
+            run, *places, safe, durable, plan, lists_size, packs, (attempt, *widths) = envelope
             place, previous, counted = ((round_, ordinal) for round_, ordinal in places)
             lists, body = _sections(frame, size, lists_size)
-            asked = Question(run, place, previous, safe, durable, body, plan, lists, packs, counted)
+            masking = (attempt, tuple(widths))
+            asked = Question(run, place, previous, safe, durable, body, plan, lists, packs, counted, *masking)
             check_fields(Question, vars(asked) | {"lists": {}})  # the lists are read after run and plan are checked
             _check_places(asked)
         asked.run.encode()  # a lone surrogate cannot be encoded
         return asked
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise FormatError(f"this frame of {len(frame)} bytes is neither a question nor an inquiry") from error
+        raise FormatError(f"this frame of {len(frame)} bytes is no question, inquiry or exchange") from error
 
 
 def _sections(frame: bytes, start: int, size: int) -> tuple[SentLists, bytes]:
@@ -150,7 +175,8 @@ def _check_places(asked: Question) -> None:
     rounds, ordinals = zip(asked.place, asked.previous, asked.counted, strict=True)
     fits = max(*rounds, asked.safe) < _MOST_ROUNDS and max(ordinals) < _MOST_QUESTIONS and min(ordinals) >= 0
     earlier = asked.previous >= BEFORE_ALL and BEFORE_ALL <= asked.counted < asked.place
-    if not (fits and asked.place >= (0, 0) and earlier and asked.safe > -2):
+    masks = len(asked.widths) <= _MOST_FIELDS and -1 <= asked.attempt < _MOST_ROUNDS
+    if not (fits and asked.place >= (0, 0) and earlier and asked.safe > -2 and masks):
         raise FormatError("a question's place is outside of any run")
 
 

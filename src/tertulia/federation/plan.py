@@ -14,6 +14,8 @@ from typing import Any
 from tertulia.errors import FormatError
 
 Limit = tuple[str, str, str, int | None]  # a step's name, a verb, what leaves, and how often at the most
+MIN_SUMMED = 3
+WIDER, WIDER_VERB = "whether a masked number needs a wider ring", "wider"
 KEEPS = "keeps"  # in place of the verb of steps by which nothing leaves; they are asked by `each`
 
 
@@ -30,18 +32,31 @@ class Plan:
     start: str = ""  # the hash of the model that the run continues; empty: it starts without one
     terms: dict[str, Any] = field(default_factory=dict)  # of the run: text, seed, shares of documents, quorum
     operator: dict[str, str] = field(default_factory=dict)  # stated by the server's operator: organisation, purpose
+    groups: tuple[tuple[str, ...], ...] = ()  # of parties over which masked sums may be made; empty: only over all
     limits: tuple[Limit, ...] = ()  # what may leave, and in how many questions; None: depends on the documents
+    noisy_rounds: int | None = None  # for which a party's own epsilon holds (0: any number); None: nothing follows it
 
     @cached_property
     def hash(self) -> str:
         """The hash that every question carries. With keys it also identifies the members."""
         facts = asdict(self)
+        del facts["noisy_rounds"]  # follows from the settings
         if not self.keys:  # keep the hashes of plans from versions without keys
             del facts["keys"]
-        for name in ("start", "terms", "operator", "limits"):
+        for name in ("start", "terms", "operator", "groups", "limits"):
             if not facts[name]:
                 del facts[name]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def secure(self) -> bool:
+        """Whether sums are masked."""
+        return bool(self.terms.get("federation.secure", False))
+
+    @property
+    def min_summed(self) -> int:
+        """The smallest number of parties whose total may be unmasked."""
+        return int(self.terms.get("federation.min_summed", MIN_SUMMED))
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Plan:
@@ -49,7 +64,9 @@ class Plan:
         try:
             pairs = tuple((str(step), str(verb)) for step, verb in fields["steps"])
             limits = tuple(_limit(*limit) for limit in fields.get("limits", ()))
-            return cls(**{**fields, "roster": tuple(fields["roster"]), "steps": pairs, "limits": limits})
+            groups = tuple(tuple(map(str, group)) for group in fields.get("groups", ()))
+            known = {"roster": tuple(fields["roster"]), "steps": pairs, "groups": groups, "limits": limits}
+            return cls(**{**fields, **known})
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError("the plan in party.json is damaged: restore the file from a backup") from error
 

@@ -11,14 +11,14 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform, overload
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, dataclass_transform, overload
 
 from pydantic import BaseModel
 
 from tertulia._arrays import Array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import FormatError
-from tertulia.federation.fields import unbounded
+from tertulia.federation.fields import members, unbounded, undeclared
 from tertulia.privacy.mechanisms import Mechanism, Randomiser
 
 PartyId = str
@@ -28,6 +28,9 @@ _MESSAGES: dict[str, type] = {}
 _STEP = "__tertulia_step__"  # attribute: the function is a step
 _METRIC = "__tertulia_metric__"  # attribute: the step only scores a model
 _DOING = "__tertulia_doing__"  # attribute: the text that people read while the step runs
+_REPLIES = "__tertulia_replies__"  # attribute: what replies to the step are, see `Replies`
+_NAMES = "__tertulia_names__"  # attribute: the step names words, which `each` may do beside secure sums
+Replies = Literal["values", "changes", "standing"]
 
 
 @dataclass_transform(frozen_default=True)
@@ -61,21 +64,48 @@ def step(function: _S) -> _S: ...
 
 
 @overload
-def step(*, doing: str = ..., metric: bool = ...) -> Callable[[_S], _S]: ...
+def step(
+    *, doing: str = ..., metric: bool = ..., replies: Replies = ..., names_words: bool = ...
+) -> Callable[[_S], _S]: ...
 
 
-def step(function: _S | None = None, *, doing: str = "", metric: bool = False) -> _S | Callable[[_S], _S]:
+def step(
+    function: _S | None = None,
+    *,
+    doing: str = "",
+    metric: bool = False,
+    replies: Replies = "values",
+    names_words: bool = False,
+) -> _S | Callable[[_S], _S]:
     """Make a function a party step. Only its name is sent; a party runs it if one of its methods lists it in `STEPS`.
 
     `doing` is the text that people read while the step runs ("counting together"); the default is the function's name.
-    Every integer in the step's question must have a mark that bounds it (`federation.fields`).
+    The third parameter is annotated with the question's class, a message. Every integer in it must have a mark that
+    bounds it (`federation.fields`).
 
     `metric` declares that the step only scores a model. A party whose policy refuses such a step still takes part in
     the round.
+
+    `replies` declares what a party's replies are, for sums: `values` of this question; `changes`, the new contribution
+    minus the one in the total (`party.counted`); or `standing`, values whose total holds the last reply of each party.
+    Secure sums send `standing` values as changes, so that a list with other parties does not reveal single values.
+
+    `names_words` declares that the replies name agreed words: the only ones that `each` may bring beside secure sums.
     """
 
     def mark(function: _S) -> _S:
-        if missing := list(unbounded(question_type(function))):
+        question = question_type(function)
+        if any(_name_or_none(kind) not in _MESSAGES for kind in members(question)):
+            raise TypeError(
+                f"{_name(function)} does not say which message it takes: annotate its third parameter with a message, "
+                "a class that is decorated with @message"
+            )
+        if open_ := list(undeclared(question)):
+            raise TypeError(
+                f"{_name(function)} takes values of any type: {', '.join(open_)}. Declare int, float, bool, str, an "
+                "array, a message or settings, or a tuple, dict or union of these"
+            )
+        if missing := list(unbounded(question)):
             raise TypeError(
                 f"{_name(function)} takes whole numbers that nothing bounds: {', '.join(missing)}. Annotate each with "
                 "Capped(...), Between(...) or Uncapped(...) of tertulia.federation.fields"
@@ -83,6 +113,8 @@ def step(function: _S | None = None, *, doing: str = "", metric: bool = False) -
         setattr(function, _STEP, True)
         setattr(function, _METRIC, metric)
         setattr(function, _DOING, doing or function.__name__.replace("_", " "))
+        setattr(function, _REPLIES, replies)
+        setattr(function, _NAMES, names_words)
         return function
 
     return mark if function is None else mark(function)
@@ -90,7 +122,7 @@ def step(function: _S | None = None, *, doing: str = "", metric: bool = False) -
 
 @lru_cache(maxsize=256)
 def question_type(function: Callable[..., Any]) -> Any:
-    """Return the annotated type of a step's question; `Any` without an annotation."""
+    """Return the annotated type of a step's question; `Any` without an annotation, which `step` refuses."""
     names = list(inspect.signature(function).parameters)
     return typing.get_type_hints(function).get(names[2], Any) if len(names) > 2 else Any
 
@@ -105,6 +137,17 @@ def is_metric(function: Step) -> bool:
     return bool(getattr(function, _METRIC, False))
 
 
+def replies_of(function: Step) -> Replies:
+    """Return what a party's replies to a step are."""
+    found: Replies = getattr(function, _REPLIES, "values")
+    return found
+
+
+def names_words(function: Step) -> bool:
+    """Tell whether a step's replies name agreed words."""
+    return bool(getattr(function, _NAMES, False))
+
+
 def step_name(function: Step) -> str:
     """Return the name by which questions refer to a step: its module and its qualified name."""
     name = _name(function)
@@ -113,8 +156,21 @@ def step_name(function: Step) -> str:
     return name
 
 
+def _name_or_none(kind: Any) -> str | None:
+    return _name(kind) if isinstance(kind, type) else None
+
+
 def _name(thing: Any) -> str:
     return f"{thing.__module__}:{thing.__qualname__}"
+
+
+def min_holders(members: int) -> int:
+    """Return the number of members that must have a word before the server learns it, with secure sums.
+
+    >>> min_holders(3), min_holders(8)
+    (2, 3)
+    """
+    return 2 if members <= 3 else 3
 
 
 @message
@@ -178,6 +234,9 @@ class Party(Protocol):
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """Charge the ledger, then return an array that may be put into a reply. No data leave in another way."""
 
+    def source_of(self, released: Array) -> str:
+        """Return the id of a release, by which a later step can name it as a parent (`Derived`)."""
+
     def randomise(self, corpus: Corpus, mechanism: Randomiser) -> Randomness:
         """Charge once for noisy reports of a corpus's tokens; later rounds use the same reports at no cost.
 
@@ -186,6 +245,25 @@ class Party(Protocol):
 
         Release a result that is computed from reports alone as `Derived(what, parents=randomness.parents)`.
         """
+
+    @property
+    def min_holders(self) -> int:
+        """The number of members that must have a word before the server learns it, with secure sums."""
+
+    def word_tags(self, words: Sequence[str], purpose: str = "words") -> Array:
+        """Return a tag [n, 16] for each word. Members get equal tags for equal words; the server cannot make them.
+
+        Tags of different purposes have nothing in common.
+        """
+
+    def agree_to_words(self, tags: Array) -> None:
+        """Record the tags of the words that the members have agreed on: the party accepts no other word from now on."""
+
+    def check_words(self, words: Sequence[str]) -> None:
+        """Raise an error unless the members have agreed on all these words."""
+
+    def notes(self, step: Step) -> dict[PartyId, Any]:
+        """Return all members' notes by `relay` of this step, once all members have signed that they have the same."""
 
     def notice(self, text: str) -> None:
         """Inform the party's own staff, in its log and on its standard error; the text is never put into a reply."""
@@ -234,6 +312,13 @@ class Federation(Protocol):
 
     def each(self, step: Step, message: Any | Mapping[PartyId, Any]) -> dict[PartyId, Any]:
         """Return the single replies, in clear, of the parties that answered."""
+
+    def relay(self, step: Step, message: Any) -> None:
+        """Let all members exchange notes that the server cannot read. It needs secure sums, and all members."""
+
+    @property
+    def secure(self) -> bool:
+        """Whether sums are masked, so that the server learns only totals."""
 
     def commit(self, state: _State, *, durable: int = 1, **metrics: Any) -> _State:
         """End a round: report the metrics, and write the state to disk every `durable` rounds."""

@@ -27,6 +27,14 @@ class CustomSettings(MethodSettings):
     train: str = Field("train", description="the name of that function")
     config: dict[str, Any] = Field({}, description="what it gets as `config`")
 
+    def why_not_secure(self, *, continues: bool) -> str | None:
+        """Allow secure sums: a question that they would not hide is refused when it is asked."""
+        return None
+
+    @property
+    def noise(self) -> None:
+        """Nothing is known of a user's own method."""
+
 
 class Registered(NamedTuple):
     """A method: its settings, and the module of its `train`, `plan` and steps."""

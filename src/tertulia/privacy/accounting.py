@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tertulia.privacy import user_totals
@@ -53,6 +53,13 @@ class Loss:
     def pure(self) -> float:
         """The epsilon of one such event at delta = 0."""
         return self.group * pure_epsilon(self.event, self.adjacency)
+
+    @property
+    def failure(self) -> float | None:
+        """The probability with which the mechanism gives no guarantee at all, None for other losses."""
+        if self.event["type"] != "EpsilonDeltaDpEvent" or self.event["epsilon"]:
+            return None
+        return float(self.event["delta"]) if self.group == 1 else math.inf
 
     @property
     def rho(self) -> float:
@@ -132,7 +139,14 @@ def _count_of_unit(release: Release, unit: Unit, bounds: Bounds, count: int) -> 
 
 
 def compose(losses: Sequence[Loss], delta: float, assumptions: tuple[str, ...] = ()) -> Guarantee:
-    """Return the smallest epsilon that an accountant supports."""
+    """Return the smallest epsilon that an accountant supports; chances of failure use up a part of delta."""
+    failures = [loss for loss in losses if loss.failure is not None]
+    if failures:
+        spent = sum(loss.count * (loss.failure or 0.0) for loss in failures)
+        if spent >= delta:
+            return no_guarantee(delta, [*assumptions, f"mechanisms fail with probability {spent:.2g} in all"])
+        without = compose([loss for loss in losses if loss.failure is None], delta - spent, assumptions)
+        return replace(without, delta=delta, tight=False)
     candidates = [(sum((loss.count * loss.pure for loss in losses), 0.0), "pure composition")]
     if losses and delta > 0:
         smooth = [loss for loss in losses if not loss.has_pld]

@@ -81,6 +81,7 @@ class Policy(BaseModel):
     declared_public: _Names = Field(("number of documents",), description="a list of things that are no secret")
     allow_single: StrictBool = Field(True, description="true or false")
     allow_metrics: StrictBool = Field(True, description="true or false")
+    require_secure: StrictBool = Field(False, description="true or false")
     score_epsilon: float | None = Field(None, gt=0, allow_inf_nan=False, description="a positive number")
     max_bytes_per_round: _Count | None = Field(None, description="a whole number of bytes above 0")
     max_bytes_per_run: _Count | None = Field(None, description="a whole number of bytes above 0")
@@ -145,7 +146,7 @@ class Policy(BaseModel):
 
     @property
     def _former_version(self) -> str:
-        """The name that a ledger gave to these rules before it wrote limits down."""
+        """Hash of these rules as in ledger rows that hold no limits."""
         rules = self.model_dump_json(include=_FORMER_KEYS)
         return hashlib.blake2b(rules.encode(), digest_size=8).hexdigest()
 
@@ -189,7 +190,7 @@ class Policy(BaseModel):
             return
         if release.metric and not self.allow_metrics:
             raise PolicyRefusal("allow_metrics", f"{what} is a score of this party's documents, which stay here")
-        if release.verb in REPLIES and not self.allow_single:  # sums, too, are made on the server's machine
+        if release.verb in REPLIES and not (self.allow_single or release.masked):  # the server makes plain sums
             raise PolicyRefusal("allow_single", f"{what} of this party alone would reach the server's machine")
         if release.non_private and not self._allows_clear(release.what):
             raise PolicyRefusal("allow_clear", f"{what} would leave unprotected; use a private mode, or allow it here")

@@ -13,7 +13,7 @@ from tertulia.privacy.adjacency import Bounds
 from tertulia.privacy.mechanisms import Adjacency, Claim, Derived, EventData, Mechanism, Unit
 from tertulia.privacy.reported_documents import Charged, limits_or_none
 
-_UNWRITTEN = ("limits", "documents_of_user", "unnamed_users", "charged")  # or only where they say something
+_UNWRITTEN = ("limits", "documents_of_user", "unnamed_users", "charged", "masked")  # or only where they say something
 
 
 class Occasion(TypedDict):
@@ -26,6 +26,7 @@ class Occasion(TypedDict):
     verb: str
     message_hash: str
     run: NotRequired[str]
+    masked: NotRequired[bool]
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Release:
     dtype: str
     nbytes: int
     run: str = ""
+    masked: bool = False  # only its sum with those of other parties reaches the server
     limits: Bounds | None = None  # in force when it was charged; before that, what its mechanism sees to by itself
     documents_of_user: int | None = 1  # one user's, where each document is charged as a user; None: nobody counted
     unnamed_users: bool = False  # some documents did not say whose they are
@@ -103,8 +105,9 @@ class Release:
             fields["limits"] = [self.limits.tokens_per_document, self.limits.documents_per_user]
         if self.unit is Unit.USER and self.local and self.documents_of_user is not None:
             fields["documents_of_user"] = self.documents_of_user
-        if self.unnamed_users:
-            fields["unnamed_users"] = True
+        for name in ("unnamed_users", "masked"):
+            if getattr(self, name):
+                fields[name] = True
         return json.dumps(fields, sort_keys=True, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod

@@ -1,27 +1,27 @@
 """The documents whose tokens a party has reported: only new documents give new reports, and only they may cost.
 
-A report is drawn from one token alone, and its noise is a function of the party's key, the document's content, a number
-that tells equal documents apart, and the token's place. So a document that is reported again, in another round or run,
-gives the same reports, whichever documents have come or gone beside it.
+A report is drawn from one token alone. Its noise is a function of the party's key, the document's content, a number
+that distinguishes equal documents, and the token's place. So a document that is reported again, in another round or
+run, gives the same reports, no matter which other documents were added or removed.
 
-What a charge means. Its epsilon is promised to every token (or user) by itself. Reports of other documents say nothing
-about a token, so a document that joins later, at the same epsilon, does not raise what any token has spent: the charge
-is made once, for the first version of all documents that there ever are (parallel composition). An edited document has
-the same id and another content. Its tokens, of which most are those of before, are reported again under fresh noise, so
-the reports of both versions add up for it: the second version of documents has a charge of its own, the third another.
-Together they are what the most often edited document has spent, the worst there is.
+The meaning of a charge: its epsilon holds for every token (or user) separately. Reports of other documents say nothing
+about a token, so a document that joins later, at the same epsilon, does not raise what any token has spent. One charge
+covers the first version of all documents (parallel composition). An edited document has the same id and another
+content. Its tokens, most of them unchanged, are reported again with fresh noise, so the reports of both versions add up
+for it: the second version of documents has its own charge, the third another. Together the charges are the cost of the
+document that was edited most often, the worst case.
 
-Documents are distinguished by their ids. Without ids a document is known by a hash of its text, so an edited one counts
-as another: the ledger names that as an assumption. That a document is new, edited, or the same as before shows, for its
-reports are new or the same: that, too, is an assumption.
+Documents are distinguished by their ids. Without ids a document is identified by a hash of its text, so an edited one
+counts as another document; the ledger lists this as an assumption. Whether a document is new, edited or unchanged is
+visible, because its reports are new or the same; the ledger lists this as an assumption, too.
 
-A number that a content was once given stays with that document for good, also when the document has left. Were it given
-to another one, a new document with the words of an old one would take over its reports, which would show that the two
-are equal, at any epsilon. A document that comes back under its id, with its words of before, has its reports of before.
+A number that was given to a content stays with that document permanently, also after the document has left. If another
+document could get it, a new document with the same words would take over the old reports, which would show that the two
+are equal, at any epsilon. A document that returns under its id, with its earlier words, has its earlier reports.
 
-All documents of one user say something about the user, so the ledger also holds whose each document is (a MAC of the
-user's name): `user_totals` adds them up. And it holds the limits of the party's policy at that time, by which tokens
-are converted to documents: a policy of today says nothing about what was reported yesterday.
+All documents of one user say something about the user, so the ledger also holds the user of each document (a MAC of the
+user's name): `user_totals` adds them up. It also holds the limits of the party's policy at that time, by which tokens
+are converted to documents: a later policy says nothing about earlier reports.
 """
 
 from __future__ import annotations

@@ -20,28 +20,20 @@ from tertulia.privacy.accounting import Guarantee
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.policy import Budget, Policy
-from tertulia.runs.settings import RunSettings
+from tertulia.runs.settings import PartySettings, RunSettings
 from tertulia.runs.trial import Documents, Trial, charge_all, planned_release, trial
 
 
 def announced(settings: RunSettings, party: str, policy: Policy | None = None) -> list[Planned]:
     """List all releases of a party in a run; an epsilon of its own or of its policy can only add noise."""
     method = settings.method
-    own = getattr(settings.parties.get(party), "epsilon", None)
-    if own is not None and getattr(method, "mode", "clear") != "clear":
-        method = _limited(method, own)
+    own = settings.parties.get(party, PartySettings()).own_epsilon
+    if own is not None and method.has_noise:
+        method = method.with_own_epsilon(own)
     entry = entry_of(method)
     module = importlib.import_module(entry.module)
     planned = module.plan(entry.config) if hasattr(module, "plan") else []
     return [plan_score(one, policy.score_epsilon if policy else None) for one in planned]
-
-
-def _limited(method: MethodSettings, own: float) -> MethodSettings:
-    """Limit a method's epsilon to the party's own."""
-    asked = getattr(method, "epsilon", None)
-    if asked is not None:
-        return method.replace(epsilon=min(own, asked))
-    return method.replace(epsilon=own, sigma=None) if "sigma" in type(method).model_fields else method
 
 
 def planned_releases(planned: Sequence[Planned], party: str) -> list[Release]:
@@ -51,7 +43,7 @@ def planned_releases(planned: Sequence[Planned], party: str) -> list[Release]:
 
 def check_caps(method: MethodSettings, policy: Policy) -> None:
     """Raise `PolicyRefusal` if settings are beyond the limits of a policy; no document is read."""
-    words = len(getattr(getattr(method, "vocabulary", None), "words", ()))
+    words = 0 if method.vocabulary_settings is None else len(method.vocabulary_settings.words)
     asked = [*capped(method), ("words", words, "max_words")]
     asked += [("topics x words", value * words, "max_cells") for _, value, rule in asked if rule == "max_topics"]
     for name, value, rule in asked:

@@ -42,7 +42,7 @@ class Run:
     config: dict[str, Any]
     durable: bool = True
     pins: Mapping[str, str] = field(default_factory=dict)  # a user's own method, and the hash of its source
-    keys: Mapping[str, str] = field(default_factory=dict)  # of members over a network, by fingerprint
+    keys: Mapping[str, str] = field(default_factory=dict)  # members' roster keys, by fingerprint
 
     @classmethod
     def new(cls, directory: Path, parties: tuple[PartyId, ...], config: dict[str, Any], durable: bool = True) -> Run:
@@ -91,7 +91,7 @@ class Run:
         self, engine: str, workers: int, corpora: Mapping[PartyId, Corpus] | None = None, address: str = "local"
     ) -> Transport:
         """Start the engine. Only the local one can use documents that are in this process's memory."""
-        if self.keys:
+        if self.keys and not (self.directory / "parties").exists():
             raise ConfigError(
                 f"the parties of {self.directory} are in organisations of their own: `tertulia serve "
                 f"{self.directory.parents[1]}` goes on with this run"

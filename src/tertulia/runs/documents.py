@@ -15,7 +15,7 @@ from tertulia.methods.common.settings import PATH, Positive, Settings
 if TYPE_CHECKING:
     from tertulia.runs.settings import RunSettings
 
-POOLED = "pooled"  # the one party of the centralised scenario
+POOLED = "pooled"  # the one party of the pooled scenario
 
 
 class SourceSettings(Settings):
@@ -118,7 +118,7 @@ def split_of(data: DataSettings, seed: int) -> dict[str, Any]:
 
 
 def pool_documents(settings: RunSettings, corpora: Mapping[str, Corpus] | None) -> Corpus:
-    """Concatenate the documents of all parties, for the centralised baseline."""
+    """Concatenate the documents of all parties, for the pooled baseline."""
     if corpora is None:
         corpora = {party: read_recipe(recipe) for party, recipe in sources_of(settings).items()}
     return Corpus.concatenate(list(corpora.values()))

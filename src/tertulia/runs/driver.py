@@ -52,11 +52,12 @@ def finish(
         train, config = _method_of(settings, last)
         reached = transport or run.transport(settings.engine, settings.workers, corpora, settings.address or "local")
         with closing(reached) as transport:
-            plan = plan_of(settings, run.parties, run.keys, hash_of_start(run.directory)).hash
+            plan = plan_of(settings, run.parties, run.keys, hash_of_start(run.directory))
             handle = Handle(run.id, transport, run.journal(), terms_of(settings), observe, plan)
             warn = lambda text: handle.observe("warning", {"text": text})  # noqa: E731
             ledgers = LedgerDigests(run.directory / "server" / "ledgers.json", run.id, durable=run.durable)
             ledgers.check(transport, handle.terms.timeout, warn)
+            handle.prepare()
             result = drive(handle, train, config)
             digests = ledgers.check(transport, handle.terms.timeout, warn)
             if isinstance(settings.method, CustomSettings) or not isinstance(result, Trained):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,14 @@ from tertulia.corpus import Corpus, TextOptions
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import ConfigError, PolicyRefusal, TertuliaError
 from tertulia.federation.engines.base import check_starts_here
-from tertulia.federation.engines.local import LocalTransport
-from tertulia.federation.messages import Inquiry
+from tertulia.federation.identity.keys import Key, fingerprint, new_key, public_der, sign
 from tertulia.federation.method_modules import pins_of
 from tertulia.federation.party import failures
 from tertulia.federation.party.door import policy_path_or_none
 from tertulia.federation.party.host import PartyHost
+from tertulia.federation.party.member_keys import make_run_keys
 from tertulia.federation.party.reader import PartyReader
 from tertulia.federation.plan import Plan
-from tertulia.federation.server.inquiries import inquire
 from tertulia.federation.server.journal import Journal
 from tertulia.methods.common import model_choice
 from tertulia.models import Topics, storage
@@ -87,7 +86,9 @@ def begin(
         policy = policy_or_none(settings, party)
         if settings.federation.owners == "one":  # else a party's budget is its own affair: `_plan_within_budgets`
             check_budgets(settings, party, policy, _documents(party, sources, corpora))
-    plan = plan_of(settings, parties, start="" if last is None else storage.fingerprint(last))
+    roster = {party: new_key() for party in parties} if settings.federation.secure else {}
+    fingerprints = {party: fingerprint(key.public_key()) for party, key in roster.items()}
+    plan = plan_of(settings, parties, fingerprints, start="" if last is None else storage.fingerprint(last))
     if settings.federation.owners == "several" and not plan.steps:
         raise ConfigError(
             f"method '{plan.method}' has no `plan(config)`: between several owners parties answer only what is planned"
@@ -95,15 +96,26 @@ def begin(
     with directory_lock(Path(settings.directory)):
         make_room(Path(settings.directory), fresh, say)
         run = Run.new(Path(settings.directory), parties, settings.model_dump(mode="json"), durable)
-        run = replace(run, pins=pins_of(modules_of(settings)))
+        run = replace(run, pins=pins_of(modules_of(settings)), keys=fingerprints)
         if last is not None:
             copy_start(last, run.directory)
         for party in parties:
             _lay_out(run, party, settings, sources.get(party), plan, _documents(party, sources, corpora))
             if corpora is not None and (durable or settings.engine != "local" or party == POOLED):
                 corpora[party].save(run.party_directory(party) / "corpus")
+        for party, key in roster.items():
+            _make_run_keys(run, party, key, plan, last)
         run.save()  # last: a directory with run.json is complete
     return run
+
+
+def _make_run_keys(run: Run, party: str, key: Key, plan: Plan, last: Path | None) -> None:
+    """Make a party's keys for secure sums, signed by its roster key, which in a simulation is not kept."""
+    words = () if last is None else Topics.load(last).vocabulary.words
+    make_run_keys(
+        run.party_directory(party), party, run.id, plan.hash, public_der(key), partial(sign, key), durable=run.durable,
+        start_words=words,
+    )  # fmt: skip
 
 
 def policy_or_none(settings: RunSettings, party: str) -> Policy | None:
@@ -164,12 +176,6 @@ def open_party(run: Run, party: str) -> PartyHost:
 def hosts_of(run: Run) -> list[PartyHost]:
     """Open all parties of a run for reading; no file of theirs is made or changed."""
     return [PartyReader(run.party_directory(party)) for party in run.parties]
-
-
-def ask_hosts(hosts: Sequence[PartyHost], about: str) -> dict[str, Any]:
-    """Ask parties that were opened here; their run may be in progress meanwhile."""
-    with closing(LocalTransport(hosts)) as transport:
-        return inquire(transport, Inquiry(hosts[0].config.run, about), None, warnings.warn)
 
 
 def choice_or_none(run: Run, party: str) -> model_choice.Choice | None:

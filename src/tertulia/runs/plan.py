@@ -8,12 +8,16 @@ from dataclasses import fields
 from typing import Any
 
 from tertulia.corpus import TextOptions, Vocabulary
-from tertulia.federation.plan import KEEPS, Limit, Plan
+from tertulia.federation.plan import KEEPS, WIDER, WIDER_VERB, Limit, Plan
+from tertulia.federation.secure.lists import check_groups, check_members
 from tertulia.federation.types import step_name
 from tertulia.methods.common import model_choice
+from tertulia.methods.common.settings import MethodSettings
 from tertulia.methods.registry import CustomSettings, entry_of
 from tertulia.runs.results import without_paths
 from tertulia.runs.settings import RunSettings, TermsSettings, TrainingSettings
+
+KEEPS_OWN_EPSILON = "KEEPS_OWN_EPSILON"  # set by a method of one's own whose steps keep a party's own epsilon
 
 
 def modules_of(settings: TrainingSettings) -> tuple[str, ...]:
@@ -30,6 +34,10 @@ def plan_of(
     model names the model by its hash.
     """
     entry = entry_of(settings.method)
+    groups = _groups(settings)
+    if isinstance(settings, RunSettings) and settings.federation.secure:
+        check_members(len(parties))
+        check_groups(groups, parties, settings.federation.min_summed)
     custom = isinstance(settings.method, CustomSettings)
     given: dict[str, Any] = dict(entry.config) if custom else settings.method.model_dump(mode="json")
     if keys and not custom:
@@ -42,8 +50,15 @@ def plan_of(
     terms = {name: _named_by_hash(value) for name, value in terms_of(settings).items()}
     return Plan(
         settings.method.name, given, words, tuple(parties), _steps(settings), dict(keys or {}), start, terms,
-        operator=settings.operator.stated(), limits=_limits(settings),
+        operator=settings.operator.stated(), limits=_limits(settings), noisy_rounds=_noisy_rounds(settings.method),
     )  # fmt: skip
+
+
+def _noisy_rounds(method: MethodSettings) -> int | None:
+    """Return the number of rounds for which a party's own epsilon holds (0: any number); None: nothing follows it."""
+    if isinstance(method, CustomSettings):
+        return 0 if getattr(importlib.import_module(method.module), KEEPS_OWN_EPSILON, False) else None
+    return (method.planned_rounds or 0) if method.has_noise else None
 
 
 def terms_of(settings: TrainingSettings) -> dict[str, Any]:
@@ -62,6 +77,13 @@ def terms_of(settings: TrainingSettings) -> dict[str, Any]:
 def _named_by_hash(value: Any) -> Any:
     """Replace a list of words by its fingerprint."""
     return Vocabulary(tuple(dict.fromkeys(value))).fingerprint if isinstance(value, tuple) else value
+
+
+def _groups(settings: TrainingSettings) -> tuple[tuple[str, ...], ...]:
+    """Return the groups of parties over which a method makes sums, as its module says; usually there are none."""
+    entry = entry_of(settings.method)
+    find = getattr(importlib.import_module(entry.module), "groups_of", None)
+    return () if find is None else tuple(tuple(group) for group in find(entry.config))
 
 
 def _steps(settings: TrainingSettings) -> tuple[tuple[str, str], ...]:
@@ -86,4 +108,6 @@ def _limits(settings: TrainingSettings) -> tuple[Limit, ...]:
             thing, most = (step_name(one.step), one.verb, one.mechanism.what), one.times if one.most == 0 else one.most
             before = limits.get(thing, 0)
             limits[thing] = None if most is None or before is None else before + most
+            if one.verb in ("sum", "mean") and isinstance(settings, RunSettings) and settings.federation.secure:
+                limits[thing[0], WIDER_VERB, WIDER] = None
     return tuple((*thing, most) for thing, most in sorted(limits.items()))

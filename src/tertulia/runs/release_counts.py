@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tertulia.errors import ConfigError
 from tertulia.federation.party.answer_log import answer_sizes
 from tertulia.federation.party.host import PartyHost
+from tertulia.federation.party.inquiries import releases_for
 from tertulia.federation.party.release_limits import occasion_of_release
 from tertulia.federation.party.reports import REPORTS
 from tertulia.federation.plan import Plan
@@ -44,6 +45,25 @@ class Left:
 def left_of_host(host: PartyHost) -> dict[Kind, Left]:
     """Count the releases of a party in its run."""
     return left_in(host.ledger.releases(), host.config.run, answer_sizes(host.directory))
+
+
+class Disclosed(NamedTuple):
+    """One release of a run, or reports behind it, with the sizes of its array."""
+
+    release: Release
+    bytes: int | None  # as they travelled; None: not recorded
+    before_packing: int
+
+
+def disclosed_by(host: PartyHost) -> list[Disclosed]:
+    """List a party's releases in its run, in order."""
+    shares = travelled(host.ledger.releases(), host.config.run, answer_sizes(host.directory))
+    return [
+        Disclosed(release, 0, 0)
+        if release.verb == REPORTS
+        else Disclosed(release, shares.get(release.id), release.nbytes)
+        for release in releases_for(host.ledger, host.config.run)
+    ]
 
 
 def left_in(releases: Sequence[Release], run: str, answers: Mapping[tuple[str, str], int]) -> dict[Kind, Left]:

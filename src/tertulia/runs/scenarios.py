@@ -1,7 +1,7 @@
-"""A comparison of the federated model with centralised and single-party baselines, each score beside its controls.
+"""A comparison of the federated model with pooled documents and with each party alone, each score beside its controls.
 
 All models are over the federation's words and are scored alike, by document completion, on everybody's held-out
-documents; models by party are averaged. Centralised and alone are the same method with one party, so that only the data
+documents; models by party are averaged. Pooled and alone are the same method with one party, so that only the data
 differ. FTM with one party is LDA; it settles on a number of topics of its own, so LDA is shown with the number that was
 asked for, and with as many as the federation has.
 
@@ -78,12 +78,12 @@ def _rows(comparison: _Comparison, train: Corpus) -> Iterator[Row]:
     yield comparison.row("federated, another seed", method.name, [comparison.train_with_another_seed()])
     vocabulary = {"mode": "public", "words": federated.vocabulary.words}
     yield from comparison.baseline_rows(own_method(settings, vocabulary))
-    if federated.n_topics != getattr(method, "topics", federated.n_topics):
+    if federated.n_topics != (method.planned_topics or federated.n_topics):
         as_many = {**own_method(settings, vocabulary), "topics": federated.n_topics}
         yield from comparison.baseline_rows(as_many, f", {federated.n_topics} topics")
     if not method.samples_lda:
-        pooled = comparison.train_centralised("centralised, lda", pooled_lda(settings, vocabulary))
-        yield comparison.row("centralised", "lda", [pooled])
+        pooled = comparison.train_pooled("pooled, lda", pooled_lda(settings, vocabulary))
+        yield comparison.row("pooled", "lda", [pooled])
     frequencies = unigram(train.encode(federated.vocabulary))
     yield comparison.row("nothing learned", "unigram", [Topics(frequencies, federated.vocabulary)])
 
@@ -110,8 +110,8 @@ class _Comparison(NamedTuple):
     def baseline_rows(self, method: dict[str, Any], suffix: str = "") -> Iterator[Row]:
         """Train the method on all documents, and on each party's; `suffix` marks rows with a fixed number of topics."""
         label = _label(method)
-        central = self.train_centralised(f"centralised{suffix}", _in_scenario(method, "centralised"))
-        yield self.row(f"centralised{suffix}", label, [central])
+        pooled = self.train_pooled(f"pooled{suffix}", _in_scenario(method, "centralised"))
+        yield self.row(f"pooled{suffix}", label, [pooled])
         choices = self._choices(without=("topics",) if suffix else ())
         single = [
             self._train(f"alone{suffix}/{i}", _in_scenario(method, "alone"), {party: corpus}, {party: choices[party]})
@@ -121,7 +121,7 @@ class _Comparison(NamedTuple):
         if not suffix:
             yield self.row("alone, side by side", label, [side_by_side(single)])
 
-    def train_centralised(self, name: str, method: dict[str, Any]) -> Topics:
+    def train_pooled(self, name: str, method: dict[str, Any]) -> Topics:
         """Train one party that holds all documents."""
         return self._train(name, method, {POOLED: Corpus.concatenate(list(self.corpora.values()))}, {})
 

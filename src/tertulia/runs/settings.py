@@ -26,6 +26,8 @@ from pydantic.fields import FieldInfo
 from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.engines.base import check_engine
+from tertulia.federation.fields import EPSILON
+from tertulia.federation.plan import MIN_SUMMED
 from tertulia.methods.common.descriptions import section_of
 from tertulia.methods.common.settings import (
     PATH,
@@ -83,6 +85,12 @@ class PartyBase(SourceSettings):
     joins: int = Field(0, ge=0, description="the round in which it joins (simulation)")
     leaves: int | None = Field(None, ge=1, description="the round in which it leaves (simulation); None: it stays")
 
+    @property
+    def own_epsilon(self) -> float | None:
+        """The party's own epsilon, if it has set one."""
+        own: float | None = self.choices().get(EPSILON)
+        return own
+
     def choices(self) -> dict[str, Any]:
         """Return the method's settings that this party sets itself."""
         return {name: value for name, value in self if name not in PartyBase.model_fields and value is not None}
@@ -131,6 +139,14 @@ class TermsSettings(Settings):
         10**9,
         description="the most documents that any party can have, as all agree: who claims more, and thereby more "
         "weight, has failed",
+    )
+    secure: bool = Field(
+        False,
+        description="mask the parties' replies, so that the server learns totals and nothing of single parties; it "
+        "needs three members or more",
+    )
+    min_summed: int = Field(
+        MIN_SUMMED, ge=MIN_SUMMED, description="with `secure`, the fewest parties whose total the server may learn"
     )
 
 
@@ -187,10 +203,10 @@ class TrainingSettings(Explained):
 
     @model_validator(mode="after")
     def _words_are_tokens(self) -> Self:
-        n, mode = self.text.get("ngrams", 1), getattr(self.method, "mode", "clear")
-        if n > 1 and mode != "clear":
+        n, noise = self.text.get("ngrams", 1), self.method.noise
+        if n > 1 and self.method.has_noise:
             raise ValueError(
-                f"text.ngrams = {n} puts a word into up to {n * (n + 1) // 2} tokens, and in mode '{mode}' epsilon is "
+                f"text.ngrams = {n} puts a word into up to {n * (n + 1) // 2} tokens, and in mode '{noise}' epsilon is "
                 "of one: leave `ngrams` out, or take mode 'clear'"
             )
         return self
@@ -272,6 +288,19 @@ class RunSettings(TrainingSettings):
                 "engine 'ray' is for one owner, since anyone who reaches a Ray cluster runs code on it: parties of "
                 "several owners take engine 'grpc', or a network (`tertulia init`)"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_secure(self) -> RunSettings:
+        if self.federation.secure and self.engine == "ray":
+            raise ValueError(
+                "secure = true hides parties from a server, and engine 'ray' is for one owner, who has all parties: "
+                "leave it out"
+            )
+        if not self.federation.secure:
+            self.method.check_plain()
+        elif why := self.method.why_not_secure(continues=self.start_from is not None):
+            raise ValueError(f"secure = true does not go with method '{self.method.name}': {why}")
         return self
 
     @model_validator(mode="after")

@@ -44,7 +44,7 @@ def go_on(settings: RunSettings, last: Topics) -> RunSettings:
         why = f"it cuts texts in another way ({_differing(last.options, settings)}): use the same [text]"
     if why is not None:
         raise ConfigError(f"method '{method.name}' cannot go on from {settings.start_from}: {why}")
-    terms = getattr(method, "vocabulary", None)
+    terms = method.vocabulary_settings
     if terms is None or terms.mode != "public":
         return settings
     words = extend_words(last.vocabulary.words, terms.words, terms.max_words)

@@ -110,7 +110,7 @@ class Trial:
     @cached_property
     def _words(self) -> Vocabulary | None:
         """The given word list; None if parties have still to agree on one, of which nothing was reported yet."""
-        terms = getattr(self._settings.method, "vocabulary", None)
+        terms = self._settings.method.vocabulary_settings
         return Vocabulary(tuple(terms.words)) if terms is not None and terms.words else None
 
     @cached_property

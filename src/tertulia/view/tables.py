@@ -11,20 +11,21 @@ from tertulia import metrics
 from tertulia._plain import write_csv
 from tertulia.corpus import Corpus
 from tertulia.errors import InputError
-from tertulia.federation.messages import DISCLOSURES
 from tertulia.federation.party.host import PartyHost
+from tertulia.federation.party.reports import REPORTS
 from tertulia.models import Topics
 from tertulia.models.display import warn_of_few
 from tertulia.privacy.accounting import vacuity_or_none
 from tertulia.privacy.mechanisms import Claim, Unit
 from tertulia.runs.directory import Run
-from tertulia.runs.one_machine import ask_hosts, hosts_of
-from tertulia.runs.release_counts import left_of_host
+from tertulia.runs.one_machine import hosts_of
+from tertulia.runs.release_counts import disclosed_by, left_of_host
 from tertulia.view.totals import Rows, epsilon, totals_of_host
 
 if TYPE_CHECKING:
     import polars as pl
 
+NOT_RECORDED = "not recorded"  # the bytes of a temporary run
 SEEN = {  # without masked sums, the server's machine can read each reply
     "each": "singly by the server",
     "sum": "singly by the server's machine, as a sum by the method",
@@ -42,17 +43,18 @@ def disclosures_of_hosts(hosts: Sequence[PartyHost]) -> Rows:
     """List what left opened parties, in order."""
     return [
         {
-            "party": party,
-            "round": release["round"],
-            "what": release["what"],
-            "shape": _shape(release["shape"]),
-            "bytes": release["bytes"],
-            "seen": SEEN.get(release["verb"], "singly by the server"),
-            "mechanism": release["mechanism"],
-            "step": release["step"].split(":")[-1],
+            "party": host.config.id,
+            "round": one.release.round,
+            "what": one.release.what,
+            "shape": _shape(None if one.release.verb == REPORTS else one.release.shape),
+            "bytes": _recorded(one.bytes),
+            "before packing": one.before_packing,
+            "seen": SEEN.get(one.release.verb, "singly by the server"),
+            "mechanism": one.release.name,
+            "step": one.release.step.split(":")[-1],
         }
-        for party, releases in ask_hosts(hosts, DISCLOSURES).items()
-        for release in releases
+        for host in hosts
+        for one in disclosed_by(host)
     ]
 
 
@@ -64,13 +66,17 @@ def grouped(hosts: Sequence[PartyHost]) -> Rows:
             "what": left.what,
             "rounds": _range(left.rounds),
             "times": left.times,
-            "bytes": "not noted" if left.bytes is None else left.bytes,
+            "bytes": _recorded(left.bytes),
             "before packing": left.before_packing,
             "mechanism": left.mechanism,
         }
         for host in hosts
         for left in left_of_host(host).values()
     ]
+
+
+def _recorded(number: int | None) -> int | str:
+    return NOT_RECORDED if number is None else number
 
 
 def readers(rows: Rows) -> list[str]:
@@ -123,7 +129,7 @@ def privacy_of_hosts(hosts: Sequence[PartyHost], delta: float) -> Rows:
         "remarks",
     )
     rows = [row for host in hosts for row in thing_rows(host, delta)]
-    return [{name: row[name] for name in shown} for row in rows]
+    return [{name: row[name] for name in shown} | {"bytes": _recorded(row["bytes"])} for row in rows]
 
 
 def thing_rows(host: PartyHost, delta: float) -> Rows:

@@ -18,6 +18,7 @@ from tertulia.federation.party.reader import PartyReader
 from tertulia.federation.party.reports import REPORTS
 from tertulia.methods.common.vocabulary import WORDS
 from tertulia.network.party.party_directory import FILE, PartyDirectory
+from tertulia.privacy.assumptions import public_thing_or_none
 from tertulia.privacy.policy import RARE
 from tertulia.runs.directory import Run
 from tertulia.runs.one_machine import hosts_of
@@ -27,7 +28,6 @@ from tertulia.view.totals import Rows, epsilon_and_delta, has_documents, totals_
 
 WIDTH, LINES = 80, 15
 STRONG, WEAK = 3.0, 10.0  # largest epsilon at which a document can be denied, and a word to some degree
-_PUBLIC = (" is public", " are public")
 NOT_STATED = "not stated"
 MEANING = (  # for readers who do not know the term
     "Epsilon limits what can be learned: by everything that left, the odds that a certain word (document, person) was "
@@ -90,7 +90,7 @@ def summary_of(host: PartyHost, delta: float) -> Summary:
     totals = totals_of_host(host, delta)
     things = thing_rows(host, delta)
     remarks = [a for row in [*totals, *things] for a in row["remarks"].split("; ") if a]
-    assumptions = [a for a in dict.fromkeys(remarks) if a.endswith(_PUBLIC) or "at most" in a]
+    assumptions = [a for a in dict.fromkeys(remarks) if public_thing_or_none(a) is not None or "at most" in a]
     vacuous = next((row["vacuous"] for row in things if row["vacuous"]), None)
     party, rare = host.config.id, _rare_words(host)
     recipient = host.door.plan.operator.get("organisation", "") if host.door.plan else ""
@@ -175,8 +175,8 @@ def _refused(host: PartyHost) -> str:
 
 
 def _taken_for_public(assumptions: Sequence[str]) -> str:
-    public = [a.removesuffix(" is public").removesuffix(" are public") for a in assumptions if a.endswith(_PUBLIC)]
-    bounds = [a for a in assumptions if not a.endswith(_PUBLIC)]
+    public = [thing for a in assumptions if (thing := public_thing_or_none(a)) is not None]
+    bounds = [a for a in assumptions if public_thing_or_none(a) is None]
     said = [
         f"Taken for public: {'; '.join(public) or 'nothing'}.",
         *([f"Assumed: {'; '.join(bounds)}."] if bounds else []),

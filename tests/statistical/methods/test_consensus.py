@@ -20,7 +20,7 @@ def test_alike_parties_come_within_three_percent_of_pooling(seed):
     parties = {name: party(rng, list(range(K)), 50) for name in "abcd"}
     test = party(rng, list(range(K)), 60)
     shared = tt.Consensus(**SETTINGS, rounds=8).fit(parties, seed=seed)
-    pooled = tt.Centralised(**SETTINGS, sweeps=60).fit(parties, seed=seed)
+    pooled = tt.Pooled(**SETTINGS, sweeps=60).fit(parties, seed=seed)
     scores = [completion(m.topic_word, m.alpha, m.encode(test)).perplexity for m in (shared, pooled)]
     assert shared.n_topics == K
     assert scores[0] < 1.03 * scores[1]

@@ -130,7 +130,7 @@ def test_a_token_has_one_word_in_all_rounds_and_the_counts_are_exactly_those_of_
         )
         server += moved
         known = users.word >= 0
-        assert np.array_equal(after.word[known], users.word[known])  # drawn once, whatever key a later round has
+        assert np.array_equal(after.word[known], users.word[known])  # drawn once, for any key of a later round
         assert np.array_equal(after.word >= 0, after.reported >= 0)
         assert np.array_equal(server, tokens_at(after.reported, after.word))
         users = after

@@ -14,7 +14,7 @@ METHOD = {"topics": 4, "rounds": 4, "sweeps": 40, "alpha": 0.8, "vocabulary": {"
 def test_planted_topics_are_recovered_from_all_parties(seed):
     model = tt.FTM(**METHOD).fit(three_parties(seed), seed=seed, workers=2)
     assert recovered(model) > BAR
-    alone = tt.NonCollaborative(topics=K, sweeps=160, alpha=0.8, vocabulary={"max_share": 1.0}).fit(three_parties(seed))
+    alone = tt.Alone(topics=K, sweeps=160, alpha=0.8, vocabulary={"max_share": 1.0}).fit(three_parties(seed))
     assert max(recovered(local) for local in alone.local.values()) < BAR  # nobody holds all topics
 
 

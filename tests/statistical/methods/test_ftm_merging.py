@@ -63,7 +63,7 @@ def test_parties_that_are_alike_end_with_the_topics_that_were_asked_for(model, n
     parties = {f"p{i}": party(f"p{i}-", 10 * seed + i, planted(K)) for i in range(n)}
     shared = tt.FTM(topics=K, model=model, **METHOD).fit(parties, seed=seed, heldout=HELDOUT)
     assert K <= shared.n_topics <= 1.25 * K
-    alone = tt.NonCollaborative(topics=K, model=model, sweeps=80, vocabulary={"max_share": 1.0}).fit(
+    alone = tt.Alone(topics=K, model=model, sweeps=80, vocabulary={"max_share": 1.0}).fit(
         parties, seed=seed, heldout=HELDOUT
     )
     for total in (5.0, max(own.alpha.sum() for own in alone.local.values())):

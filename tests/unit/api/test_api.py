@@ -17,14 +17,20 @@ SMALL = {"topics": 2, "rounds": 1, "sweeps": 3}
 
 def test_the_public_names_are_these_and_no_others():
     assert tt.__all__ == [
-        "Centralised", "CombinedTM", "Consensus", "Corpus", "FTM", "FedLDA", "FederatedTopics", "GFedNTM", "LDA",
-        "NonCollaborative", "PCTD", "ProdLDA", "TertuliaError", "TextOptions", "TopicFeatures", "Topics", "Vocabulary",
-        "ZeroShotTM", "best_for", "choose_topics", "federate", "read",
+        "Alone", "Centralised", "CombinedTM", "Consensus", "Corpus", "FTM", "FedLDA", "FederatedTopics", "GFedNTM",
+        "LDA", "NonCollaborative", "PCTD", "Pooled", "ProdLDA", "TertuliaError", "TextOptions", "TopicFeatures",
+        "Topics", "Vocabulary", "ZeroShotTM", "best_for", "choose_topics", "federate", "read",
     ]  # fmt: skip
     assert dir(tt) == tt.__all__
     assert all(getattr(tt, name) is not None for name in tt.__all__)
     with pytest.raises(AttributeError, match="no attribute 'LSA'"):
         _ = tt.LSA
+
+
+def test_what_is_compared_has_one_name_each_and_papers_names_are_aliases():
+    assert (tt.Alone.__name__, tt.Pooled.__name__) == ("Alone", "Pooled")
+    assert (tt.NonCollaborative, tt.Centralised) == (tt.Alone, tt.Pooled)
+    assert (tt.Alone().name, tt.Pooled().name) == ("alone", "centralised")  # as TOML files write them
 
 
 def test_importing_the_package_loads_nothing_heavy():
@@ -107,17 +113,17 @@ def test_a_party_may_have_any_name_and_stays_below_its_run(worded, tmp_path):
 def test_the_pooled_baseline_is_a_party_that_holds_everything(worded):
     parties = {"a": worded(0, 25), "b": worded(1, 25)}
     method = {"topics": 3, "sweeps": 5}
-    alone = tt.NonCollaborative(**method).fit(parties)
+    alone = tt.Alone(**method).fit(parties)
     assert set(alone.local) == {"a", "b"}
-    pooled = tt.Centralised(**method).fit(parties)
-    everything = tt.NonCollaborative(**method).fit({"pooled": parties["a"] + parties["b"]})
+    pooled = tt.Pooled(**method).fit(parties)
+    everything = tt.Alone(**method).fit({"pooled": parties["a"] + parties["b"]})
     assert np.array_equal(pooled.topic_word, everything.local["pooled"].topic_word)
 
 
 def test_a_federation_of_one_is_lda(worded):
     parties = {"a": worded(0, 40)}
     federated = tt.FTM(topics=3, rounds=1, sweeps=5, min_similarity=1.0).fit(parties)
-    alone = tt.NonCollaborative(topics=3, sweeps=5).fit(parties)
+    alone = tt.Alone(topics=3, sweeps=5).fit(parties)
     assert np.array_equal(federated.local["a"].topic_word, alone.local["a"].topic_word)
     assert np.allclose(np.sort(federated.topic_word, axis=0), np.sort(alone.topic_word, axis=0))
 
@@ -151,7 +157,7 @@ def test_wrong_settings_name_the_key(settings, says):
         tt.FTM(**settings)
 
 
-@pytest.mark.parametrize("method", [tt.FTM, tt.Consensus, tt.NonCollaborative, tt.Centralised])
+@pytest.mark.parametrize("method", [tt.FTM, tt.Consensus, tt.Alone, tt.Pooled])
 def test_alpha_is_learned_unless_it_is_given(method, worded):
     small = {"topics": 3, "sweeps": 5, **({"rounds": 2} if "rounds" in method.model_fields else {})}
     parties = {"a": worded(0, 40), "b": worded(1, 30)}

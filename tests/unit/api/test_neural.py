@@ -146,7 +146,7 @@ def test_a_document_without_words_gets_the_prior_mean(texts):
             with pytest.warns(UnknownWordsWarning, match="2 of 3"):
                 theta = model.transform(says)
             assert theta[:2] == pytest.approx(np.stack([prior, prior]), abs=1e-6)
-        else:  # it reads sentences: what has a vector says something, whatever its words
+        else:  # it reads sentences: a document with a vector is informative for any words
             vectors = np.array([[0.0] * 5, [1.0] * 5], np.float32)
             unknown = tt.Corpus.from_texts(["zzz", "zzz"]).with_embeddings(vectors)
             with pytest.warns(UnknownWordsWarning, match="1 of 2"):

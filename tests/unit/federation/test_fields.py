@@ -1,9 +1,13 @@
 """Marks say what fields mean: nothing is recognised by its name, and no whole number goes unbounded."""
 
-from typing import Annotated, Any
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NewType
 
 import numpy as np
 import pytest
+from pydantic import BaseModel
 
 from tertulia._arrays import Array
 from tertulia.errors import FormatError, PolicyRefusal
@@ -49,6 +53,87 @@ def test_a_whole_number_without_a_mark_is_an_error_at_import():
         @step
         def endless(party: Any, state: Any, ask: Unbounded) -> tuple[Any, Any]:
             """Never made."""
+
+
+def asks(question):
+    """Make a step that takes this question."""
+
+    def taken(party, state, ask):
+        """Never run."""
+
+    taken.__annotations__["ask"] = question
+    return step(taken)
+
+
+def question_with(kind):
+    """A message with one field of this type."""
+    return message(type("Asked", (), {"__annotations__": {"value": kind}}))
+
+
+OPEN = [
+    Any, object, np.integer, np.int64, np.uint8, np.float32, NewType("Loops", int), dict, tuple, list, Sequence[int],
+    dict[str, Any], tuple[object, ...], int | Any, Annotated[NewType("Loops", int), fields.Capped("max_sweeps")],
+    Annotated[np.int64, fields.Capped("max_sweeps")], Path,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OPEN, ids=str)
+def test_a_field_whose_type_the_checks_cannot_look_into_is_an_error_at_import(kind):
+    with pytest.raises(TypeError, match=r"takes values of any type: Asked.value. Declare int, float"):
+        asks(question_with(kind))
+    outer = message(type("Outer", (), {"__annotations__": {"inner": tuple[question_with(kind), ...]}}))
+    with pytest.raises(TypeError, match=r"takes values of any type: Asked.value"):
+        asks(outer)
+
+
+@pytest.mark.parametrize(
+    "kind", [float, bool, str, None, Array, Literal["a", "b"], fields.Words, tuple[fields.Pairs, ...], Task | None]
+)
+def test_fields_of_plain_types_need_no_bound(kind):
+    assert asks(question_with(kind))
+
+
+def test_settings_that_travel_hold_no_values_of_any_type():
+    class Open(BaseModel):
+        given: Any = None
+
+    with pytest.raises(TypeError, match=r"takes values of any type: Open.given"):
+        asks(question_with(message(Open)))
+
+
+@pytest.mark.parametrize("question", [Any, object, dict[str, int], Task | int, type("Plain", (), {})], ids=str)
+def test_a_step_whose_question_is_no_message_is_an_error_at_import(question):
+    with pytest.raises(TypeError, match="does not say which message it takes: annotate its third parameter"):
+        asks(question)
+
+
+def test_a_step_without_an_annotation_is_an_error_at_import():
+    with pytest.raises(TypeError, match="does not say which message it takes"):
+
+        @step
+        def silent(party, state, ask):
+            """Never made."""
+
+
+def test_each_message_of_a_union_is_looked_into():
+    with pytest.raises(TypeError, match=r"whole numbers that nothing bounds: Asked.value"):
+        asks(Task | question_with(int))
+
+
+@pytest.mark.parametrize("changed", [{"topics": 10**6}, {"words": 10**9}, {"hidden": (0,)}, {"dropout": 2.0}])
+def test_the_sizes_of_a_network_are_bounded_by_their_marks(changed):
+    pytest.importorskip("torch")
+    from tertulia.methods.common.neural_messages import Architecture
+    from tertulia.models.neural.architecture import Sizes, architecture_of
+    from tertulia.models.neural.network import Network
+
+    plain = architecture_of(Network("prodlda", Sizes(40, 3, hidden=(4, 4)), "batch", "float32"))
+    right = Architecture.of(plain)
+    assert right.plain() == plain
+    taken = asks(Architecture)
+    check_question(taken, right, Policy())
+    with pytest.raises((FormatError, PolicyRefusal), match=next(iter(changed))):
+        check_question(taken, dataclasses.replace(right, **changed), Policy())
 
 
 @pytest.mark.parametrize("loops", [int | None, tuple[int, ...], dict[str, int]])

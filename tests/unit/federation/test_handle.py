@@ -233,10 +233,10 @@ def test_who_missed_what_a_question_builds_on_counts_as_absent(handle):
     fed = handle(warnings=warnings)
     fed.each(toys.count_free, {"a": Nothing(), "c": Nothing()})
     assert fed.answered == ["a", "c"]
-    assert int(fed.sum(toys.build_on, toys.Number(1)).value) == 2
+    assert int(fed.sum(toys.build_on, toys.Number(np.array(1))).value) == 2
     assert fed.answered == ["a", "c"]
     assert warnings == ["party 'b' did not answer: it has not seen so much"]
-    assert int(fed.sum(toys.build_on, dict.fromkeys(fed.answered, toys.Number(1))).value) == 2
+    assert int(fed.sum(toys.build_on, dict.fromkeys(fed.answered, toys.Number(np.array(1)))).value) == 2
     assert len(warnings) == 1
 
 

@@ -15,12 +15,12 @@ OK, REFUSED, ABSENT = (Answer(kind, "", None) for kind in ("ok", "refused", "abs
 
 
 @step
-def train(party, state, ask):
+def train(party, state, ask: Nothing):
     return state, Nothing()
 
 
 @step(metric=True)
-def measure(party, state, ask):
+def measure(party, state, ask: Nothing):
     return state, Nothing()
 
 

@@ -38,7 +38,7 @@ def run(tmp_path) -> Run:
 
 def handle_of(run: Run) -> Handle:
     plan = plan_of(RunSettings(**run.config), run.parties)
-    return Handle(run.id, run.transport("local", 1), run.journal(), plan=plan.hash)
+    return Handle(run.id, run.transport("local", 1), run.journal(), plan=plan)
 
 
 def test_a_list_is_sent_once_and_kept(run):
@@ -62,7 +62,7 @@ def test_a_party_that_has_lost_a_list_gets_it_again(run):
     first = fed.sum(score, MODEL)
     fed.commit(1)
     shutil.rmtree(run.party_directory("b") / "words")
-    again = Handle(run.id, run.transport("local", 1), run.journal(), plan=fed.plan)
+    again = handle_of(run)
     again.restore()
     again._has_words = {"a": {fingerprint(WORDS)}, "b": {fingerprint(WORDS)}}  # as it was before the party's accident
     assert again.sum(score, MODEL).log_likelihood == first.log_likelihood

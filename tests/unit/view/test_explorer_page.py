@@ -1,4 +1,4 @@
-"""The explorer in a real browser: what can be seen, done and saved in it, by whatever hand."""
+"""The explorer in a real browser: what can be seen, done and saved in it, by mouse and keyboard."""
 
 import csv
 import io

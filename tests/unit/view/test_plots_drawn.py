@@ -118,8 +118,8 @@ def test_privacy_shows_what_the_ledgers_hold(run):
     axes = run.plot.privacy()
     assert dict(zip(drawn.labels(axes.yaxis), drawn.bars(axes)[0], strict=True)) == left
     notes = [text.get_text() for text in axes.texts]
-    assert any(note.endswith("epsilon 4 of a word") for note in notes)
-    assert any(note.startswith("stays at the party") for note in notes)
+    assert any(note.endswith("epsilon 4 at delta 1e-06 of a word") for note in notes)
+    assert any(note.startswith("stays at the parties") for note in notes)
     drawn.draw(axes)
     assert drawn.overlapping(axes) == []
     epsilons = drawn.bars(run.plot.privacy(by="epsilon"))[0]

@@ -130,7 +130,8 @@ class Disclosure(Output):
     round: int
     what: str
     shape: list[int] | None = Field(description="of the array; null if nothing left")
-    bytes: int = Field(description="of the array, before packing")
+    bytes: int | None = Field(description="of the array, sent, after packing; null: not recorded")
+    bytes_before_packing: int
     seen: str
     mechanism: str
     step: str
@@ -157,7 +158,15 @@ class LedgerLine(Output):
     policy: str
 
 
+class OtherEntries(Output):
+    """Entries of one kind that are no releases."""
+
+    entries: list[int] = Field(description="their numbers, which are missing in `ledger`")
+    meaning: str
+
+
 class LedgerOutput(Output):
-    """All charges of a ledger."""
+    """All charges of a ledger, and what its other entries are."""
 
     ledger: list[LedgerLine]
+    no_releases: list[OtherEntries]

@@ -37,11 +37,13 @@ class Transport(Protocol):
     def parties(self) -> Sequence[PartyId]:
         """All parties that can be reached, in the federation's order."""
 
-    def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
+    def ask(
+        self, frames: Mapping[PartyId, bytes], timeout: float | None, enough: int | None = None
+    ) -> dict[PartyId, bytes]:
         """Send each party its frame, all at once; return the answers of those that answered within `timeout` seconds.
 
-        An answer that comes later is dropped. A party that dies may be started again and asked again: its answer log
-        makes the repeat harmless.
+        With `enough`, an engine need not wait for more answers than that. An answer that comes later is dropped. A
+        party that dies may be started again and asked again: its answer log makes the repeat harmless.
         """
 
     def close(self) -> None:

@@ -76,7 +76,9 @@ class LocalTransport:
         """The parties in the order in which they were given."""
         return list(self.hosts)
 
-    def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
+    def ask(
+        self, frames: Mapping[PartyId, bytes], timeout: float | None, enough: int | None = None
+    ) -> dict[PartyId, bytes]:
         """Ask all. A late party counts as silent, and its answer is voided when it is asked again."""
         asked = {party: self._queues[party].ask(frame) for party, frame in frames.items()}
         answered, late = wait(asked.values(), timeout)

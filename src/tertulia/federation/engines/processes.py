@@ -139,7 +139,9 @@ class ProcessTransport:
         """The parties in the order in which they were given."""
         return list(self._processes)
 
-    def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
+    def ask(
+        self, frames: Mapping[PartyId, bytes], timeout: float | None, enough: int | None = None
+    ) -> dict[PartyId, bytes]:
         """Ask all at once; return the answers that come in time."""
         deadline = None if timeout is None else time.monotonic() + timeout
         for party, frame in frames.items():

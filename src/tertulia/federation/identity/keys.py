@@ -9,7 +9,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.x509.oid import NameOID
 
 from tertulia._disk import atomic_write, file_name, private_directory
@@ -21,6 +21,7 @@ MOST_PEM = 1 << 14  # bytes of a key, a certificate or a request
 SKEW = timedelta(days=1)  # clocks may differ between organisations: certificates are valid from a day earlier
 _CURVE = ec.SECP256R1()
 _HASH = hashes.SHA256()
+_PSS = padding.PSS(padding.MGF1(_HASH), padding.PSS.MAX_LENGTH)
 _RENEWAL = b"tertulia renewal\0"  # domain separation: no other signature is valid for a renewal
 
 
@@ -89,6 +90,34 @@ def check_renewal(certificate: x509.Certificate, request: bytes, signature: byte
         public.verify(signature, _RENEWAL + request, ec.ECDSA(_HASH))
     except InvalidSignature:
         raise FormatError("this request for a renewal is not signed by the old key") from None
+
+
+def sign(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, data: bytes) -> bytes:
+    """Sign with a roster key: one of ours, or an RSA key of a FLARE kit."""
+    if isinstance(key, rsa.RSAPrivateKey):
+        return key.sign(data, _PSS, _HASH)
+    return key.sign(data, ec.ECDSA(_HASH))
+
+
+def verify(public_der: bytes, signature: bytes, data: bytes) -> None:
+    """Raise `InvalidSignature` unless the holder of a public key has signed the data."""
+    public = serialization.load_der_public_key(public_der[:MOST_PEM])
+    if isinstance(public, ec.EllipticCurvePublicKey):
+        public.verify(signature, data, ec.ECDSA(_HASH))
+    elif isinstance(public, rsa.RSAPublicKey):
+        public.verify(signature, data, _PSS, _HASH)
+    else:
+        raise InvalidSignature
+
+
+def public_der(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
+    """Encode the public half of a key."""
+    return key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+def fingerprint_of(public_der: bytes) -> str:
+    """Return the fingerprint of an encoded public key."""
+    return hashlib.sha256(public_der).hexdigest()
 
 
 def pem(key: Key) -> bytes:

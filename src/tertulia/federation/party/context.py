@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +12,19 @@ import numpy as np
 from tertulia._arrays import Array
 from tertulia._disk import atomic_write, file_name, private_directory, read_checked, with_checksum, write_line
 from tertulia.corpus import Corpus, Vocabulary
-from tertulia.errors import FormatError, PolicyRefusal, Unreleased
+from tertulia.errors import ConfigError, FormatError, PolicyRefusal, Unreleased
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.fields import Weight, field_with
 from tertulia.federation.messages import BEFORE_ALL, Ask, Question
 from tertulia.federation.party import reports
 from tertulia.federation.party.failures import NGRAMS
-from tertulia.federation.types import PartyId, Randomness
+from tertulia.federation.types import PartyId, Randomness, Step, min_holders
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public, Randomiser, Unit
 
 if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
+    from tertulia.federation.party.secure_member import SecureMember
 
 SCORES = "scores.log"  # released scores, for the party's own staff; the server gets them added up
 
@@ -105,6 +107,7 @@ class StepContext:
         release = Release.of(
             mechanism, id=release_id, run=question.run, party=self.id, round=round_,
             step=self._ask.step, verb=self._ask.verb, message_hash=question.hash, x=x,
+            masked=host.secure is not None and self._ask.verb in ("sum", "mean"),
         )  # fmt: skip
         host.door.check_release(release)
         self._ledger.record(release, host.policy, sync=noisy or question.durable)
@@ -118,6 +121,12 @@ class StepContext:
             write_line(host.directory / SCORES, "info", mechanism.what, round=round_, value=float(released))
         return released
 
+    def source_of(self, released: Array) -> str:
+        """Return the id of a release."""
+        if not isinstance(released, Released) or released.release_id is None:
+            raise Unreleased("only an array that `party.release` returned has a source")
+        return released.release_id
+
     def randomise(self, corpus: Corpus, mechanism: Randomiser) -> Randomness:
         """Charge for noisy reports of tokens, once per ledger, and return the keys that regenerate them."""
         _check_words_are_tokens(corpus)
@@ -129,6 +138,33 @@ class StepContext:
         ledger = self._host.ledger
         ledger.addressee = (f"server of run {self._question.run}", self._question.plan)
         return ledger
+
+    @property
+    def min_holders(self) -> int:
+        """The number of members that must have a word before the server learns it."""
+        return min_holders(len(self._secure.keys.members))
+
+    def word_tags(self, words: Sequence[str], purpose: str = "words") -> Array:
+        """Return a tag for each word that only members can make."""
+        return self._secure.words.tags_of(words, purpose)
+
+    def check_words(self, words: Sequence[str]) -> None:
+        """Raise an error unless the members have agreed on all these words."""
+        self._secure.words.check(words)
+
+    def agree_to_words(self, tags: Array) -> None:
+        """Record the tags of the words that the members have agreed on."""
+        self._secure.words.agree(tags)
+
+    def notes(self, step: Step) -> dict[PartyId, Any]:
+        """Return all members' notes of a step."""
+        return self._secure.notes.agreed(step)
+
+    @property
+    def _secure(self) -> SecureMember:
+        if self._host.secure is None:
+            raise ConfigError("this needs secure sums, which the run does not have: set secure = true")
+        return self._host.secure
 
     def notice(self, text: str) -> None:
         """Inform the party's own staff."""

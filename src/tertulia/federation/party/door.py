@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from tertulia._disk import atomic_write
 from tertulia.errors import ConfigError, FormatError, PolicyRefusal
 from tertulia.federation.checks import check_question, parts, word_lists
-from tertulia.federation.fields import OneOf, bare, declared
-from tertulia.federation.messages import Ask, Inquiry, Question, Verb, fingerprint
+from tertulia.federation.fields import EPSILON, OneOf, bare, declared
+from tertulia.federation.messages import Ask, Frame, Question, Verb, fingerprint
 from tertulia.federation.party.failures import OWN_EPSILON
 from tertulia.federation.party.release_limits import ReleaseLimits, occasion_of
 from tertulia.federation.party.word_store import WordStore
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 # Constant texts: an answer never repeats what the server sent.
 NO_SUCH_STEP = "this party does not offer the step: its own config lists the methods whose steps it runs"
-NO_SUCH_VERB = "a question asks for 'each', 'sum' or 'mean'"
+NO_SUCH_VERB = "a question asks for 'each', 'sum', 'mean' or 'relay'"
+NOT_SECURE = "the run has no secure sums, and this party takes part only in runs that have them"
 NO_SUCH_RUN = "this party takes no part in this run"
 NO_PLAN = "this party has agreed to no plan: its party.json has none"
 NO_SUCH_PLAN = "this is not the plan that the party has agreed to: another plan is another run"
@@ -91,7 +92,7 @@ class Door:
         if length > self._host.policy.max_question_bytes:
             raise PolicyRefusal("max_question_bytes", f"a question of {length} bytes is too long")
 
-    def check_run(self, asked: Question | Inquiry) -> None:
+    def check_run(self, asked: Frame) -> None:
         """Refuse a question of another run, without naming this party's run."""
         if asked.run != self._host.config.run:
             if self.closed:
@@ -105,9 +106,12 @@ class Door:
         round_, most = question.place[0], self._host.policy.max_rounds
         if round_ > most:
             raise PolicyRefusal("max_rounds", f"round {round_} is above this party's {most}")
-        self._check_plan(question.plan)
+        self.check_plan(question.plan)
 
-    def _check_plan(self, hash_: str) -> None:
+    def check_plan(self, hash_: str) -> None:
+        """Refuse another plan than the one that this party has agreed to; pin the first."""
+        if self._host.policy.require_secure and (self.plan is None or not self.plan.secure):
+            raise PolicyRefusal("require_secure", NOT_SECURE)
         if not hash_ and not self.closed:  # in a simulation the server need not name its plan
             return
         own = None if self.plan is None else self.plan.hash
@@ -135,7 +139,7 @@ class Door:
         self._check_own_epsilon(question, ask)
         if self._announced is not None:
             self._announced.check_question(ask.step, ask.verb, occasion_of(question.place, question.hash))
-        for words in word_lists(ask.message):
+        for words in filter(None, word_lists(ask.message)):
             self._check_words(words)
         self._lists.keep({fingerprint(words): words for words in word_lists(ask.message)} if question.lists else {})
         return ask, step
@@ -155,26 +159,37 @@ class Door:
 
     def _check_words(self, words: tuple[str, ...]) -> None:
         """Pin one word list per run: a server that may change the list with each question could count any word."""
-        if not self.closed:
+        secure = self._host.secure
+        if not self.closed and secure is None:
             return
         found = fingerprint(words)
         given = None if self.plan is None else self.plan.words
-        if given not in (None, found) or self._agreed.get("words", found) != found:
+        if secure is not None and found == given:
+            return
+        if secure is not None and "words" not in self._agreed:  # the members' own words, or a part of the plan's
+            secure.words.check(words)
+        if (given not in (None, found) and secure is None) or self._agreed.get("words", found) != found:
             raise PolicyRefusal("words", "this is not the word list of the run, and a run has only one")
         if "words" not in self._agreed:
             self._pin(words=found)
 
     # --- a party's own epsilon ------------------------------------------------------------------------------------
 
+    @property
+    def _own_epsilon(self) -> float | None:
+        """The party's own epsilon, of its choices."""
+        own: float | None = self._host.config.settings.get(EPSILON)
+        return own
+
     def _check_own_epsilon(self, question: Question, ask: Ask) -> None:
         """For a party with its own epsilon, refuse steps without noise, and more rounds than planned."""
         plan = self.plan
-        if self._host.config.settings.get("epsilon") is None or plan is None or (ask.step, KEEPS) in plan.steps:
+        if self._own_epsilon is None or plan is None or (ask.step, KEEPS) in plan.steps:
             return
-        if plan.settings.get("mode") == "clear" or "epsilon" not in plan.settings:
+        times = plan.noisy_rounds
+        if times is None:
             raise PolicyRefusal(OWN_EPSILON, "the plan would ignore it: use a method with a private mode")
-        times = plan.settings.get("rounds")
-        if isinstance(times, int):
+        if times:
             releases = self._host.ledger.releases()
             asked = {r.message_hash for r in releases if (r.run, r.step) == (question.run, ask.step)}
             if question.hash not in asked and len(asked) >= times:
@@ -199,7 +214,7 @@ class Door:
             self._announced.check_release(release)
         if self.plan is not None and (release.step, KEEPS) in self.plan.steps:
             raise PolicyRefusal("plan", f"'{release.what}' would leave by a step that the plan lets only keep things")
-        own = self._host.config.settings.get("epsilon")
+        own = self._own_epsilon
         if self.closed and own is not None and release.non_private and release.claimed is None:
             raise PolicyRefusal(OWN_EPSILON, f"'{release.what}' would leave without noise, beyond {own:g}")
 
@@ -212,10 +227,21 @@ def agrees(part: BaseModel, settings: Mapping[str, Any]) -> bool:
     marks = declared(type(part))
     for name, value in part.model_dump(mode="json").items():
         one_of = next((mark.settings for mark in bare(marks[name])[1] if isinstance(mark, OneOf)), (name,))
-        agreed = [settings[other] for other in one_of if other in settings]
+        agreed = [found for other in one_of if (found := _setting(settings, other)) is not _NONE]
         if agreed and value not in agreed:
             return False
     return True
+
+
+_NONE = object()
+
+
+def _setting(settings: Mapping[str, Any], name: str) -> Any:
+    """Return a setting of a plan by its name; dots lead into sections."""
+    found: Any = settings
+    for part in name.split("."):
+        found = found.get(part, _NONE) if isinstance(found, Mapping) else _NONE
+    return found
 
 
 def policy_path_or_none(directory: Path, home: str | None, owners: str) -> Path | None:

@@ -5,6 +5,7 @@ All engines run this code; they differ only in how they deliver a frame of bytes
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import logging
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tertulia._disk import Level, atomic_write, private_directory, read_lines, write_line
@@ -25,8 +27,8 @@ from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.advice import emptied_or_none
 from tertulia.errors import ConfigError, FormatError, InputError, PolicyRefusal, TertuliaError
 from tertulia.federation import faults
-from tertulia.federation.codec import encode
-from tertulia.federation.messages import Answer, Ask, Inquiry, Question, read_frame
+from tertulia.federation.codec import decode, encode
+from tertulia.federation.messages import Answer, Ask, Exchange, Inquiry, Question, read_frame
 from tertulia.federation.method_modules import steps_of
 from tertulia.federation.packing import LackingBase, PartyPacking, size_of, unpack
 from tertulia.federation.party import failures
@@ -36,15 +38,20 @@ from tertulia.federation.party.document_limits import limit_corpus
 from tertulia.federation.party.door import Door, policy_path_or_none
 from tertulia.federation.party.inquiries import INQUIRIES
 from tertulia.federation.party.reports import CorpusReports
+from tertulia.federation.party.secure_member import SecureMember
 from tertulia.federation.party.word_store import LackingWords
+from tertulia.federation.plan import WIDER, WIDER_VERB
+from tertulia.federation.secure.rings import TooWide
 from tertulia.federation.types import PartyId, Step
 from tertulia.privacy.home import Home, open_home
 from tertulia.privacy.ledger import Ledger
+from tertulia.privacy.mechanisms import Derived
 from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.policy import Policy
 
 _PARTS_KEPT = 4
 NO_SUCH_INQUIRY = "this party does not answer this inquiry"
+NOT_SECURE = "this run has no secure sums"
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,7 @@ class PartyHost:
         self._lock = threading.Lock()  # one question at a time, even if an earlier one has timed out
         self.door = Door(self)
         self._packing = PartyPacking()
+        self._last: Answer | None = None  # to the question that is being answered, in a run with secure sums
 
     def _find_policy(self) -> Policy:
         """Load the policy; without a file, allow everything in a simulation, and no clear data with several owners."""
@@ -205,8 +213,10 @@ class PartyHost:
                 self.door.check_length(len(frame))
                 asked = read_frame(frame)
                 self.door.check_run(asked)
-                if not isinstance(asked, Question):
+                if isinstance(asked, Inquiry):
                     return self._inform(asked)
+                if isinstance(asked, Exchange):
+                    return self._exchange(asked)
                 with self._alone_at_home():
                     return self._answer(asked)
             except (LackingWords, LackingBase):
@@ -241,12 +251,57 @@ class PartyHost:
             raise FormatError(NO_SUCH_INQUIRY)
         return encode(Answer("ok", "", INQUIRIES[inquiry.about](self.ledger, inquiry)))
 
+    def _exchange(self, asked: Exchange) -> bytes:
+        """Answer a message of secure sums: no step runs, and nothing is charged."""
+        self.door.check_plan(asked.plan)
+        if self.secure is None:
+            raise FormatError(NOT_SECURE)
+        return encode(Answer("ok", "", self.secure.exchange(decode(asked.body))))
+
+    @cached_property
+    def secure(self) -> SecureMember | None:
+        """The party's half of secure sums, None if the plan has none."""
+        plan = self.door.plan
+        if plan is None or not plan.secure:
+            return None
+        return SecureMember(self.directory, self.config.id, self.config.run, plan, durable=self.config.durable)
+
     def _answer(self, packed: Question) -> bytes:
         """Answer a question, packed if the server accepts that. The plan is checked before anything is unpacked."""
         self.door.check_envelope(packed)
         self.door.check_length(size_of(packed.body))
-        answer = self._find_answer(self._packing.unpack(packed))
+        question = self._packing.unpack(packed)
+        if self.secure is not None and question.body:
+            return self._answer_hidden(self.secure, question)
+        if question.attempt >= 0:
+            raise FormatError(NOT_SECURE)
+        answer = self._find_answer(question)
         return answer if packed.packs else unpack(answer)
+
+    def _answer_hidden(self, secure: SecureMember, question: Question) -> bytes:
+        """Answer a question of a run with secure sums: by a masked reply, or a commitment to a note."""
+        _ = self.steps  # their modules define the classes of messages
+        ask, step = self.door.admit(question)
+        secure.check_question(question, step, ask.verb)
+        self._last = None
+        answer = self._find_answer(question)
+        found = self._last if self._last is not None else decode(answer)
+        if found.kind != "ok":
+            return answer
+        try:
+            hidden = encode(Answer("ok", "", secure.hide(question, step, ask.verb, found.reply)))
+        except TooWide:
+            self._release_wider(question, ask)
+            return encode(Answer("wider", "", None))
+        note_answer_size(self.directory, question, len(hidden), keep=self.config.durable)
+        return hidden
+
+    def _release_wider(self, question: Question, ask: Ask) -> None:
+        """Record in the ledger that the server learns that a number of this party does not fit the ring."""
+        releases = [r for r in self.ledger.releases() if (r.run, r.message_hash) == (question.run, question.hash)]
+        sources = [release.id for release in releases if release.verb != WIDER_VERB]
+        wider = Derived(WIDER, parents=tuple(sources))
+        StepContext(self, question, dataclasses.replace(ask, verb=WIDER_VERB)).release(np.array(True), wider)
 
     def _find_answer(self, question: Question) -> bytes:
         known = self.answers.find_or_none(question.place, question.key)
@@ -255,6 +310,8 @@ class PartyHost:
         admitted = self.door.admit(question) if question.body else None  # checked before any answer is deleted
         self.answers.forget_after(question.previous)
         self.answers.forget_before(question.safe)
+        if self.secure is not None:
+            self.secure.forget_before(question.safe)
         if self.answers.latest < question.previous:
             return encode(Answer("behind", "", None))
         if admitted is None:  # an empty body: the server is about to commit
@@ -268,11 +325,17 @@ class PartyHost:
         context = StepContext(self, question, ask)
         faults.point("party.before_step")
         state, reply = step(context, self.answers.state, ask.message)
-        answer = self._packing.pack(encode(Answer("ok", "", context.prepare_reply(reply))), question)
-        durable = question.durable or context.charged
+        found = Answer("ok", "", context.prepare_reply(reply))
+        answer = encode(found)
+        if self.secure is None:
+            answer = self._packing.pack(answer, question)
+        else:  # it is stored as it is, and hidden before it leaves
+            self._last = found
+        durable = question.durable or context.charged or self.secure is not None
         self.answers.add(question.place, question.key, state, answer, durable=durable)
         self._packing.keep(question, ask)
-        note_answer_size(self.directory, question, len(answer), keep=self.config.durable)
+        if self.secure is None:
+            note_answer_size(self.directory, question, len(answer), keep=self.config.durable)
         faults.point("party.before_reply")
         return answer
 

@@ -14,7 +14,7 @@ from typing import Any
 from tertulia.federation.messages import DISCLOSURES, LEDGER_DIGEST, Inquiry
 from tertulia.federation.party.reports import REPORTS
 from tertulia.privacy.chain import GENESIS
-from tertulia.privacy.ledger import Ledger
+from tertulia.privacy.ledger import Ledger, Release
 
 
 def recipient_of(run: str) -> str:
@@ -35,10 +35,7 @@ def _digest(ledger: Ledger, inquiry: Inquiry) -> str:
 
 
 def _disclosures(ledger: Ledger, inquiry: Inquiry) -> tuple[dict[str, Any], ...]:
-    """Return a row for each release of the run, in order, and for the reports that the run charged or used."""
-    releases, own = ledger.releases(), recipient_of(inquiry.run)
-    sources = {parent for release in releases if release.run == inquiry.run for parent in release.parents}
-    sources |= {row.entry.id for row in ledger.entries() if row.entry.recipient == own}
+    """Return a row for each release of the run and of the reports behind them, in order."""
     return tuple(
         {
             "round": release.round,
@@ -49,9 +46,18 @@ def _disclosures(ledger: Ledger, inquiry: Inquiry) -> tuple[dict[str, Any], ...]
             "shape": None if release.verb == REPORTS else release.shape,
             "bytes": 0 if release.verb == REPORTS else release.nbytes,
         }
-        for release in releases
-        if release.run == inquiry.run or (release.verb == REPORTS and release.id in sources)
+        for release in releases_for(ledger, inquiry.run)
     )
+
+
+def releases_for(ledger: Ledger, run: str) -> list[Release]:
+    """Select a run's releases, in order, and the reports that the run charged or used."""
+    releases, own = ledger.releases(), recipient_of(run)
+    sources = {parent for release in releases if release.run == run for parent in release.parents}
+    sources |= {row.entry.id for row in ledger.entries() if row.entry.recipient == own}
+    return [
+        release for release in releases if release.run == run or (release.verb == REPORTS and release.id in sources)
+    ]
 
 
 INQUIRIES: dict[str, Callable[[Ledger, Inquiry], Any]] = {LEDGER_DIGEST: _digest, DISCLOSURES: _disclosures}

@@ -9,8 +9,7 @@ Results are equal at any worker count and on any engine, because of these rules:
   so another order may give other bits.
 
 For `mean`, a party multiplies its fields by its weight before it answers, and the server divides the totals by the sum
-of the weights. So `mean` is a `sum`, too. Secure aggregation would need changes only here and where a party prepares
-its reply.
+of the weights. So `mean` is a `sum`, too. With secure sums, replies are masked integers, which `secure_sums` adds up.
 """
 
 from __future__ import annotations
@@ -35,7 +34,12 @@ def add_replies(replies: Sequence[Any]) -> Any:
 
 def average_replies(replies: Sequence[Any]) -> Any:
     """Return the weighted mean of replies that parties have multiplied by their weights, and the sum of weights."""
-    total, weighted_by = add_replies(replies), str(field_with(type(replies[0]), Weight))
+    return divide(add_replies(replies))
+
+
+def divide(total: Any) -> Any:
+    """Divide the total of weighted replies by the total of their weights."""
+    weighted_by = str(field_with(type(total), Weight))
     weight = getattr(total, weighted_by)
     if not 0 < weight < np.inf:
         raise QuorumError(f"the weights of all replies sum to {weight}: no mean exists")

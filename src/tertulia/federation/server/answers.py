@@ -19,9 +19,13 @@ from tertulia.federation.checks import MOST_DOCUMENTS, check_reply, check_weight
 from tertulia.federation.codec import decode
 from tertulia.federation.messages import Answer, Verb
 from tertulia.federation.packing import unpack
+from tertulia.federation.secure.keys import KEY_BYTES
+from tertulia.federation.secure.lists import box_bytes
+from tertulia.federation.secure.messages import ZERO_CELLS, MaskedReply, NoteCommitment
+from tertulia.federation.secure.rings import widths_of
 from tertulia.federation.types import PartyId, Step
 
-_KINDS = frozenset({"ok", "refused", "failed", "absent", "behind", "lacking"})
+_KINDS = frozenset({"ok", "refused", "failed", "absent", "behind", "lacking", "wider"})
 _MOST_TEXT = 2000  # characters of a reason
 
 
@@ -43,6 +47,15 @@ def failed(why: str) -> Answer:
 
 
 @dataclasses.dataclass(frozen=True)
+class Masking:
+    """How the replies to a question are to be masked."""
+
+    attempt: int
+    widths: tuple[int, ...]
+    members: int  # of the plan
+
+
+@dataclasses.dataclass(frozen=True)
 class QuestionToAll:
     """A question to several parties, against which their replies are checked."""
 
@@ -50,11 +63,12 @@ class QuestionToAll:
     step: Step
     messages: Mapping[PartyId, Any]
     most_documents: float = MOST_DOCUMENTS
+    masking: Masking | None = None
 
     def judge(self, answers: Mapping[PartyId, Answer]) -> dict[PartyId, Answer]:
         """Mark invalid replies as failed."""
         judged = {party: self._judge_one(party, answer) for party, answer in answers.items()}
-        if self.verb == "each":
+        if self.verb in ("each", "relay"):
             return judged
         # Replies that are added up must have the same shapes. The most frequent shapes are taken as right, the first
         # ones in a tie.
@@ -67,14 +81,48 @@ class QuestionToAll:
         if answer.kind != "ok":
             return answer
         try:
-            check_reply(answer.reply, self.step, self.messages[party], self.most_documents)
+            reply = answer.reply
+            if self.verb == "relay":
+                return check_commitment(answer)
+            if self.masking is not None:
+                reply = check_masked(reply, self.masking)
+            check_reply(reply, self.step, self.messages[party], self.most_documents, masked=self.masking is not None)
             if self.verb == "mean":
-                check_weighted(answer.reply)
+                check_weighted(reply)
         except Exception as error:
             why = str(error) if isinstance(error, TertuliaError) else type(error).__name__
             return failed(f"its reply cannot be used: {why}")
         return answer
 
 
+def check_commitment(answer: Answer) -> Answer:
+    """Return an answer that commits to a note; raise `FormatError` for any other."""
+    found = answer.reply
+    if not isinstance(found, NoteCommitment) or found.commitment.shape != (KEY_BYTES,):
+        raise FormatError("a commitment to a note is expected")
+    return answer
+
+
+def check_masked(reply: Any, masking: Masking) -> Any:
+    """Return the masked values of a reply; raise `FormatError` unless it has the form that was asked for."""
+    if not isinstance(reply, MaskedReply) or not dataclasses.is_dataclass(reply.values):
+        raise FormatError("a masked sum needs masked replies")
+    n, arrays = masking.members, list(vars(reply.values).values())
+    widths = widths_of(type(reply.values), masking.widths)
+    fits = len(arrays) == len(widths) and all(
+        isinstance(a, np.ndarray) and a.dtype == np.dtype(f"u{w // 8}") for a, w in zip(arrays, widths, strict=True)
+    )
+    parts = (
+        (reply.zeros, np.uint64, (ZERO_CELLS,)),
+        (reply.commitments, np.uint8, (n, KEY_BYTES)),
+        (reply.digest, np.uint8, (KEY_BYTES,)),
+        (reply.boxes, np.uint8, (n, box_bytes(n))),
+    )
+    if not fits or not all(isinstance(a, np.ndarray) and a.dtype == kind and a.shape == s for a, kind, s in parts):
+        raise FormatError("a masked reply has another form")
+    return reply.values
+
+
 def _shapes(reply: Any) -> tuple[Any, ...]:
+    reply = reply.values if isinstance(reply, MaskedReply) else reply
     return (type(reply).__name__, *(np.shape(getattr(reply, field.name)) for field in dataclasses.fields(reply)))

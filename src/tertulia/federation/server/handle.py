@@ -6,23 +6,30 @@ replies; an engine only carries frames (`Transport`).
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
-from tertulia.errors import PartyFailure, QuorumError
+from tertulia.errors import ConfigError, PartyFailure, QuorumError
 from tertulia.federation import faults
 from tertulia.federation.checks import MOST_DOCUMENTS
 from tertulia.federation.engines.base import Transport
 from tertulia.federation.messages import BEFORE_ALL, Answer, Question, Verb, WordLists, body
 from tertulia.federation.packing import ServerPacking
-from tertulia.federation.server.aggregation import add_replies, average_replies, weight_of
-from tertulia.federation.server.answers import QuestionToAll, read_answer
+from tertulia.federation.plan import Plan
+from tertulia.federation.server.aggregation import add_replies, average_replies, divide, weight_of
+from tertulia.federation.server.answers import Masking, QuestionToAll, read_answer
 from tertulia.federation.server.journal import Commit, Journal
 from tertulia.federation.server.live_status import LiveStatus
+from tertulia.federation.server.masked_totals import MaskedTotals, Wider, check_hides
 from tertulia.federation.server.membership import Dropouts, Membership, Presence
+from tertulia.federation.server.notes import relay_notes
+from tertulia.federation.server.secure_sums import SecureSums
+from tertulia.federation.server.sum_journal import SumJournal
+from tertulia.federation.server.tally import Tally
 from tertulia.federation.types import PartyId, Place, Step, doing_of, step_name
 
 State = TypeVar("State")
@@ -60,15 +67,15 @@ class Handle:
         journal: Journal,
         terms: Terms | None = None,
         observe: Callable[[str, Mapping[str, Any]], None] | None = None,
-        plan: str = "",
+        plan: Plan | None = None,
     ) -> None:
         self.run = run
-        self.plan = plan  # the hash of the plan that parties have agreed to
+        self.plan = "" if plan is None else plan.hash  # that parties have agreed to
         self.terms = terms or Terms()
         self._transport = transport
         self._journal = journal
         self.observe = observe or (lambda kind, facts: None)
-        self._started, self._presence = time.monotonic(), Presence()
+        self._started, self.presence = time.monotonic(), Presence()
         self._bytes: dict[PartyId, list[int]] = {}  # party -> [down, up] in this round
         self._weights: dict[PartyId, float] = {}  # in the last mean of this round
         self._durable = 0  # the round of the newest commit on disk
@@ -79,7 +86,19 @@ class Handle:
         self._has_words: dict[PartyId, set[str]] = {}  # fingerprints of the lists that each party has received
         self._behind: Counter[PartyId] = Counter()  # how often each party has lost its answers
         self._silent: dict[PartyId, list[str]] = {}  # why parties did not answer
+        self._heard: list[PartyId] = []  # that answered the last question
+        self._sums = None
+        if plan is not None and plan.secure:
+            sums = SumJournal(journal.directory / "sums", durable=journal.durable)
+            warn = lambda text: self.observe("warning", {"text": text})  # noqa: E731
+            self._sums = SecureSums(run, plan, transport, sums, self.terms.timeout, warn, self._count_bytes)
+            self._masked = MaskedTotals(self, self._sums)
         self._begin(_NEW_RUN)
+
+    def prepare(self) -> None:
+        """Let the members agree on keys, if sums are to be secure."""
+        if self._sums is not None:
+            self._sums.agree_on_keys()
 
     # --- the four verbs -------------------------------------------------------------------------------------------
 
@@ -97,27 +116,46 @@ class Handle:
     @property
     def absent(self) -> dict[PartyId, str]:
         """Parties that have never answered a question, each with the first reason that it gave, or an empty one."""
-        heard = self._answered.keys() | {party for places in self._counted.values() for party in places}
-        never = (p for p in self._transport.parties if p not in heard)
+        never = (p for p in self._transport.parties if p not in self.tally.known)
         return {p: self._silent.get(p, [""])[0] for p in never}
+
+    @property
+    def secure(self) -> bool:
+        """Whether sums are masked."""
+        return self._sums is not None
 
     def sum(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
         """Return the total of the replies, in 64-bit arithmetic and party order."""
+        if self.secure:
+            total, self._heard = self._masked.total("sum", step, message)
+            return total
         return add_replies(self._ask_quorum("sum", step, message))
 
     def mean(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
         """Return the weighted mean of the replies, which the parties have already multiplied by their weights."""
+        if self.secure:
+            total, self._heard = self._masked.total("mean", step, message)
+            return divide(total)
         replies = self._ask_quorum("mean", step, message)
         self._weights = {party: weight_of(reply) for party, reply in zip(self._heard, replies, strict=True)}
         return average_replies(replies)
 
     def each(self, step: Step, message: Any | Mapping[PartyId, Any]) -> dict[PartyId, Any]:
         """Return the single replies of the parties that answered."""
-        return self._ask("each", step, message)
+        if self.secure:
+            check_hides(step)
+        return self.ask("each", step, message)
+
+    def relay(self, step: Step, message: Any) -> None:
+        """Let all members exchange notes."""
+        if self._sums is None:
+            raise ConfigError("members exchange notes only with secure sums: set secure = true")
+        place, question = self.place, hashlib.sha256(body("relay", step, message)[0]).hexdigest()
+        relay_notes(self._sums, self.ask("relay", step, message), place, question)
 
     def commit(self, state: State, *, durable: int = 1, **metrics: Any) -> State:
         """End the round."""
-        more = self._presence.close(self.parties) | ({"weights": self._weights} if self._weights else {})
+        more = self.presence.close(self.parties) | ({"weights": self._weights} if self._weights else {})
         self.round += 1
         self._ordinal = 0
         facts = {"round": self.round, "seconds": time.monotonic() - self._started, **metrics}
@@ -150,8 +188,13 @@ class Handle:
             return
         if self._every > 1:
             self._flush_parties()
-        self._journal.write(Commit(self.round, self._state, self._answered, self._history, self._counted))
+        tally = self.tally
+        self._journal.write(
+            Commit(self.round, self._state, tally.answered, self._history, tally.counted, tally.standing)
+        )
         self._safe, self._durable = self._durable, self.round
+        if self._sums is not None:
+            self._sums.journal.forget_before(self._safe)
         self._lost, self._left_out = set(), set()
 
     def _flush_parties(self) -> None:
@@ -159,7 +202,7 @@ class Handle:
         reachable = set(self._transport.parties) - self._left_out - self._given_up
         frames = {
             party: Question(self.run, (self.round, 0), previous, self._safe, True, b"", self.plan).to_bytes()
-            for party, previous in self._answered.items()
+            for party, previous in self.tally.answered.items()
             if party in reachable
         }
         answers = self._transport.ask(frames, self.terms.timeout)
@@ -191,24 +234,31 @@ class Handle:
     def _begin(self, commit: Commit) -> None:
         self.round: int = commit.round
         self._state = commit.state
-        self._answered: dict[PartyId, Place] = {p: (r, o) for p, (r, o) in commit.answered.items()}
-        self._counted: dict[str, dict[PartyId, Place]] = {  # step -> party -> place of its last reply in a sum
-            step: {p: (r, o) for p, (r, o) in places.items()} for step, places in commit.counted.items()
-        }
+        self.tally = Tally.of(commit)
         self._history: tuple[Any, ...] = commit.history
-        self._presence = Presence(commit.history)
+        self.presence = Presence(commit.history)
         self._durable = commit.round
         self._safe = min([commit.round, *self._journal.rounds()])  # the oldest commit that we may fall back to
         self._every = 1
         self._ordinal = 0
-        self._heard: list[PartyId] = []
+        self._heard = []
         self._bytes = {}
         self._weights = {}
         self._started = time.monotonic()
 
     # --- asking ---------------------------------------------------------------------------------------------------
 
-    def _ask(self, verb: Verb, step: Step, message: Any) -> dict[PartyId, Any]:
+    @property
+    def place(self) -> Place:
+        """The place of the next question."""
+        return self.round, self._ordinal
+
+    def skip(self) -> None:
+        """Go to the next place without a question."""
+        self._ordinal += 1
+
+    def ask(self, verb: Verb, step: Step, message: Any, masking: Masking | None = None) -> dict[PartyId, Any]:
+        """Ask the parties; return the replies of those that answered, and go to the next place."""
         absent, excluded = self.terms.dropouts.absent, self._left_out | self._given_up
         given = message if isinstance(message, Mapping) else dict.fromkeys(self.parties, message)
         members = [p for p in self.parties if p in given]
@@ -217,8 +267,8 @@ class Handle:
         encoded = {key: body(verb, step, m) for key, m in distinct.items()}  # each message once
         bodies = {p: encoded[id(m)] for p, m in messages.items()}  # with their word lists
         self._status.ask(self.round, doing_of(step), list(bodies))
-        self._presence.ask(step, members)
-        replies = self._exchange(bodies, QuestionToAll(verb, step, messages, self.terms.max_documents))
+        self.presence.ask(step, members)
+        replies = self._exchange(bodies, QuestionToAll(verb, step, messages, self.terms.max_documents, masking))
         self._ordinal += 1
         self._heard = [p for p in bodies if p in replies]  # in party order
         self._status.hear(self._heard, {p: why[-1] for p, why in self._silent.items()})
@@ -226,66 +276,67 @@ class Handle:
 
     def _ask_quorum(self, verb: Verb, step: Step, message: Any) -> list[Any]:
         """Return the replies in party order; raise `QuorumError` if they are too few."""
-        replies = self._ask(verb, step, message)
+        replies = self.ask(verb, step, message)
         needed = self.terms.quorum * len(self.parties)
         if len(replies) < needed:
             raise QuorumError(
                 f"{len(replies)} of {len(self.parties)} parties answered {step.__name__} in round {self.round}, the "
                 f"quorum is {needed:.1f}: wait for more parties and resume, or lower `quorum`"
             )
-        self._counted.setdefault(step_name(step), {}).update(dict.fromkeys(replies, (self.round, self._ordinal - 1)))
+        self.tally.count(step_name(step), replies, (self.round, self._ordinal - 1))
         return list(replies.values())
 
     def _exchange(self, bodies: Mapping[PartyId, Body], asked: QuestionToAll) -> dict[PartyId, Any]:
         step = step_name(asked.step)
-        answers = self._send(step, bodies)
+        answers = self._send(step, bodies, asked.masking)
         if lacking := {p for p, answer in answers.items() if answer.kind == "lacking"}:  # these parties were restarted
             for party in lacking:
                 self._has_words.pop(party, None)
                 self._packing.forget(party)
-            answers |= self._send(step, {p: bodies[p] for p in lacking})
+            answers |= self._send(step, {p: bodies[p] for p in lacking}, asked.masking)
         behind = [p for p, answer in answers.items() if answer.kind == "behind"]
         if behind:
             if self.round > self._durable:
                 self._roll_back(behind)
             for party in behind:  # it lost its directory: ask it again as a party without state
-                self._answered.pop(party, None)
+                self.tally.answered.pop(party, None)
                 self.observe("warning", {"text": f"party '{party}' has lost its state"})
                 self._note_behind(party)
-            answers |= self._send(step, {p: bodies[p] for p in behind})
+            answers |= self._send(step, {p: bodies[p] for p in behind}, asked.masking)
         answers = asked.judge(answers)
-        self._presence.hear(answers)
+        if asked.masking is not None and any(answer.kind == "wider" for answer in answers.values()):
+            raise Wider
+        self.presence.hear(answers)
         replies = {}
         for party, answer in answers.items():
             if answer.kind == "ok":
                 replies[party] = answer.reply
-                self._answered[party] = (self.round, self._ordinal)
+                self.tally.answered[party] = self.place
             elif answer.kind == "failed" and self.terms.on_failure == "stop":
                 raise PartyFailure(f"party '{party}': {answer.text}")
             else:
-                self._note_silence(party, answer.text or "it says that it has lost what it answered")
+                self.note_silence(party, answer.text or "it says that it has lost what it answered")
         if not replies:
             reasons = "; ".join(f"{p}: {a.text}" for p, a in answers.items()) or "nobody was there"
             raise QuorumError(f"no party answered in round {self.round} ({reasons})")
         return replies
 
-    def _note_silence(self, party: PartyId, why: str) -> None:
+    def note_silence(self, party: PartyId, why: str) -> None:
         """Warn that a party did not answer; give each reason once."""
         if why not in self._silent.setdefault(party, []):
             self._silent[party].append(why)
             self.observe("warning", {"text": f"party '{party}' did not answer: {why}"})
 
-    def _send(self, step: str, bodies: Mapping[PartyId, Body]) -> dict[PartyId, Answer]:
-        place = (self.round, self._ordinal)
-        durable = self._every == 1
+    def _send(self, step: str, bodies: Mapping[PartyId, Body], masking: Masking | None) -> dict[PartyId, Answer]:
+        durable = self._every == 1 or self.secure  # masked answers are never given twice with other numbers
         whole = {p: body for p, (body, _) in bodies.items()}
         packed = self._packing.pack(step, whole)
-        counted = self._counted.get(step, {})
+        counted = self.tally.counted_of(step)
         frames = {
             p: Question(
                 self.run,
-                place,
-                self._answered.get(p, BEFORE_ALL),
+                self.place,
+                self.tally.last(p),
                 self._safe,
                 durable,
                 packed[p],
@@ -293,6 +344,8 @@ class Handle:
                 {name: words for name, words in lists.items() if name not in self._has_words.get(p, ())},
                 packs=True,
                 counted=counted.get(p, BEFORE_ALL),
+                attempt=-1 if masking is None else masking.attempt,
+                widths=() if masking is None else masking.widths,
             ).to_bytes()
             for p, (_, lists) in bodies.items()
         }
@@ -300,12 +353,15 @@ class Handle:
         received = self._transport.ask(frames, self.terms.timeout)
         faults.point("server.after_ask")
         for party, frame in frames.items():
-            count = self._bytes.setdefault(party, [0, 0])
-            count[0] += len(frame)
-            count[1] += len(received.get(party, b""))
+            self._count_bytes(party, len(frame), len(received.get(party, b"")))
         answers = {p: read_answer(received[p]) for p in frames if p in received}
         for party, answer in answers.items():
             if answer.kind == "ok":
                 self._has_words.setdefault(party, set()).update(bodies[party][1])
         self._packing.note(step, whole, answers)
         return answers
+
+    def _count_bytes(self, party: PartyId, down: int, up: int) -> None:
+        count = self._bytes.setdefault(party, [0, 0])
+        count[0] += down
+        count[1] += up

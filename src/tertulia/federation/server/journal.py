@@ -35,6 +35,7 @@ class Commit:
     answered: dict[str, Any]  # party -> place of the last question it answered
     history: tuple[Any, ...]  # one dict per round: metrics, bytes by party and direction, seconds; on disk as JSON
     counted: dict[str, Any] = field(default_factory=dict)  # step -> party -> place of its last reply that a sum holds
+    standing: dict[str, Any] = field(default_factory=dict)  # step -> total of a masked sum that stands (`Replies`)
 
 
 class Journal:

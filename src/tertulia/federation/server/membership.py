@@ -8,7 +8,7 @@ refuses. A member that is asked nothing while others are does not take part.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,6 +73,10 @@ class Presence:
         (step, members), self._open = self._open, None
         excused = ("ok", "refused") if is_metric(step) else ("ok",)
         self._missed.update(p for p in members if p not in answers or answers[p].kind not in excused)
+
+    def leave_out(self, parties: Iterable[PartyId]) -> None:
+        """Record parties whose answers were not added."""
+        self._missed.update(parties)
 
     def close(self, members: Sequence[PartyId]) -> dict[str, list[PartyId]]:
         """End the round; return `took_part` for the history, or nothing if it has not changed."""

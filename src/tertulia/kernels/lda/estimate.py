@@ -113,7 +113,7 @@ def settled(trace: list[float]) -> bool:
 def _learn(
     learning: Learning, s: int, seen: priors.Histograms, counts: blocked.Counts, alpha: F64, beta: float
 ) -> tuple[F64, float]:
-    """Fit the priors after a sweep; alpha goes two steps of its fixed point."""
+    """Fit the priors after a sweep; alpha takes two steps of its fixed-point iteration."""
     if learning.alpha:
         alpha = priors.fit_alpha(seen, alpha, symmetric=learning.alpha == "symmetric", iterations=2)
     if learning.beta and (s + 1) % _BETA_EVERY == 0:

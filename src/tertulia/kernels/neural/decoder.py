@@ -1,17 +1,17 @@
 """The decoder of ProdLDA between its matrix products: the softmax of normalised logits, scored by documents' words.
 
-With BatchNorm, logits have a row for each word and a column for each document, so that all that BatchNorm and its
-gradient need of a word lies side by side, in cache. Two passes are enough: the softmax's totals are known only after
-the first. Columns are padded to whole vectors by documents whose logits are 0, and stay 0 in all that follows. The
-column after the last document is that of theta's mean: logits come centred, and their means stand there.
+With BatchNorm, logits have a row for each word and a column for each document, so that the values that BatchNorm and
+its gradient need of a word are adjacent, in cache. There are two passes: the softmax's totals are known only after the
+first. Columns are padded to whole vectors by documents whose logits are and stay 0. Logits are centred; the column
+after the last document, that of theta's mean, holds their means.
 
 Statistics and mean slopes (see `norms`) are the batch's own where the argument for known ones is empty, [2, 0].
 
-Logits normalised by statistics over n documents are at most the root of n. Only in batches of thousands of documents,
-with one far off all others, do they come near what an exponential can hold. Then each document's largest logit is
-subtracted before, and added afterwards.
+Logits normalised by statistics over n documents are at most the root of n. They approach the range of an exponential
+only in batches of thousands of documents with one outlier. Then each document's largest logit is subtracted before the
+exponential, and added afterwards.
 
-With LayerNorm, logits have a row for each document (`score_by_document`), for LayerNorm looks at one document at a
+With LayerNorm, logits have a row for each document (`score_by_document`), since LayerNorm uses one document at a
 time: loss and gradient of a row are computed while it is in cache.
 """
 
@@ -112,8 +112,8 @@ def normalise(logits: Array, documents: int, known: Array, n: float, eps: float)
 def score(logits: Array, shifts: Array, totals: Array, tokens: Array, entries: Entries) -> Score:
     """Return the negative log likelihood of all words under the softmax of normalised logits, and documents' rates [B].
 
-    A rate is the document's tokens over its total: times its exponents, the softmax's expected counts. Word
-    words[i] occurs counts[j] times in document holders[j], for j from starts[i] to starts[i + 1].
+    A rate is the document's number of tokens over its total; times its exponentials it gives the expected counts.
+    Word words[i] occurs counts[j] times in document holders[j], for j from starts[i] to starts[i + 1].
     """
     words, starts, holders, counts = entries
     loss, rates = 0.0, np.zeros_like(totals)

@@ -1,13 +1,13 @@
 """Noise-aware Metropolis-Hastings for reports of one word each, as of k-ary randomised response: O(1) per token.
 
-Given phi, a token that reported word w has topic k with probability ∝ (C_dk + alpha_k) (a phi[w, k] + r0). A proposal
-from the document (another token's topic, or alpha) leaves the ratio of the second factor to accept; one from the word
-(an alias table, or uniform) must be paid for by what its table was built from. Here every token has a topic: those of
-background tokens are drawn first, from their documents, and dropped at the end.
+Given phi, a token that reported word w has topic k with probability ∝ (C_dk + alpha_k) (a phi[w, k] + r0). For a
+proposal from the document (another token's topic, or alpha) the acceptance ratio is that of the second factor. For one
+from the word (an alias table, or uniform) it also holds the weights that the table was built from. Here every token has
+a topic: topics of background tokens are drawn first, from their documents, and dropped at the end.
 
 Where phi is the posterior mean, a token's own count is part of phi, and of the word's table at the topic that the token
-had then. It is left out of both: of phi for the old topic, and of the proposal by refusing a part of what the table
-proposes there.
+had then. It is removed from both: from phi for the old topic, and from the proposal by rejecting a part of the table's
+proposals of that topic.
 """
 
 from __future__ import annotations

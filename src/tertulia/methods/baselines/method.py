@@ -1,7 +1,7 @@
 """The two scenarios that every paper compares with: each party alone, and all documents in one place.
 
 *Non-collaborative*: parties agree on a vocabulary, so that their models can be compared, and then train alone.
-*Centralised* is the same method in a federation whose one party holds all documents.
+*Pooled* is the same method in a federation whose one party holds all documents.
 
 Both are there to be compared with, so the alpha that a model has learned is shown beside it. It leaves by a step that
 only the baselines have: in FTM it stays at the party.
@@ -17,7 +17,7 @@ from tertulia.methods.baselines.settings import AloneSettings
 from tertulia.methods.common.local_lda import SIZES, WHAT, Chain, LocalTask, SizedModel, in_clear, train_local
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.rounds import Trained
-from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
+from tertulia.methods.common.vocabulary import DOCUMENTS, WORD_STEPS, agree, plan_vocabulary
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear
 from tertulia.privacy.mechanisms.things import thing
@@ -60,7 +60,7 @@ def _step(config: AloneSettings) -> Step:
     return train_whole if config.learn_alpha else train_local
 
 
-STEPS = (propose_words, train_local, train_whole)
+STEPS = (*WORD_STEPS, train_local, train_whole)
 
 
 def train(fed: Federation, config: AloneSettings, state: AloneState | None = None) -> Trained:

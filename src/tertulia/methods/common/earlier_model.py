@@ -1,6 +1,6 @@
 """An earlier model as a start: its topics over the agreed words, and room for new ones.
 
-Everything that is used of the earlier model was released with it, so this start costs no privacy.
+Everything used of the earlier model was released with it, so this start costs no privacy.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 from tertulia._arrays import F64, I64, Array, Bool
 from tertulia.models import Topics
 
-TOKENS = 10**5  # pseudo-tokens of each topic: enough that topics hardly move while tokens find their places
-FADED = 0.2  # a topic has faded that has less than this part of the tokens that were expected of it
+TOKENS = 10**5  # pseudo-tokens per topic: enough to keep topics nearly fixed while tokens are assigned
+FADED = 0.2  # a topic has faded if it has less than this share of its expected tokens
 
 
 def pseudo_counts(last: Topics, words: Sequence[str]) -> I64:
-    """Return the earlier topics as counts [K, V] over the agreed words; a new word has none, only the prior's mass.
+    """Return the earlier topics as counts [K, V] over the agreed words; new words have counts of 0.
 
-    All topics have as many tokens: else new words would go to the small ones.
+    All topics get the same number of tokens: otherwise new words would go to small topics.
     """
     counts = np.zeros((last.n_topics, len(words)), np.int64)
     known = last.vocabulary.lookup(words)  # [V]
@@ -34,7 +34,7 @@ def smooth(counts: Array, beta: float) -> F64:
 
 
 def faded(counts: Array, expected: Array | None = None) -> Bool:
-    """Find the topics [K] with too few tokens, by the shares that are expected of them; by default all are equal."""
+    """Find the topics [K] with too few tokens, given their expected shares; by default all are equal."""
     sizes = counts.sum(axis=1).astype(np.float64)
     shares = np.full(len(sizes), 1 / len(sizes)) if expected is None else np.asarray(expected)
     return np.asarray(sizes < FADED * shares * sizes.sum())
@@ -43,7 +43,7 @@ def faded(counts: Array, expected: Array | None = None) -> Bool:
 def unexplained(topics: Array, counts: Array) -> F64:
     """Return the tokens [K, V] that a topic does not explain: those beyond its expectation and two deviations.
 
-    New words are unexplained in all topics. So each is only charged with what it has beyond the usual share.
+    New words are unexplained in all topics, so only the part beyond the usual share counts for a topic.
     """
     sizes = counts.sum(axis=1, keepdims=True)
     expected = topics * sizes
@@ -54,9 +54,10 @@ def unexplained(topics: Array, counts: Array) -> F64:
 
 
 def give_way(topics: Array, counts: Array, expected: Array | None, more: int) -> Bool:
-    """Find the topics [K] that make room for new ones, where there are `more` places beyond.
+    """Find the topics [K] that are replaced by new ones; `more` places are free besides.
 
-    Those that faded do. So do the smallest, a tenth of all at most, if others leave more unexplained than they hold.
+    Faded topics are replaced. So are the smallest topics, at most a tenth of all, if other topics leave more tokens
+    unexplained than they hold.
     """
     sizes, room = counts.sum(axis=1), faded(counts, expected)
     missing = np.sort(unexplained(topics, counts).sum(axis=1))[::-1]
@@ -69,7 +70,7 @@ def give_way(topics: Array, counts: Array, expected: Array | None, more: int) ->
 def new_topics(topics: Array, counts: Array, n: int) -> F64:
     """Return counts [n, V] for new topics to begin with: the unexplained tokens of the topics that have most of them.
 
-    Where there is nothing unexplained any more, new topics are as the prior has them: empty.
+    If no unexplained tokens are left, further new topics are empty, as under the prior.
     """
     found = unexplained(topics, counts)
     worst = np.argsort(-found.sum(axis=1), kind="stable")[:n]

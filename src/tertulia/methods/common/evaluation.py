@@ -52,7 +52,7 @@ class Score:
     tokens: fields.Total
 
 
-@step(doing="scoring", metric=True)
+@step(doing="scoring", metric=True, replies="standing")
 def score(party: Party, state: Any, ask: Candidate) -> tuple[Any, Score]:
     """Score a model on this party's held-out documents."""
     documents = party.documents(Vocabulary.of(ask.words), "heldout")

@@ -42,6 +42,7 @@ from tertulia.methods.common.lda_settings import Training, learning_of
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.settings import MethodSettings, own_choices
 from tertulia.methods.common.vocabulary import DOCUMENTS
+from tertulia.privacy.assumptions import declare_public
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 from tertulia.privacy.mechanisms.things import thing
 from tertulia.privacy.mechanisms.token_reports import TokenReports, ftm_claim
@@ -238,7 +239,7 @@ def report_tokens(party: Party, corpus: Corpus, training: Training) -> ReportedT
 
 def _derived(model: str, reports: tuple[str, ...]) -> Derived:
     """Return the mechanism of a model that is computed from reports; one of sentences also sees where these end."""
-    ends = ("where sentences end is public",) if model == "sentence" else ()
+    ends = (declare_public("where sentences end"),) if model == "sentence" else ()
     return Derived(WHAT, parents=reports, assumptions=ends)
 
 

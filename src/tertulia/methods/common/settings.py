@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from tertulia.errors import ConfigError
 from tertulia.federation.fields import Capped, Least, OneOf
+from tertulia.federation.types import min_holders
 from tertulia.methods.common.descriptions import document, explain
 
 if TYPE_CHECKING:
@@ -86,6 +87,9 @@ class Explained(Settings):
             raise ConfigError("settings hold half a character (a lone surrogate), which is no text") from None
 
 
+Noise = Literal["none", "paper", "sound"]  # `paper`: the paper's, which keeps less than it claims
+
+
 class SweepsAlone(NamedTuple):
     """The sweeps of a party that trains alone as long as a federation does."""
 
@@ -119,6 +123,33 @@ class MethodSettings(Settings):
         return None
 
     @property
+    def planned_rounds(self) -> int | None:
+        """The number of rounds, if that is known beforehand."""
+        return None
+
+    @property
+    def planned_topics(self) -> int | None:
+        """The number of topics that is asked for: the setting that is marked as the length of axis K."""
+        for name, field in type(self).model_fields.items():
+            if any(isinstance(mark, Capped) and mark.axis == "K" for mark in field.metadata):
+                return int(getattr(self, name))
+        return None
+
+    @property
+    def noise(self) -> Noise | None:
+        """The noise on what leaves a party; a party's own epsilon can add to it. None: it is not known."""
+        return "none"
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether what leaves a party has noise."""
+        return self.noise not in (None, "none")
+
+    def with_own_epsilon(self, own: float) -> Self:
+        """Return the settings with the noise that a party's own epsilon asks for, if that is more."""
+        return self
+
+    @property
     def sweeps_alone(self) -> SweepsAlone | None:
         """With how many sweeps a party trains alone, to choose between models; None: it does not choose."""
         return None
@@ -134,6 +165,36 @@ class MethodSettings(Settings):
     def why_not(self, last: Topics) -> str | None:
         """Say why training cannot begin with this model; None: it can."""
         return None
+
+    def why_not_secure(self, *, continues: bool) -> str | None:
+        """Say why sums cannot be secure, if the run continues an earlier model or not; None: they can."""
+        if not self.federates:
+            return "it does not federate"
+        words, private = self.vocabulary_settings, self.noise == "sound"
+        if words is None or words.in_secret or words.mode == "private" or (words.mode == "public" and private):
+            return None
+        if words.mode == "public":
+            return (
+                "the sums would show words of the list that one party alone has: set vocabulary.mode = 'listed', which "
+                "leaves them out"
+            )
+        return (
+            f"vocabulary mode '{words.mode}' sends every party's words in clear: set vocabulary.mode = 'common', or "
+            "'listed' with a word list"
+        )
+
+    def check_plain(self) -> None:
+        """Raise `ValueError` if these settings need secure sums."""
+        if self.vocabulary_settings is not None and self.vocabulary_settings.in_secret:
+            raise ValueError(
+                f"vocabulary mode '{self.vocabulary_settings.mode}' needs secure sums: set federation.secure = true"
+            )
+
+    @property
+    def vocabulary_settings(self) -> VocabularySettings | None:
+        """The settings by which parties agree on words, if the method has any."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        return next((value for value in values if isinstance(value, VocabularySettings)), None)
 
 
 FEW_DOCUMENTS = 10  # among fewer, limits that nobody has set would leave next to nothing
@@ -151,13 +212,28 @@ class Limits(NamedTuple):
 class VocabularySettings(Settings):
     """How parties agree on words."""
 
-    mode: Literal["union", "min_parties", "public"] = Field(
+    mode: Literal["union", "min_parties", "public", "private", "listed", "common"] = Field(
         "union",
-        description="`union`: every word that a party proposes. `min_parties`: words of several parties. "
-        "`public`: a given word list, and nothing about the data is sent; else every party sends its words with "
-        "document counts, but for those that its policy withholds (`min_documents_per_word`)",
+        description="`union`: every word that a party proposes. `min_parties`: words of several parties. In both, "
+        "every party sends its words with document counts, but for those that its policy withholds "
+        "(`min_documents_per_word`). `public`: a given word list, and nothing about the data is sent. `private`: words "
+        "that each party chooses under noise (`epsilon`). With secure sums the server learns only words that several "
+        "members have: `listed`, of a given list, or `common`, of any words",
     )
-    min_parties: Positive = Field(2, description="parties that must have a word, in mode `min_parties`")
+    epsilon: float | None = Field(
+        None,
+        gt=0,
+        description="of a document, for words that a party names under noise: those of mode `private`, and in modes "
+        "`listed` and `common` further ones; None: none",
+    )
+    delta: float = Field(1e-6, gt=0, lt=1, description="beside this epsilon; smaller than 1 / documents")
+    words_per_document: Positive = Field(100, description="words of a document that count for these names")
+
+    min_parties: Positive | None = Field(
+        None,
+        description="parties that must have a word, in modes `min_parties`, `listed` and `common`; None: 2, and in the "
+        "last two 3 among more than three parties, which is also their minimum",
+    )
     min_documents: Positive | None = Field(
         None,
         description="documents that must hold a word, in all parties together; None: 2, and 1 where there are fewer "
@@ -173,10 +249,28 @@ class VocabularySettings(Settings):
     )
     words: tuple[str, ...] = Field(
         (),
-        description="the word list of mode `public`; also the path of a file with one word per line, or `english`: a "
-        "list of 30,000 common words that comes with the package. `tertulia words` makes one from public documents",
+        description="the word list of modes `public` and `listed`; also the path of a file with one word per line, or "
+        "`english`: a list of 30,000 common words that comes with the package. `tertulia words` makes one from public "
+        "documents",
         json_schema_extra={"path": "english"},
     )
+
+    @property
+    def in_secret(self) -> bool:
+        """Whether members agree on words by secure sums."""
+        return self.mode in ("listed", "common")
+
+    @model_validator(mode="after")
+    def _noise_where_it_is_used(self) -> VocabularySettings:
+        if self.mode == "private" and self.epsilon is None:
+            raise ValueError("mode 'private' needs an epsilon of a document: set vocabulary.epsilon")
+        if self.epsilon is not None and self.mode not in ("private", "listed", "common"):
+            raise ValueError(f"vocabulary.epsilon goes with modes 'private', 'listed' and 'common', not '{self.mode}'")
+        return self
+
+    def least_holders(self, members: int) -> int:
+        """Return how many of all members must have a word, with secure sums."""
+        return max(min_holders(members), self.min_parties or 0)
 
     def limits(self, n_documents: int) -> Limits:
         """Return the limits among all parties' documents; given limits hold for any number of documents."""
@@ -188,8 +282,8 @@ class VocabularySettings(Settings):
 
     @model_validator(mode="after")
     def _public_needs_words(self) -> VocabularySettings:
-        if (self.mode == "public") != bool(self.words):
-            raise ValueError("mode 'public' and a word list `words` go together: give both or neither")
+        if (self.mode in ("public", "listed")) != bool(self.words):
+            raise ValueError("mode 'public' or 'listed' and a word list `words` go together: give both or neither")
         return self
 
     @field_validator("words", mode="before")
@@ -267,8 +361,11 @@ def check_epsilon(mode: str, epsilon: float | None) -> None:
 
 def check_word_list(mode: str, vocabulary: VocabularySettings) -> None:
     """Raise unless mode `sound` has a public word list."""
-    if mode == "sound" and vocabulary.mode != "public":
-        raise ValueError("mode 'sound' needs a public word list (vocabulary.mode = 'public'): proposals show words")
+    if mode == "sound" and vocabulary.mode not in ("public", "private"):
+        raise ValueError(
+            "mode 'sound' needs a public word list (vocabulary.mode = 'public') or one under noise ('private'): other "
+            "ways to agree show words"
+        )
 
 
 def why_no_start(last: Topics, topics: int | None) -> str | None:

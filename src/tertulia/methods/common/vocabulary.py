@@ -1,7 +1,8 @@
 """Stage 0 of every method: one ordered vocabulary for all (gFedNTM, stage 1).
 
 Parties propose their words with document counts, the server merges and prunes. In mode `public` a given word list is
-used and nothing about the data is sent. A differentially private union will be a further mode here.
+used and nothing about the data is sent. With secure sums the server learns only words that several members have
+(`shared_words`).
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import numpy as np
 
 from tertulia._kinds import check_array
 from tertulia.corpus import Corpus, Vocabulary
-from tertulia.corpus.vocabulary import disjoint_parties, merge, pack_words, propose, unpack_words
+from tertulia.corpus.vocabulary import MergeMode, disjoint_parties, merge, pack_words, propose, unpack_words
 from tertulia.errors import FormatError, InputError
 from tertulia.federation import fields
 from tertulia.federation.types import Federation, Nothing, Party, Planned, message, step
+from tertulia.methods.common import shared_words
 from tertulia.methods.common.settings import MANY_DOCUMENTS, VocabularySettings
+from tertulia.methods.common.shared_words import agree_in_secret, choose, plan_choice, plan_in_secret
 from tertulia.privacy.mechanisms import Clear, Public
 from tertulia.privacy.mechanisms.things import thing
 
@@ -79,6 +82,10 @@ def agree(fed: Federation, terms: VocabularySettings, known: tuple[str, ...] = (
     """Let all parties arrive at one vocabulary; known words, of an earlier model, keep their places in it."""
     if terms.mode == "public":
         return Vocabulary(terms.words)
+    if terms.in_secret or (fed.secure and terms.mode == "private"):
+        return Vocabulary(extend_words(known, agree_in_secret(fed, terms).words, terms.max_words))
+    if terms.mode == "private":
+        return Vocabulary(extend_words(known, sorted(choose(fed, terms)), terms.max_words))
     proposals = {
         party: (reply.unpacked, reply.counts, int(reply.documents))
         for party, reply in fed.each(propose_words, Nothing()).items()
@@ -86,7 +93,8 @@ def agree(fed: Federation, terms: VocabularySettings, known: tuple[str, ...] = (
     _warn_of_strangers(proposals, terms.mode)
     n_documents = sum(documents for _, _, documents in proposals.values())
     limits = terms.limits(n_documents if not known else MANY_DOCUMENTS)
-    found = merge(proposals, terms.mode, terms.min_parties, *limits, terms.max_words)
+    mode: MergeMode = "union" if terms.mode == "union" else "min_parties"
+    found = merge(proposals, mode, terms.min_parties or 2, *limits, terms.max_words)
     return Vocabulary(extend_words(known, found.words, terms.max_words))
 
 
@@ -99,10 +107,17 @@ def extend_words(known: Sequence[str], found: Sequence[str], most: int | None) -
     return tuple(dict.fromkeys((*known, *found)))[: None if most is None else max(most, len(known))]
 
 
+WORD_STEPS = (propose_words, *shared_words.STEPS)
+
+
 def plan_vocabulary(terms: VocabularySettings) -> list[Planned]:
     """List what agreeing on words will disclose."""
     if terms.mode == "public":
         return []
+    if terms.in_secret:
+        return plan_in_secret(terms)
+    if terms.mode == "private":
+        return plan_choice(terms)
     return [Planned(propose_words, "each", mechanism, 1) for mechanism in (WORDS, DOCUMENTS)]
 
 

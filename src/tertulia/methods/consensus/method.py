@@ -44,7 +44,7 @@ from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.local_lda import LocalTask, plan_reports, train_local
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_rounds
-from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
+from tertulia.methods.common.vocabulary import DOCUMENTS, WORD_STEPS, agree, plan_vocabulary
 from tertulia.methods.consensus.continuing import begin_with
 from tertulia.methods.consensus.contribution import HISTOGRAMS, contribution, held_of, others_of, release
 from tertulia.methods.consensus.messages import Assigned, ConsensusState, Counting, Counts, Shared
@@ -57,7 +57,7 @@ from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived
 
 
-@step(doing="counting together")
+@step(doing="counting together", replies="changes")
 def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Counts]:
     """Sweep with the counts of all others added, and send the change of the party's own counts."""
     corpus = party.documents(Vocabulary.of(ask.words), unknown=ask.training.mode == "sound")
@@ -70,7 +70,7 @@ def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Cou
     return Counting(Assigned(party.place, ask.round + 1, end.z, end.taken_for), None if ask.singly else held), reply
 
 
-STEPS = (propose_words, train_local, count_together, score)
+STEPS = (*WORD_STEPS, train_local, count_together, score)
 
 
 def train(fed: Federation, config: ConsensusSettings, state: ConsensusState | None = None) -> Trained:

@@ -16,6 +16,7 @@ from tertulia.methods.common.settings import (
     Evaluate,
     LearnAlpha,
     MethodSettings,
+    Noise,
     Rounds,
     Sweeps,
     SweepsAlone,
@@ -77,6 +78,20 @@ class ConsensusSettings(MethodSettings):
         check_private(self)
         return self
 
+    @property
+    def planned_rounds(self) -> int:
+        """As set."""
+        return self.rounds
+
+    @property
+    def noise(self) -> Noise:
+        """As the mode says."""
+        return "none" if self.mode == "clear" else self.mode
+
+    def with_own_epsilon(self, own: float) -> Self:
+        """Lower epsilon to the party's own."""
+        return self if self.epsilon is None else self.replace(epsilon=min(own, self.epsilon))
+
     def continued(self) -> Self:
         """Plan fewer rounds, and longer ones: topics are there already, and parties agree on them."""
         return self.replace(
@@ -87,6 +102,14 @@ class ConsensusSettings(MethodSettings):
     def sweeps_alone(self) -> SweepsAlone:
         """Parties train alone once, before topics are merged."""
         return SweepsAlone(self.start_sweeps, 1, self.rounds * self.sweeps)
+
+    def why_not_secure(self, *, continues: bool) -> str | None:
+        """Refuse `robust`, which needs single counts, and the start from single parties' topics."""
+        if self.robust:
+            return "robust = true judges each party's counts, which secure sums hide: set one of the two"
+        if not continues:
+            return "it starts from each party's own topics, which secure sums hide: give a model to `start_from`"
+        return super().why_not_secure(continues=continues)
 
     def why_not(self, last: Topics) -> str | None:
         """Require as many topics as the earlier model has, or more: its topics are shared by all."""

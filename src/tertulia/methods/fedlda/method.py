@@ -41,7 +41,7 @@ from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, scor
 from tertulia.methods.common.local_lda import REPORTS
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_rounds
-from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
+from tertulia.methods.common.vocabulary import DOCUMENTS, WORD_STEPS, agree, plan_vocabulary
 from tertulia.methods.fedlda.answers import TUPLES, Answers, charge_of, report_perturbed, report_truth, users_after
 from tertulia.methods.fedlda.settings import FedLDASettings, UserSettings
 from tertulia.methods.fedlda.shard import Users, check_users, count_arrived, draw_participants, initial_users, shard_of
@@ -68,7 +68,7 @@ class Broadcast:
 class Moves:
     """A shard's reply: the changes of counts by its users' tuples."""
 
-    moved: fields.RealCounts  # [K, V]; with the hybrid mechanism in multiples of HYBRID_GRID
+    moved: fields.CountChange  # [K, V]; with the hybrid mechanism in multiples of HYBRID_GRID
     users: fields.DocumentCount  # the number of users who answered
 
 
@@ -105,7 +105,7 @@ class FedLDAState:
     counts: Array  # [K, V]
 
 
-@step(doing="sampling")
+@step(doing="sampling", replies="changes")
 def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[Users, Moves]:
     """Run Algorithm 1 for all users of a shard."""
     settings, threads = ask.settings.limit_epsilon(party.setting("epsilon", None)), party.setting("threads", 1)
@@ -138,7 +138,7 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
     )
 
 
-@step(doing="counting reports")
+@step(doing="counting reports", replies="changes")
 def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> tuple[ReportTopics, Counts]:
     """Sweep over reports (mode `sound`). A user makes its reports once, in its first round."""
     settings = ask.settings.limit_epsilon(party.setting("epsilon", None))
@@ -195,7 +195,7 @@ def _channel(settings: UserSettings, V: int) -> Channel:
     return Channel(settings.channel, settings.epsilon, V + 1)  # with UNK
 
 
-STEPS = (propose_words, local_sampling, count_reports, score)
+STEPS = (*WORD_STEPS, local_sampling, count_reports, score)
 
 
 def train(fed: Federation, config: FedLDASettings, state: FedLDAState | None = None) -> Trained:

@@ -19,6 +19,7 @@ from tertulia.methods.common.settings import (
     MethodSettings,
     Mode,
     MoreRounds,
+    Noise,
     Positive,
     Rounds,
     Settings,
@@ -163,6 +164,20 @@ class FedLDASettings(MethodSettings):
         if self.mode == "sound" and (self.users_per_round < 1 or self.user_dropout > 0):
             raise ValueError("mode 'sound' asks each user once: leave users_per_round and user_dropout alone")
         return self
+
+    @property
+    def planned_rounds(self) -> int:
+        """As set."""
+        return self.rounds
+
+    @property
+    def noise(self) -> Noise:
+        """As the mode says."""
+        return "none" if self.mode == "clear" else self.mode
+
+    def with_own_epsilon(self, own: float) -> Self:
+        """Lower epsilon to the party's own."""
+        return self if self.epsilon is None else self.replace(epsilon=min(own, self.epsilon))
 
     @property
     def passes(self) -> int:

@@ -7,15 +7,15 @@ merge. So a global topic takes at most one topic of each party, there are never 
 each party's next start is simply the global topics that its own went into.
 
 Nobody knows a good xi beforehand: it depends on the model, the number of topics and the words. Unless xi is given, it
-is calibrated. How similar different topics are is known: those of one party are different. How much that is to be
-trusted depends on whether the parties are alike, that is, draw on the same subjects. This is a permutation test on
-their own topics (`are_alike`), without a bound on any distance: if each subject has a topic at either party, the
+is calibrated. The topics of one party are different, so they show how similar different topics are. How far xi follows
+this depends on whether the parties are alike, that is, draw on the same subjects. A permutation test on their own
+topics decides it (`are_alike`), without a bound on any distance: if each subject has a topic at either party, the
 parties' mean topics are nearer to each other than those of other divisions of the same topics into two sides, in which
-subjects are unevenly spread. The test is made once for each two parties, when the later of them comes, whose topics
-have not been merged yet: merging makes them alike.
+subjects are unevenly spread. Each pair of parties is tested once, when the second of them arrives, because its topics
+have not been merged yet: merging makes topics alike.
 
-`python -m benchmarks.ftm.likeness` shows what the test says of collections that are cut at random and by subject.
-Parties whose subjects overlap in part, as diseases do, fall on either side. With fewer than ten topics per party,
+`python -m benchmarks.ftm.likeness` applies the test to collections that are split at random and by subject. Parties
+whose subjects overlap in part, as diseases do, may be judged either way. With fewer than ten topics per party,
 topics are so general that parties of different subjects may be taken for alike.
 """
 
@@ -130,8 +130,8 @@ def _best_pairs(rho: F64) -> tuple[I64, I64]:
 def party_topics(M_p: Array, sizes: Array | None) -> PartyTopics:
     """Weigh topics [K, V] equally or, given sizes [K], by the roots of these.
 
-    Where alpha is learned, some topics are small, and what few tokens show would count as much as the rest. By the size
-    itself those that one long document fills would count for too much.
+    Where alpha is learned, some topics are small: with equal weights, their few tokens would count as much as all
+    others. With the sizes themselves as weights, a topic that one long document fills would count for too much.
 
     >>> party_topics(np.eye(2), np.array([1, 4])).weights.round(3)
     array([0.333, 0.667])
@@ -141,7 +141,7 @@ def party_topics(M_p: Array, sizes: Array | None) -> PartyTopics:
 
 
 def compare_parties(parties: Sequence[PartyTopics], known: Array) -> Array:
-    """Say which parties are alike [parties, parties], where `known` says it of the first of them already."""
+    """Return which parties are alike [parties, parties]; `known` holds the result for the first ones."""
     alike = np.eye(len(parties), dtype=bool)
     alike[: len(known), : len(known)] = known
     for r in range(len(known), len(parties)):
@@ -152,8 +152,8 @@ def compare_parties(parties: Sequence[PartyTopics], known: Array) -> Array:
 def are_alike(p: PartyTopics, r: PartyTopics) -> bool:
     """Return whether two parties draw on the same subjects, as far as their topics show.
 
-    They do if no more divisions of their topics have nearer means than those that swap a topic for its counterpart:
-    with few topics these are many, and none is nearer or farther by more than chance.
+    They do if the share of divisions with nearer means is at most the share of divisions that only swap topics for
+    their counterparts. With few topics that share is large, and such swaps move the means by chance only.
     """
     few, all_ = min(len(p.weights), len(r.weights)), len(p.weights) + len(r.weights)
     swaps: float = 2**few / math.comb(all_, few)

@@ -25,7 +25,7 @@ from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.local_lda import SIZES, Chain, LocalModel, LocalTask, SizedModel, plan_reports
 from tertulia.methods.common.priors import bound_weights, by_size, check_topics, symmetric
 from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_rounds
-from tertulia.methods.common.vocabulary import DOCUMENTS, agree, plan_vocabulary, propose_words
+from tertulia.methods.common.vocabulary import DOCUMENTS, WORD_STEPS, agree, plan_vocabulary
 from tertulia.methods.ftm.alignment import NOBODY, XI, align, compare_parties, party_topics, warn_of_merge
 from tertulia.methods.ftm.integration import Merged, accept, compose, integrate, keep_supported
 from tertulia.methods.ftm.settings import FTMSettings
@@ -78,7 +78,7 @@ def _take_over(party: Party, own: Chain, composed: Array) -> Array:
     return accept(composed, own.topic_word, xi, top) if xi else composed
 
 
-STEPS = (propose_words, train_local, keep_composed, score)
+STEPS = (*WORD_STEPS, train_local, keep_composed, score)
 KEEPING = (keep_composed,)  # steps that release nothing
 
 

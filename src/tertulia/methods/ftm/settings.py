@@ -26,6 +26,7 @@ from tertulia.methods.common.settings import (
     MethodSettings,
     Mode,
     MoreRounds,
+    Noise,
     Positive,
     Rounds,
     Settings,
@@ -99,7 +100,7 @@ class FTMSettings(MethodSettings):
         None,
         ge=1,
         description="the most that a party's documents and tokens may weigh, in multiples of the median party's, "
-        "whatever it says; None: what it says",
+        "for any number that it states; None: no bound",
     )
     paper: FTMPaper = Field(FTMPaper(), description="details of the papers that only a reproduction needs")
 
@@ -121,6 +122,20 @@ class FTMSettings(MethodSettings):
         return self
 
     @property
+    def planned_rounds(self) -> int:
+        """As set."""
+        return self.rounds
+
+    @property
+    def noise(self) -> Noise:
+        """As the mode says."""
+        return "none" if self.mode == "clear" else self.mode
+
+    def with_own_epsilon(self, own: float) -> Self:
+        """Lower epsilon to the party's own."""
+        return self if self.epsilon is None else self.replace(epsilon=min(own, self.epsilon))
+
+    @property
     def sweeps_alone(self) -> SweepsAlone:
         """Parties train alone in every round."""
         return SweepsAlone(self.sweeps, self.rounds, 0)
@@ -132,6 +147,10 @@ class FTMSettings(MethodSettings):
     def continued(self) -> Self:
         """Plan fewer rounds."""
         return self.replace(rounds=self.more_rounds)
+
+    def why_not_secure(self, *, continues: bool) -> str | None:
+        """Refuse: the server merges single parties' models."""
+        return "it merges single parties' models, which secure sums hide: use Consensus (method.name = 'consensus')"
 
     def why_not(self, last: Topics) -> str | None:
         """Allow any number of topics: each party has its own."""

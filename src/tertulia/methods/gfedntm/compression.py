@@ -1,8 +1,8 @@
 """Smaller gradients that can still be summed: half precision, or only the blocks of weights that matter most.
 
-Top-k as usually meant lets each party choose its own entries; their sum could neither be masked nor be of fixed shape.
-Here parties first sum the squared norms of blocks of weights, and then all send the same, largest blocks. What a party
-did not send it keeps and adds to its next gradient (error feedback: Stich, Cordonnier and Jaggi, NeurIPS 2018).
+In the usual top-k each party chooses its own entries. Their sum has no fixed shape and cannot be masked. Here parties
+first sum the squared norms of blocks of weights, and then all send the same, largest blocks. A party keeps the rest of
+its gradient and adds it to the next one (error feedback: Stich, Cordonnier and Jaggi, NeurIPS 2018).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Early stopping by validation documents (gFedNTM, sec. 4.1: a 75:25 split), of which only the mean loss leaves.
 
-The loss is that of training, see `models.neural.training`. Where norms share their statistics in training, they do
-here: two more sums. Parties that train with statistics of their own validate with them.
+The loss is the training loss, see `models.neural.training`. If parties share the statistics of norms in training, they
+share them here, by two more sums. Parties that train with their own statistics validate with their own.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ NOBODY = 1e-12  # the weight of an empty batch: should all be empty, the mean is
 class BlockNorms:
     """Squared norms of blocks of a party's gradient; only their sum is revealed."""
 
-    norms: Array
+    norms: fields.Statistic
 
 
 @message

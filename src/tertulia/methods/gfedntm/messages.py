@@ -15,8 +15,9 @@ from tertulia.corpus.vocabulary import pack_words, unpack_words
 from tertulia.errors import FormatError
 from tertulia.federation import fields
 from tertulia.federation.types import Party, message
+from tertulia.methods.common.neural_messages import Architecture
 from tertulia.methods.gfedntm.settings import GFedNTMSettings, PartyTraining
-from tertulia.models.neural.architecture import architecture_of, check_network, network_of
+from tertulia.models.neural.architecture import check_network
 from tertulia.models.neural.bags import Bags, Schedule, bags_of
 from tertulia.models.neural.embeddings import embeddings_of
 from tertulia.models.neural.network import Network, use_threads
@@ -74,7 +75,7 @@ class NeuralTask:
     """A party's task: to compute on one of its mini-batches, or to train for a while."""
 
     agreement: Agreement
-    architecture: dict[str, Any]
+    architecture: Architecture
     weights: fields.Flat
     statistics: fields.Pairs  # [2, 2K + V] running
     moments: fields.Pairs | None  # [2, n] Adam's, from which local steps go on; None: they start afresh
@@ -95,7 +96,7 @@ class NeuralTask:
     @cached_property
     def network(self) -> Network:
         """The model; a task serves several questions."""
-        return network_of(self.architecture)
+        return self.architecture.network()
 
     @property
     def training(self) -> PartyTraining:
@@ -150,7 +151,7 @@ class PartyMemory:
 class MomentSums:
     """Sums over a party's documents, by which statistics are made; the method sees only their total."""
 
-    values: Array
+    values: fields.Statistic
     documents: fields.DocumentCount
 
 
@@ -158,15 +159,15 @@ class MomentSums:
 class SlopeMeans:
     """A party's part of mean slopes over all documents; the method sees only their total."""
 
-    values: Array
+    values: fields.Statistic
 
 
 @message
 class GradientUpdate:
     """A party's part of the mean gradient."""
 
-    gradient: Array  # flat, or the chosen blocks of it
-    statistics: Array
+    gradient: fields.Gradient  # flat, or the chosen blocks of it
+    statistics: fields.Statistic
     loss: fields.Scalar
     weight: fields.ReplyWeight  # documents
 
@@ -226,7 +227,7 @@ def task_of(config: GFedNTMSettings, state: NeuralState, attempt: int = 0) -> Ne
     network = network_for(config, len(state.words), state.embedding_size)
     go_on = config.averaging != "syncopt" and config.local_moments == "averaged" and config.scenario != "alone"
     return NeuralTask(
-        agreement_of(config, state.words), architecture_of(network), state.weights, state.statistics,
+        agreement_of(config, state.words), Architecture.of_network(network), state.weights, state.statistics,
         state.moments if go_on else None, state.step, batches_of(config, state), attempt,
         (*state.given_up, *range(state.attempt + 1, attempt)),
     )  # fmt: skip

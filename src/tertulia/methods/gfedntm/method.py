@@ -23,7 +23,7 @@ import numpy as np
 from tertulia._arrays import Array
 from tertulia.federation.types import Federation, Planned, Step
 from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_until
-from tertulia.methods.common.vocabulary import DOCUMENTS, plan_vocabulary, propose_words
+from tertulia.methods.common.vocabulary import DOCUMENTS, WORD_STEPS, plan_vocabulary
 from tertulia.methods.gfedntm.agreement import begin, count_documents
 from tertulia.methods.gfedntm.attempts import Attempt, with_one_set
 from tertulia.methods.gfedntm.averaging import averaging_round, descend, train_alone, train_locally
@@ -66,7 +66,7 @@ from tertulia.models.neural.sync_batch_norm import statistics_of
 from tertulia.models.neural.training import MOMENTUM, MOST_EPOCHS
 
 STEPS = (
-    propose_words, count_documents, sum_moments, sum_slopes, send_gradient, sum_norms, send_blocks, train_locally,
+    *WORD_STEPS, count_documents, sum_moments, sum_slopes, send_gradient, sum_norms, send_blocks, train_locally,
     train_alone, sum_validation, validate, sum_sizes,
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ import numpy as np
 from tertulia._arrays import Array
 from tertulia._kinds import check_array
 from tertulia.corpus import Vocabulary
+from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, PartyId, message, step
 from tertulia.methods.common.rounds import Metrics, Trained
 from tertulia.methods.gfedntm.early_stopping import is_finished
@@ -66,7 +67,7 @@ def _topics(
 class TopicSizes:
     """A party's part of the topics' sizes; only the total is revealed."""
 
-    tokens: Array  # [K]
+    tokens: fields.Statistic  # [K]
 
     def check_reply(self, ask: NeuralTask) -> None:
         """Raise unless each topic has a size."""

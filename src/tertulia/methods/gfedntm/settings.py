@@ -113,7 +113,7 @@ class GFedNTMSettings(MethodSettings):
     averaging: Literal["syncopt", "fedavg", "fedadam"] = Field(
         "syncopt", description="`syncopt`: gradients of one mini-batch, in every round; else weights after local steps"
     )
-    rounds: Rounds | None = Field(None, description="the most rounds, whatever the epochs; None: no limit")
+    rounds: Rounds | None = Field(None, description="the most rounds, for any number of epochs; None: no limit")
     optimiser: Literal["sgd", "adam"] = Field("adam", description="of the server, with `syncopt`; `sgd` is the paper's")
     tolerance: float = Field(1e-6, ge=0, description="the weights have stalled when they change by less, as a share")
     patience: Positive = Field(20, description="stop when they have for this number of steps in a row")
@@ -159,6 +159,11 @@ class GFedNTMSettings(MethodSettings):
     def pools(self) -> bool:
         """Whether all documents are brought to one place."""
         return self.scenario == "centralised"
+
+    @property
+    def planned_rounds(self) -> int | None:
+        """The most rounds, if there is a limit."""
+        return self.rounds
 
     @property
     def keeps_text(self) -> bool:

@@ -23,6 +23,7 @@ import numpy as np
 
 from tertulia._arrays import F64, Array, digest_of
 from tertulia.corpus import Corpus, Vocabulary
+from tertulia.corpus.word_vectors import Relations, read_relations, read_vectors, similarities
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation import fields
 from tertulia.federation.types import Federation, Nothing, Party, Place, Planned, message, step
@@ -33,8 +34,7 @@ from tertulia.methods.common.earlier_model import pseudo_counts, smooth
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_rounds
-from tertulia.methods.common.vocabulary import agree, plan_vocabulary, propose_words
-from tertulia.methods.pctd.consistency import known_relations, make_consistent
+from tertulia.methods.common.vocabulary import WORD_STEPS, agree, plan_vocabulary
 from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, UnitSettings
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
@@ -105,7 +105,7 @@ class Expected(NamedTuple):
     mechanism: Mechanism
 
 
-@step(doing="counting")
+@step(doing="counting", replies="changes")
 def expect(party: Party, state: Shares | None, ask: UnitTask) -> tuple[Shares, Statistics]:
     """Compute responsibilities, the documents' own shares, and the statistic to push (Algorithm 1, lines 5-10)."""
     check_shares(ask.topic_word)
@@ -192,7 +192,7 @@ def keep_shares(party: Party, state: Shares | None, ask: Nothing) -> tuple[Share
     return state, Nothing()
 
 
-STEPS = (propose_words, expect, keep_shares, score)
+STEPS = (*WORD_STEPS, expect, keep_shares, score)
 KEEPING = (keep_shares,)  # steps that release nothing
 
 
@@ -238,6 +238,31 @@ def maximise(M: F64, beta: float) -> tuple[F64, F64]:
     counts = np.maximum(M, 0.0) + beta
     weights = counts.sum(axis=1)
     return counts / weights[:, None], weights
+
+
+def known_relations(config: PCTDSettings, words: tuple[str, ...]) -> Relations | None:
+    """Read the relations of the vocabulary's words, if the settings name any: public knowledge, at the server."""
+    if config.vectors is not None:
+        return similarities(read_vectors(config.vectors, words), config.neighbours, config.min_cosine)  # (12)
+    return None if config.relations is None else read_relations(config.relations, words)
+
+
+def make_consistent(phi: F64, known: Relations | None, tau: float) -> F64:
+    """Move topics [K, V] towards words that have relatives in them.
+
+    The paper normalises over all words. Here the words with relations keep their total, so that a word of which nothing
+    is known keeps its probability.
+    """
+    if known is None or tau == 0:
+        return phi
+    p = phi[:, known.numbers]  # [K, A]
+    pull = p * (known.R @ p.T).T  # p(w|z) (R p)_w
+    quadratic = pull.sum(axis=1, keepdims=True)  # p^T R p
+    moved = p + tau * np.divide(pull, quadratic, out=np.zeros_like(p), where=quadratic > 0)  # (13)
+    total, sums = p.sum(axis=1, keepdims=True), moved.sum(axis=1, keepdims=True)
+    adjusted = phi.copy()
+    adjusted[:, known.numbers] = moved * np.divide(total, sums, out=np.zeros_like(sums), where=sums > 0)
+    return adjusted
 
 
 def plan(config: PCTDSettings) -> list[Planned]:

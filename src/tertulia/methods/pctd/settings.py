@@ -17,6 +17,7 @@ from tertulia.methods.common.settings import (
     Evaluate,
     MethodSettings,
     MoreRounds,
+    Noise,
     Positive,
     Settings,
     TopicCount,
@@ -171,6 +172,20 @@ class PCTDSettings(MethodSettings):
         if self.vectors is not None and self.relations is not None:
             raise ValueError("vectors and relations both say how words relate: give one of them")
         return self
+
+    @property
+    def planned_rounds(self) -> int:
+        """As set."""
+        return self.rounds
+
+    @property
+    def noise(self) -> Noise:
+        """As the mode says."""
+        return "none" if self.mode == "clear" else self.mode
+
+    def with_own_epsilon(self, own: float) -> Self:
+        """Lower epsilon to the party's own, or let it say how much noise there is, in place of sigma."""
+        return self.replace(epsilon=own if self.epsilon is None else min(own, self.epsilon), sigma=None)
 
     @property
     def passes(self) -> int:

@@ -27,10 +27,10 @@ from tertulia.corpus.periods import Periods
 from tertulia.errors import ConfigError, InputError, PolicyRefusal
 from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, PartyId, Planned, message, step
+from tertulia.methods.common.neural_messages import NeuralEncoder
 from tertulia.methods.prevalence.settings import PrevalenceSettings, TableSettings
 from tertulia.models import Topics
-from tertulia.models.neural.architecture import check_network, network_of
-from tertulia.models.neural.encoder import Encoder
+from tertulia.models.neural.architecture import check_network
 from tertulia.privacy.mechanisms import Adjacency, Clear, Mechanism
 from tertulia.privacy.mechanisms.gaussian import epsilon_of
 from tertulia.privacy.mechanisms.noisy_tables import BITS, NoisyTable
@@ -49,14 +49,14 @@ class PrevalenceTask:
     words: fields.Words
     topic_word: fields.TopicWord  # [K, V]
     alpha: fields.Prior  # [K]
-    encoder: dict[str, Any] | None  # of a neural model
+    encoder: NeuralEncoder | None  # of a neural model
     table: TableSettings
 
     def model(self) -> Topics:
         """Build the model; its arrays are checked."""
-        encoder = None if self.encoder is None else Encoder(**self.encoder)
+        encoder = None if self.encoder is None else self.encoder.encoder()
         if encoder is not None:
-            check_network(network_of(encoder.architecture), encoder.weights, encoder.statistics, len(self.words))
+            check_network(encoder.network, encoder.weights, encoder.statistics, len(self.words))
         return Topics(self.topic_word, Vocabulary(self.words), self.alpha, encoder=encoder)
 
 
@@ -64,7 +64,7 @@ class PrevalenceTask:
 class Table:
     """A party's sums over documents, or the sum of parties'."""
 
-    cells: Array  # [P, K] in steps of the grid
+    cells: fields.Cells  # [P, K] in steps of the grid
 
     def check_reply(self, ask: PrevalenceTask) -> None:
         """Raise unless it has a row for each period, and a column for each topic."""
@@ -201,6 +201,7 @@ def _check_own_epsilon(party: Party, mechanism: Mechanism) -> None:
 
 
 STEPS = (measure,)
+KEEPS_OWN_EPSILON = True  # `measure` refuses what would cost more
 
 
 def train(fed: Federation, config: Mapping[str, Any], state: Measured | None = None) -> Measured:
@@ -237,11 +238,13 @@ def _sums(fed: Federation, groups: Mapping[str, tuple[PartyId, ...]], task: Prev
 
 def task_of(settings: PrevalenceSettings, model: Topics) -> PrevalenceTask:
     """Return the question to parties."""
-    encoder = None
-    if model.encoder is not None:
-        names = ("architecture", "weights", "statistics", "embedding")
-        encoder = {name: getattr(model.encoder, name) for name in names}
+    encoder = None if model.encoder is None else NeuralEncoder.of(model.encoder)
     return PrevalenceTask(model.vocabulary.words, model.topic_word, model.alpha, encoder, settings.part(TableSettings))
+
+
+def groups_of(config: Mapping[str, Any]) -> tuple[tuple[PartyId, ...], ...]:
+    """Return the groups of parties over which tables are summed."""
+    return tuple(PrevalenceSettings(**config).groups.values())
 
 
 def plan(config: Mapping[str, Any]) -> list[Planned]:

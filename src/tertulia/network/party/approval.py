@@ -18,7 +18,9 @@ from tertulia.corpus import Corpus, TextOptions
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import ConfigError, PolicyRefusal
 from tertulia.federation.identity.keys import readable
+from tertulia.federation.party.door import NOT_SECURE
 from tertulia.federation.party.host import PartyConfig
+from tertulia.federation.party.member_keys import make_run_keys
 from tertulia.models import Topics
 from tertulia.network.party.party_directory import PartyDirectory
 from tertulia.network.party.received_models import NOT_SEEN, is_fetched, open_start, write_files
@@ -104,9 +106,11 @@ class Review:
         """Raise an error unless policy and budgets have room for the whole plan; nothing is charged."""
         if self.proposal.start and self.start is None:
             raise ConfigError(NOT_SEEN)
+        if self.party.policy.require_secure and not self.proposal.run_settings.federation.secure:
+            raise PolicyRefusal("require_secure", NOT_SECURE)
         policy, method = self.party.policy, self.proposal.run_settings.method
-        epsilon = getattr(self.party.file.choices, "epsilon", None)
-        if epsilon is not None and getattr(method, "epsilon", None) is None:
+        epsilon = self.party.own_settings().own_epsilon
+        if epsilon is not None and not method.has_noise:
             raise PolicyRefusal(
                 "the party's own epsilon", f"[choices] has epsilon = {epsilon:g}, and the plan has no noise: ask for a "
                 "private mode, or take the line out"
@@ -133,6 +137,10 @@ class Review:
             read_recipe(source, directory / "corpus")
         if self.start_files:
             write_files(private_directory(directory / START), self.start_files)
+        if plan.secure:
+            roster_key, sign = self.party.signer()
+            words = () if self.start is None else self.start.vocabulary.words
+            make_run_keys(directory, self.name, self.proposal.run, plan.hash, roster_key, sign, start_words=words)
         party_config(self.proposal.run, self.name, self.settings, source, plan).save(directory)
         return directory
 

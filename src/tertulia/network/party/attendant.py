@@ -15,7 +15,7 @@ from tertulia._disk import atomic_write, write_line
 from tertulia._locks import is_held
 from tertulia.errors import JournalError, PolicyRefusal, TertuliaError
 from tertulia.federation.codec import encode
-from tertulia.federation.messages import Inquiry, Question, read_frame
+from tertulia.federation.messages import Frame, Question, read_frame
 from tertulia.federation.party import failures
 from tertulia.federation.party.door import NO_SUCH_RUN
 from tertulia.federation.party.host import PartyConfig, PartyHost
@@ -51,14 +51,15 @@ class Attendant:
             reason = failures.describe(error, details=False)
             write_line(self._party.directory / failures.LOG, "warning", reason)
             return encode(failures.constant_answer(error))
-        asked = dataclasses.replace(asked, body=b"", lists={}) if isinstance(asked, Question) else asked  # copies
+        if isinstance(asked, Question):
+            asked = dataclasses.replace(asked, body=b"", lists={})  # copies
         started = time.monotonic()
         answer = host.answer(frame)
         self._monitor.answered(len(frame), len(answer))
         self._count(asked, len(frame), len(answer), time.monotonic() - started)
         return answer
 
-    def _count(self, asked: Question | Inquiry, received: int, sent: int, seconds: float) -> None:
+    def _count(self, asked: Frame, received: int, sent: int, seconds: float) -> None:
         """Record the round, bytes and seconds of an answer."""
         known = self._status if self._status.get("run") == asked.run else {}
         facts = {"down": known.get("down", 0) + received, "up": known.get("up", 0) + sent, "seconds": seconds}

@@ -12,8 +12,9 @@ status.json           the state of `tertulia attend`
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +24,7 @@ from tertulia._disk import atomic_write, private_directory, private_file
 from tertulia._locks import directory_lock
 from tertulia._toml import toml_value
 from tertulia.errors import ConfigError
+from tertulia.federation.identity import keys
 from tertulia.federation.identity.invitations import Invitation
 from tertulia.federation.identity.party_identity import Identity
 from tertulia.federation.party.host import PartyConfig
@@ -35,7 +37,16 @@ from tertulia.runs.settings import PartySettings, anchor, party_choices, read_se
 
 FILE, POLICY, PROPOSAL = "party.toml", "policy.toml", "proposal.json"
 OFFERED = tuple(name for name, method in METHODS.items() if method.settings.federates)
-FORGOTTEN = ("corpus", "answers", "kept", "words", "model", "model.part", "start")  # of a run, when it is forgotten
+FORGOTTEN = (
+    "corpus",
+    "answers",
+    "kept",
+    "words",
+    "model",
+    "model.part",
+    "start",
+    "secure",
+)  # of a run, when it is forgotten
 
 if TYPE_CHECKING:
     from tertulia.federation.engines.nvflare.kits import Kit
@@ -117,6 +128,11 @@ class PartyDirectory:
     def shown(self) -> Identity | Kit:
         """The certificate that identifies this party, with a key's fingerprint and a date."""
         return self.kit or self.identity
+
+    def signer(self) -> tuple[bytes, Callable[[bytes], bytes]]:
+        """Return the public half of this party's roster key, and the function that signs with it."""
+        key = keys.read_key(self.identity.key_pem) if self.kit is None else self.kit.private_key
+        return keys.public_der(key), partial(keys.sign, key)
 
     def sent_proposal(self) -> bytes:
         """Read the proposal that the operator sent as a file."""

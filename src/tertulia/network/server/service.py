@@ -173,12 +173,14 @@ class _Watched:
         """The roster."""
         return list(self._inner.parties)
 
-    def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
+    def ask(
+        self, frames: Mapping[PartyId, bytes], timeout: float | None, enough: int | None = None
+    ) -> dict[PartyId, bytes]:
         """Ask the parties, unless the server must stop."""
         self._server._asking = True
         try:
             self._server.check(self._server._log.facts["run"]["id"])
-            return self._inner.ask(frames, timeout)
+            return self._inner.ask(frames, timeout, enough)
         finally:
             self._server._asking = False
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from tertulia._arrays import I64, Array
 from tertulia.errors import ConfigError, InputError, Unreleased
+from tertulia.privacy.assumptions import declare_public
 
 if TYPE_CHECKING:
     from tertulia.privacy.noise import NoiseStream
@@ -113,7 +114,7 @@ class Public(Mechanism):
     name: ClassVar[str] = "public"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "assumptions", (*self.assumptions, f"{self.what} is public"))
+        object.__setattr__(self, "assumptions", (*self.assumptions, declare_public(self.what)))
 
     def charge(self) -> EventData:
         """Return an event without a loss."""

@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tertulia.errors import ConfigError
+from tertulia.privacy.assumptions import declare_public
 from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Randomiser, Unit
 
 if TYPE_CHECKING:
     from tertulia.kernels.reports.channel import Channel
 
 
-SHOWS = "which documents are new, edited or the same as before is public"
+LENGTHS = declare_public("the lengths of documents", plural=True)
+SHOWS = declare_public("which documents are new, edited or the same as before")
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class TokenReports(Randomiser):
             )
         if self.channel.kind == "laplace" and self.adjacency is Adjacency.SUBSTITUTE:
             object.__setattr__(self, "sensitivity", 2.0)  # two entries of the one-hot vector move by 1
-        object.__setattr__(self, "assumptions", (*self.assumptions, "the lengths of documents are public", SHOWS))
+        object.__setattr__(self, "assumptions", (*self.assumptions, LENGTHS, SHOWS))
 
     def charge(self) -> EventData:
         """Return the privacy loss of one token's report."""
@@ -88,7 +90,7 @@ class UserReports(Randomiser):
     by_document: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        own = ("the lengths of documents are public", f"a user reports {self.tokens} tokens at most", SHOWS)
+        own = (LENGTHS, f"a user reports {self.tokens} tokens at most", SHOWS)
         object.__setattr__(self, "assumptions", (*self.assumptions, *own))
 
     def charge(self) -> EventData:

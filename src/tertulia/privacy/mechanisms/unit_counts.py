@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tertulia.errors import ConfigError
+from tertulia.privacy.assumptions import declare_public
 from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Randomiser, Unit
 from tertulia.privacy.mechanisms.gaussian import REPLACED, real_levels, theorem_epsilon
 
@@ -53,8 +54,8 @@ class NoisyUnits(Randomiser):
             object.__setattr__(self, "sensitivity", REPLACED)
         if self.held:
             object.__setattr__(self, "sensitivity", math.inf)
-        object.__setattr__(self, "assumptions", (*self.assumptions, "where semantic units end is public",
-                                                 "noise in floating point counts as exact"))  # fmt: skip
+        own = (declare_public("where semantic units end"), "noise in floating point counts as exact")
+        object.__setattr__(self, "assumptions", (*self.assumptions, *own))
 
     def charge(self) -> EventData:
         """Return one Gaussian event, or no protection."""

@@ -10,13 +10,14 @@ from typing import Any
 from tertulia import __version__
 from tertulia.federation.party.host import PartyHost
 from tertulia.federation.party.reports import REPORTS
+from tertulia.methods.common.settings import Noise
 from tertulia.methods.common.vocabulary import WORDS
 from tertulia.methods.registry import load_declarations
 from tertulia.metrics.history import Participation
 from tertulia.privacy.chain import DOCUMENTS, KEY, MARK, Row
 from tertulia.privacy.mechanisms.things import plain_words
 from tertulia.privacy.releases import Release
-from tertulia.runs.release_counts import plan_and_fact_or_none
+from tertulia.runs.release_counts import plan_and_fact_or_none, settings_or_none
 from tertulia.view.console import size
 from tertulia.view.pages.figures import bar, epsilon_scale
 from tertulia.view.pages.html import Html, el, join, table, text
@@ -28,6 +29,11 @@ SEEN_BY = {
     "sum": "the server's machine; the method sees the sum over parties",
     "mean": "the server's machine; the method sees the mean over parties",
     REPORTS: "nobody: it stays here, and is the noise in what follows",
+}
+_NOISE: dict[Noise, str] = {
+    "none": "without noise",
+    "paper": "with the paper's noise",
+    "sound": "with noise whose guarantee holds",
 }
 
 
@@ -115,10 +121,10 @@ def _facts(host: PartyHost, took_part: Participation | None) -> Html:
     entries, plan = entries_of_run(host), host.door.plan
     times = sorted(row.entry.time for row, _ in entries if row.entry.time)
     to = sorted({row.entry.recipient for row, _ in entries if row.entry.recipient})
-    settings = plan.settings if plan else {}
-    topics = f" with {settings['topics']} topics" if "topics" in settings else ""
-    mode = {"clear": "without noise", "paper": "with the paper's noise", "sound": "with noise whose guarantee holds"}
-    noise = f", {mode[settings['mode']]}" if settings.get("mode") in mode else ""
+    settings = settings_or_none(plan) if plan else None
+    method = None if settings is None else settings.method
+    topics = f" with {method.planned_topics} topics" if method and method.planned_topics else ""
+    noise = f", {_NOISE[method.noise]}" if method and method.noise else ""
     parties = join([text(name, 40) if i == 0 else join(", ", text(name, 40)) for i, name in enumerate(plan.roster[:50])]
                    ) if plan else text(host.config.id)  # fmt: skip
     return facts_list([

@@ -181,11 +181,7 @@ def parties_section(model: Topics, released: Mapping[str, Any], words: tuple[str
 
 def scenarios_section(rows: Sequence[Mapping[str, Any]]) -> Section | None:
     """Build the comparison of alone, federated and pooled, on all documents and on each party's own."""
-    sound = [
-        {**row, "scenario": str(row["scenario"]).replace("centralised", "pooled")}
-        for row in rows
-        if isinstance(row.get("perplexity"), int | float)
-    ]
+    sound = [row for row in rows if isinstance(row.get("perplexity"), int | float)]
     if not sound:
         return None
     parties = list(dict.fromkeys(p for row in sound for p in row.get("parties", {})))[:_ROWS]

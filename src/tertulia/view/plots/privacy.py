@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from tertulia.errors import InputError
 from tertulia.federation.party.reports import REPORTS
 from tertulia.view.console import size
-from tertulia.view.plots.canvas import BLUE, GREY, VERMILION, bar_size, draw_bars, new_axes, put_legend
+from tertulia.view.plots.canvas import BLUE, GREY, VERMILION, bar_size, draw_bars, inches_of, new_axes, put_legend
 from tertulia.view.plots.labels import shown
 from tertulia.view.tables import thing_rows
-from tertulia.view.verdicts import hosts_in, number_of
+from tertulia.view.verdicts import hosts_in, number_of, often
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,15 +22,22 @@ if TYPE_CHECKING:
 _MEANING = {VERMILION: "in clear", BLUE: "with noise", GREY: "declared public"}
 
 
+_ROOM = 2.0  # the length of the axis, as a multiple of the longest bar: notes stand at the ends of bars
+
+_LABEL = 0.5  # inches that ticks and label take below the axis
+
+
 class _Thing(NamedTuple):
     """One kind of release, over all parties."""
 
     what: str
-    bytes: int
-    releases: int
-    epsilon: float  # of the party with the largest
     unit: str  # that epsilon protects
     public: bool
+    times: dict[str, int]  # by party
+    bytes: int = 0  # of all parties
+    exact: bool = True  # whether `bytes` are those that travelled; else some are those before packing
+    epsilon: float = 0.0  # of the party with the largest
+    delta: float = 0.0  # at which that epsilon holds
 
     @property
     def colour(self) -> str:
@@ -38,16 +45,27 @@ class _Thing(NamedTuple):
 
     @property
     def note(self) -> str:
-        times = "once" if self.releases == 1 else f"{self.releases} times"
-        sent = size(self.bytes) if self.bytes else "stays at the party"
-        cost = (
-            ""
-            if self.public
-            else ", no bound"
-            if math.isinf(self.epsilon)
-            else f", epsilon {self.epsilon:.3g} of a {self.unit}"
-        )
-        return f"{sent}, {times}{cost}"
+        return ", ".join(filter(None, (self._sent, self._often, self._cost)))
+
+    @property
+    def _sent(self) -> str:
+        if not self.bytes:
+            return "stays at the party" if len(self.times) == 1 else "stays at the parties"
+        return f"{'' if self.exact else 'up to '}{size(self.bytes)}"
+
+    @property
+    def _often(self) -> str:
+        least, most = min(self.times.values()), max(self.times.values())
+        times = often(most) if least == most else f"{least} to {most} times"
+        return times if len(self.times) == 1 else f"{times} each"
+
+    @property
+    def _cost(self) -> str:
+        if self.public:
+            return ""
+        if math.isinf(self.epsilon):
+            return "no bound"
+        return f"epsilon {self.epsilon:.3g} at delta {self.delta:g} of a {self.unit}"
 
 
 def draw_privacy(
@@ -71,20 +89,20 @@ def draw_privacy(
     if by not in ("bytes", "epsilon"):
         raise InputError(f"by = '{by}': use 'bytes' or 'epsilon'")
     hosts = hosts_in(Path(directory))
-    things = _things([row for host in hosts for row in thing_rows(host, delta)])
+    things = things_of([row for host in hosts for row in thing_rows(host, delta)])
     if not things:
         raise InputError(f"nothing has left the parties of {directory} yet: there is nothing to draw")
-    axes = new_axes(ax, bar_size(len(things), 9.0))
+    axes = new_axes(ax, bar_size(len(things) + 1, 9.0))
     values = [float(thing.bytes) for thing in things] if by == "bytes" else _epsilons(things)
     draw_bars(axes, [shown(t.what, 40) for t in things], values, [t.note for t in things], [t.colour for t in things])
     if by == "bytes":
         axes.set_xscale("symlog", linthresh=1.0)
-        axes.set_xlim(0, max(*values, 10.0) ** 1.6)
+        axes.set_xlim(0, max(*values, 10.0) ** _ROOM)
         axes.set_xticks([1024**power for power in range(5) if 1024**power <= max(*values, 10.0)])
         axes.xaxis.set_major_formatter(lambda n, _: size(n))
         axes.minorticks_off()
     else:
-        axes.set_xlim(0, max(*values, 1e-9) * 1.6)
+        axes.set_xlim(0, max(*values, 1e-9) * _ROOM)
         if not any(thing.colour == BLUE for thing in things):
             axes.set_xticks([])  # without an epsilon there is no scale
     cost = f"real epsilon at delta {delta:g}; things from one source cost it only once"
@@ -95,16 +113,21 @@ def draw_privacy(
     return axes
 
 
-def _things(rows: list[dict[str, Any]]) -> list[_Thing]:
-    """Add up the rows of single parties, the largest first."""
+def things_of(rows: list[dict[str, Any]]) -> list[_Thing]:
+    """Add up the rows of single parties, the largest first; bytes that were not recorded are those before packing."""
     found: dict[tuple[str, str, bool], _Thing] = {}
     for row in rows:
         key = (row["what"], row["unit"].replace("token", "word"), row["mechanism"] == "public")
-        sent = 0 if row["verb"] == REPORTS else row["bytes"]
-        before = found.get(key, _Thing(key[0], 0, 0, 0.0, *key[1:]))
-        worst = max(before.epsilon, number_of(row["real epsilon"]))
+        before = found.get(key) or _Thing(*key, {})
+        known = row["verb"] == REPORTS or row["bytes"] is not None
+        sent = 0 if row["verb"] == REPORTS else row["bytes"] if known else row["before packing"]
+        worst, delta = max((before.epsilon, before.delta), (number_of(row["real epsilon"]), row["delta"]))
         found[key] = before._replace(
-            bytes=before.bytes + sent, releases=before.releases + row["releases"], epsilon=worst
+            times=before.times | {row["party"]: before.times.get(row["party"], 0) + row["releases"]},
+            bytes=before.bytes + sent,
+            exact=before.exact and known,
+            epsilon=worst,
+            delta=delta,
         )
     return sorted(found.values(), key=lambda thing: -thing.bytes)
 
@@ -120,4 +143,5 @@ def _explain(axes: Axes, used: set[str]) -> None:
     from matplotlib.patches import Patch
 
     handles = [Patch(color=colour, label=meaning) for colour, meaning in _MEANING.items() if colour in used]
-    put_legend(axes, handles=handles)
+    below = -_LABEL / inches_of(axes)[1]
+    put_legend(axes, handles=handles, loc="upper left", bbox_to_anchor=(0.0, below), ncols=len(handles))

@@ -36,7 +36,7 @@ def draw_scenarios(
     labels = [_label(row) for row in rows]
     values = [float(row[measure]) for row in rows]
     axes = new_axes(ax, bar_size(len(rows)))
-    colours = [_COLOURS.get(_name(row).split(",")[0], GREY) for row in rows]
+    colours = [_COLOURS.get(str(row["scenario"]).split(",")[0], GREY) for row in rows]
     draw_bars(axes, labels, values, [f"{value:.4g}" for value in values], colours)
     axes.set_xlim(min(0.0, *values) * 1.15, max(0.0, *values) * 1.15 or 1.0)
     better = " (lower is better)" if measure in _LOWER else ""
@@ -57,11 +57,7 @@ def _rows(results: Any) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _name(row: Mapping[str, Any]) -> str:
-    return str(row["scenario"]).replace("centralised", "pooled")
-
-
 def _label(row: Mapping[str, Any]) -> str:
     facts = [str(row["method"])] if row.get("method") else []
     facts += [f"{row['topics']} topic{'' if row['topics'] == 1 else 's'}"] if row.get("topics") else []
-    return shown(_name(row), 40) + (f" ({shown(', '.join(facts), 30)})" if facts else "")
+    return shown(str(row["scenario"]), 40) + (f" ({shown(', '.join(facts), 30)})" if facts else "")

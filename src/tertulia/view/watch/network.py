@@ -115,7 +115,8 @@ class PartyMonitor:
             "seconds": number_or_none(said.get("seconds")) if answered else None,
             **self._rounds(directory, fetched),
         }  # fmt: skip
-        rounds = int((config.plan["settings"] if config.plan else {}).get("rounds") or 1)
+        settings = settings_or_none(Plan.from_dict(config.plan)) if config.plan else None
+        rounds = 1 if settings is None else settings.method.planned_rounds or 1
         found |= {
             "run": config.run[:8], "method": short(method), "round": round_,
             "rounds": max(rounds, round_),

@@ -61,7 +61,7 @@ class RunMonitor:
         """Take a snapshot of the run."""
         self._read_commit()
         history = self._so_far.history if self._so_far else ()
-        rounds = (getattr(self.settings.method, "rounds", None) or 1) + 1
+        rounds = (self.settings.method.planned_rounds or 1) + 1
         pulse = live_status_or_none(self.directory / "server")
         state = self._state()
         found = new_snapshot(
@@ -125,7 +125,7 @@ class RunMonitor:
     def _levels(self) -> dict[str, float]:
         """Return the perplexity of alone and pooled models, where it is known."""
         rows = {str(row["scenario"]): number_or_none(row.get("perplexity")) for row in kept_rows(self._asked)}
-        chosen = {"alone": rows.get("alone"), "pooled": rows.get("pooled", rows.get("centralised"))}
+        chosen = {"alone": rows.get("alone"), "pooled": rows.get("pooled")}
         return {name: value for name, value in chosen.items() if value is not None}
 
     def _parties(

@@ -1,4 +1,4 @@
-"""Merging topics one to one: what holds whatever the topics are, and how xi is calibrated."""
+"""Merging topics one to one: properties for all topics, and the calibration of xi."""
 
 import math
 

@@ -28,7 +28,7 @@ def test_fedadam_is_the_published_rule(tau, momentum):
 
 
 def test_fedadam_does_not_correct_for_the_start():
-    """With bias correction the first step would be the rate, whatever the change and tau."""
+    """With bias correction the first step would be the rate, for any change and tau."""
     weights, _ = fedadam(np.zeros(1), np.array([0.002]), None, 1.0, 0.01, 0.9)
     assert weights[0] == pytest.approx(0.0002 / (math.sqrt(0.99e-4 + 0.01 * 0.002**2) + 0.01))
     assert weights[0] < 0.02

@@ -1,4 +1,4 @@
-"""The words that parties are sent: whatever stands in their place, the error is ours, and comes before any check."""
+"""The words that parties are sent: any other value is an error of ours, before any check."""
 
 import dataclasses
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from tertulia.corpus.word_vectors import Relations, WordVectors, read_relations, read_vectors, similarities
 from tertulia.errors import InputError
-from tertulia.methods.pctd.consistency import make_consistent
+from tertulia.methods.pctd.method import make_consistent
 
 VECTORS = {"sun": [1.0, 0.0], "rain": [0.8, 0.6], "bank": [0.0, -1.0], "wind": [0.6, 0.8]}
 WORDS = ("rain", "unknown", "sun", "wind")

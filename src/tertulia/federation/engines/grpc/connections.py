@@ -145,7 +145,9 @@ class Connections:
             connection.answer, connection.violations = encode(Answer("failed", reason, None)), 0
             self._changed.notify_all()
 
-    def ask(self, frames: Mapping[PartyId, bytes], deadline: float | None, absent_after: float) -> dict[PartyId, bytes]:
+    def ask(
+        self, frames: Mapping[PartyId, bytes], deadline: float | None, absent_after: float, enough: int | None = None
+    ) -> dict[PartyId, bytes]:
         """Ask all parties at once; return the answers that come in time, also from parties that reconnect."""
         with self._changed:
             asked = {party: self._of(party) for party in frames}
@@ -154,6 +156,8 @@ class Connections:
                 if connection.stream is not None:
                     connection.stream.send(connection.question)
             while (left := _patience(asked.values(), deadline, absent_after, time.monotonic())) > 0:
+                if enough is not None and sum(one.answer is not None for one in asked.values()) >= enough:
+                    break
                 self._changed.wait(None if left == _FOREVER else left)
             answers = {party: one.answer for party, one in asked.items() if one.answer is not None}
             for connection in asked.values():
@@ -189,12 +193,14 @@ class GrpcTransport:
         """The whole roster, in its order, connected or not."""
         return list(self._roster)
 
-    def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
+    def ask(
+        self, frames: Mapping[PartyId, bytes], timeout: float | None, enough: int | None = None
+    ) -> dict[PartyId, bytes]:
         """Ask all at once. A party that reconnects is asked again; one that stays away counts as silent."""
         if (longest := max(map(len, frames.values()), default=0)) > MOST_BYTES:  # parties would refuse it
             raise FormatError(f"a question of {longest} bytes is too long: at most {MOST_BYTES} can be sent")
         deadline = None if timeout is None else time.monotonic() + timeout
-        return self._connections.ask(frames, deadline, self._absent_after)
+        return self._connections.ask(frames, deadline, self._absent_after, enough)
 
     def close(self) -> None:
         """Do nothing: the service outlives a run."""

@@ -117,9 +117,11 @@ class LoopbackTransport:
         """The parties in the order in which they were given."""
         return list(self._members)
 
-    def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
+    def ask(
+        self, frames: Mapping[PartyId, bytes], timeout: float | None, enough: int | None = None
+    ) -> dict[PartyId, bytes]:
         """Ask all at once; return the answers that come in time."""
-        answers = self._transport.ask({self._members[party]: frame for party, frame in frames.items()}, timeout)
+        answers = self._transport.ask({self._members[party]: frame for party, frame in frames.items()}, timeout, enough)
         return {party: answers[self._members[party]] for party in frames if self._members[party] in answers}
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from tertulia._disk import atomic_write
 from tertulia.errors import ConfigError, FormatError
@@ -88,6 +89,18 @@ class Kit:
             return x509.load_pem_x509_certificate(path.read_bytes()[:MOST_PEM])
         except (OSError, ValueError) as error:
             raise FormatError(f"{path} holds no certificate: provision the kit again") from error
+
+    @property
+    def private_key(self) -> ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey:
+        """The private key of a site's certificate."""
+        path = self.directory / "startup" / "client.key"
+        try:
+            key = serialization.load_pem_private_key(path.read_bytes()[:MOST_PEM], password=None)
+        except (OSError, ValueError, TypeError) as error:
+            raise FormatError(f"{path} holds no key: provision the kit again") from error
+        if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+            raise FormatError(f"{path} holds a key that cannot sign: provision the kit again")
+        return key
 
     def record_directory(self, directory: Path, classes: Sequence[str]) -> None:
         """Record in `local` the directory of the federation or the party, and let jobs name these classes only.

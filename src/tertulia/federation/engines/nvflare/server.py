@@ -44,7 +44,9 @@ class CollabTransport:
         """The whole roster, in its order; a party that is not in this job stays silent."""
         return list(self._roster)
 
-    def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
+    def ask(
+        self, frames: Mapping[PartyId, bytes], timeout: float | None, enough: int | None = None
+    ) -> dict[PartyId, bytes]:
         """Ask all at once. A late party counts as silent; raise `PartyLost` for a site that cannot be reached."""
         if (longest := max(map(len, frames.values()), default=0)) > MOST_BYTES:
             raise FormatError(f"a question of {longest} bytes is too long: at most {MOST_BYTES} can be sent")

@@ -51,7 +51,9 @@ class RayTransport:
         """The parties in the order in which they were given."""
         return list(self._actors)
 
-    def ask(self, frames: Mapping[PartyId, bytes], timeout: float | None) -> dict[PartyId, bytes]:
+    def ask(
+        self, frames: Mapping[PartyId, bytes], timeout: float | None, enough: int | None = None
+    ) -> dict[PartyId, bytes]:
         """Ask all at once; return the answers that come in time. A busy party is asked when it has finished."""
         deadline = None if timeout is None else time.monotonic() + timeout
         late = {party: self._late.pop(party) for party in frames if party in self._late}

@@ -1,0 +1,25 @@
+"""`python -m benchmarks.secure [--quick] [--parts ...]`: see `benchmarks/results/secure.md`."""
+
+from __future__ import annotations
+
+from benchmarks.common import run_parts
+from benchmarks.secure.costs import costs, parties_50, repair, slow_link
+from benchmarks.secure.crashes import crash
+from benchmarks.secure.totals import exact, widths
+from benchmarks.secure.words import lone_words
+
+if __name__ == "__main__":
+    run_parts(
+        "secure",
+        __doc__ or "",
+        {
+            "costs": costs,
+            "repair": repair,
+            "exact": exact,
+            "widths": widths,
+            "words": lone_words,
+            "slow_link": slow_link,
+            "parties_50": parties_50,
+            "crash": crash,
+        },
+    )
