@@ -13,7 +13,7 @@ if (_TESTS := str(_ROOT / "tests")) not in sys.path:
 # Processes that are started find the helpers, too: among them is what aims kills (`sitecustomize`).
 os.environ["PYTHONPATH"] = os.pathsep.join([_TESTS, str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
-from helpers import masked_toys  # type: ignore[import-not-found]  # noqa: E402
+from helpers import masked_toys, steering  # type: ignore[import-not-found]  # noqa: E402
 from helpers.poisons import (  # type: ignore[import-not-found]  # noqa: E402
     Poisoned,
     copied_topics,
@@ -28,7 +28,8 @@ from helpers.runs import change, outcome, prepared  # type: ignore[import-not-fo
 
 __all__ = [
     "Nodes", "Nursery", "Poisoned", "change", "copied_topics", "kill_a_party", "masked_toys", "mixed_topics",
-    "no_less_than_nothing", "outcome", "parent", "party_pids", "prepared", "random_topics", "scaled", "texts",
+    "no_less_than_nothing", "outcome", "parent", "party_pids", "prepared", "random_topics", "scaled", "steering",
+    "texts",
 ]  # fmt: skip
 
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.common import finish, parser, say
-from tertulia.cli.demo import CONVERGED, EVERYBODY, HELDOUT, compare_models, demo_method
+from tertulia.cli.demo import CONVERGED, EVERYBODY, compare_models, train_demo
 from tertulia.corpus.demo_corpus import demo_teams
 
 
 def demo(seed: int) -> dict[str, Any]:
     """Return the demo's figures with one seed."""
     teams = demo_teams(seed=seed)
-    together = demo_method().fit(teams, workers=2, heldout=HELDOUT, progress=False, seed=seed)
+    together = train_demo(teams, seed=seed)
     found = compare_models(teams, together, seed)
     scores = found["perplexity"]
     gains = [1 - scores["federated"][team] / scores["alone"][team] for team in teams]

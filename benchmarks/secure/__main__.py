@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from benchmarks.common import run_parts
+from benchmarks.secure.consensus import consensus, cpu_over_pooled
 from benchmarks.secure.costs import costs, parties_50, repair, slow_link
 from benchmarks.secure.crashes import crash
+from benchmarks.secure.steered import steered
 from benchmarks.secure.totals import exact, widths
 from benchmarks.secure.words import lone_words
 
@@ -21,5 +23,8 @@ if __name__ == "__main__":
             "slow_link": slow_link,
             "parties_50": parties_50,
             "crash": crash,
+            "consensus": consensus,
+            "steered": steered,
+            "cpu_over_pooled": cpu_over_pooled,
         },
     )

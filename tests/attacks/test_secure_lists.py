@@ -282,3 +282,71 @@ def test_a_wrong_share_is_not_used_and_its_sender_is_named(members):
         shares[other] = dataclasses.replace(shares[other], of_selves=shares[other].of_selves ^ 9)
     with pytest.raises(PartyFailure, match="no 4 shares give the self-mask"):
         members.sums._seeds(found, shares)
+
+
+# --- what lists that change tell --------------------------------------------------------------------------------------
+
+ABSENT = 0  # the place of the party that is in the first and the last list, and not in the second
+
+
+def totals_of_three_lists(members, step, verb="sum"):
+    """Totals over all members, over all but one, and over all again, as the server unmasks them."""
+    last, totals = dict.fromkeys(members.names, BEFORE_ALL), []
+    for ordinal in range(3):
+        place, task = (0, ordinal), toys.Task(ordinal)
+        there = [p for p in members.names if ordinal != 1 or p != members.names[ABSENT]]
+        replies = {}
+        for party in there:
+            known = {"previous": last[party], "counted": last[party], "verb": verb}
+            replies |= members.replies(step, task, place, parties=[party], **known)
+        label = members.label(step, task, place, verb=verb)
+        signatures = members.signatures(members.listed(label, replies), replies)
+        totals.append(members.unmask(label, replies, signatures))
+        last |= dict.fromkeys(there, place)
+    return totals
+
+
+def tells(rows, wanted) -> bool:
+    """Whether a number follows from totals: all are combinations of the parties' numbers, given by coefficients."""
+    return bool(np.linalg.matrix_rank(np.vstack([rows, wanted])) == np.linalg.matrix_rank(rows))
+
+
+def test_a_changed_list_tells_the_weight_of_the_one_that_changed(members):
+    """The weights of `mean` are no differences, and those of one party are the same in each round."""
+    weights = [total[-1].view(np.int64)[()] / 2**32 for total in totals_of_three_lists(members, toys.average, "mean")]
+    own = [2 + len(name) for name in members.names]
+    assert weights == [sum(own), sum(own) - own[ABSENT], sum(own)]
+    assert weights[0] - weights[1] == own[ABSENT]  # exactly
+    lists = np.ones((3, 5))
+    lists[1, ABSENT] = 0
+    assert np.array_equal(lists @ own, weights)
+    assert [tells(lists, one) for one in np.eye(5)] == [True] + [False] * 4  # and nobody else's
+
+
+@pytest.mark.parametrize("step", [toys.change, toys.rate])
+def test_changes_and_standing_totals_tell_nothing_of_the_one_that_changed(step, members):
+    """Its numbers stay in the total while it is away, and when it returns only their change is added."""
+    totals = totals_of_three_lists(members, step)
+    if step is toys.change:
+        found = [total[0].view(np.int32) for total in totals]
+        held = [[np.abs(toys.numbers_of(name, r)[0]) for name in members.names] for r in range(3)]
+    else:
+        found = [total[0].view(np.int64) / 2**32 for total in totals]
+        held = [[toys.numbers_of(name, r)[2] for name in members.names] for r in range(3)]
+    numbers = np.eye(15).reshape(3, 5, 15)  # [round, party]: the coefficients of what a party holds in a round
+    there = [p for p in range(5) if p != ABSENT]
+    rows = [
+        numbers[0].sum(axis=0),
+        (numbers[1] - numbers[0])[there].sum(axis=0),
+        (numbers[2] - numbers[1])[there].sum(axis=0) + numbers[2, ABSENT] - numbers[0, ABSENT],
+    ]
+    values = np.array(held).reshape(15, -1)
+    for row, total in zip(rows, found, strict=True):  # these are the totals that the server has
+        assert np.allclose(row @ values, np.reshape(total, -1))
+    for round_ in range(3):
+        for party in range(5):
+            assert not tells(rows, numbers[round_, party])
+            assert not round_ or not tells(rows, numbers[round_, party] - numbers[0, party])
+    same = np.stack(rows).reshape(3, 3, 5).sum(axis=1)  # numbers that stay the same, as weights do
+    assert np.array_equal(same, [[1] * 5, [0] * 5, [0] * 5])
+    assert not any(tells(same, one) for one in np.eye(5))

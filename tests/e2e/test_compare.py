@@ -5,6 +5,8 @@ import json
 import polars as pl
 import pytest
 
+from tertulia.applications import compare
+
 CONFIG = """
 directory = "runs/two"
 [method]
@@ -20,6 +22,16 @@ date = "when"
 path = "south.jsonl"
 date = "when"
 policy = "south.toml"
+"""
+
+SECURE = """
+[method]
+name = "pctd"
+topics = 3
+rounds = 1
+vocabulary = { mode = "common", max_share = 1.0 }
+[federation]
+secure = true
 """
 
 
@@ -79,3 +91,34 @@ def test_a_policy_is_asked_beforehand_and_in_the_run(tertulia, run):
     assert json.loads(out)["parties"] == ["both"]
     (row, *_) = json.loads(tertulia("privacy", run.parent / "two-compared", "--json")[1])["privacy"]
     assert row["real_epsilon"] == 1
+
+
+def test_a_run_with_secure_sums_is_compared_by_groups(tertulia, tmp_path, worded):
+    names = ("a", "b", "c", "d", "e", "f")
+    for seed, name in enumerate(names):
+        rows = [json.dumps({"text": text}) for text in worded(seed % 2, 12)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(rows))
+    parties = "".join(f'[parties.{name}]\npath = "{name}.jsonl"\n' for name in names)
+    (tmp_path / "run.toml").write_text(f'directory = "run"\n{SECURE}{parties}')
+    run = tmp_path / "run"
+    assert tertulia("run", tmp_path / "run.toml")[0] == 0
+
+    code, _, err = tertulia("compare", run)
+    assert code == 1
+    assert "run has secure sums: tables of single parties stay hidden. Give groups of three parties or more" in err
+    groups = ("--group", "odd=a,c,e", "--group", "even=b,d,f")
+    code, out, err = tertulia("compare", run, *groups, "--check", "--json")
+    assert code == 0, err
+    assert {row["seen"] for row in json.loads(out)["disclosed"]} == {"masked: only the total over at least 3 parties"}
+    code, out, err = tertulia("compare", run, *groups, "--json")
+    assert code == 0, err
+    masked = json.loads(out)
+    rows = json.loads(tertulia("disclosures", tmp_path / "run-compared", "--json")[1])["disclosures"]
+    assert [row["masked"] for row in rows] == [True] * 6
+
+    plain = compare.of_run(run, directory=tmp_path / "plain", secure=False)  # all parties are ours
+    assert plain.names == names
+    for number, (group, members) in enumerate({"odd": "ace", "even": "bdf"}.items()):
+        shares = [row["shares"][group] for row in masked["prevalence"]]
+        total = sum(plain.released[names.index(one), 0] for one in members)
+        assert shares == pytest.approx((total / total.sum()).tolist(), abs=1e-6), number

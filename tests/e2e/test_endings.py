@@ -89,7 +89,7 @@ def test_output_that_nobody_reads_is_no_error(tertulia, project):
 def test_a_log_has_a_line_for_each_round(tertulia, project):
     code, _, err = tertulia("run", project(rounds=3) / "run.toml")
     assert code == 0
-    assert [line.split(",")[0] for line in err.splitlines()] == [f"two: round {n}" for n in range(1, 5)]
+    assert [line.split(",")[0] for line in err.splitlines()] == [f"two: round {n}" for n in range(1, 6)]
 
 
 def test_quiet_prints_results_and_errors_only(tertulia, project):

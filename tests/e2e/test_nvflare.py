@@ -12,6 +12,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import load_der_public_key
 from nvflare.apis.fl_exception import UnsafeComponentError
 from nvflare.app_common.widgets.component_path_authorizer import ComponentPathAuthorizer
 from nvflare.collab import collab
@@ -20,20 +22,28 @@ from nvflare.private.fed.server.job_meta_validator import JobMetaValidator
 
 from helpers.collab import Job
 from helpers.flare import ADMIN, MEMBERS, METHOD, SERVER, Flare
+from helpers.texts import STEMS
 from tertulia.errors import ConfigError, QuorumError
 from tertulia.federation.engines.nvflare import server as engine
 from tertulia.federation.engines.nvflare.kits import Kit
+from tertulia.federation.identity.keys import fingerprint_of
 from tertulia.federation.messages import Inquiry
+from tertulia.federation.party.host import PartyHost
 from tertulia.federation.server.answers import read_answer
+from tertulia.federation.server.sum_journal import SumJournal
+from tertulia.methods.common.shared_words import NAMES
 from tertulia.models import Topics
 from tertulia.network.flare import party as flare_party
 from tertulia.network.flare.party import FlareParty
 from tertulia.network.flare.server import FlareServer
 from tertulia.network.server.run_registry import FINISHED
+from tertulia.runs.directory import Run
 from tertulia.runs.one_machine import begin
 from tertulia.runs.settings import RunSettings
 
 QUICK = METHOD.replace("rounds = 60", "rounds = 4")
+WORDS = f'vocabulary = {{ mode = "listed", max_share = 1.0, words = {json.dumps(STEMS)} }}'
+SECURE = f'name = "pctd"\ntopics = 2\nrounds = 3\n{WORDS}\n'
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +203,30 @@ def test_a_run_ends_as_without_flare_and_every_site_has_the_model(flare, quiet):
         assert Topics.load(flare.base / member / "runs" / run / "model").provenance["run"] == run
 
 
+def test_a_run_with_secure_sums_signs_by_the_keys_of_kits(flare, quiet):
+    flare.write(SECURE, seed=6, secure=True)
+    run = flare.agree()
+    expected = flare.alone(run)
+    flare.registry.start()
+    carry(flare, run)
+    assert flare.outcome(run) == expected
+    check_masked(flare, run)
+
+
+def check_masked(flare, run):
+    """Hold a finished run against what secure sums promise."""
+    journal = Run.open(flare.server.runs / run).journal()
+    cards = SumJournal(journal.directory / "sums", durable=False).cards_or_none()
+    assert [card.member for card in cards] == list(flare.server.roster)
+    for card in cards:
+        assert isinstance(load_der_public_key(card.roster_key.tobytes()), rsa.RSAPublicKey)
+        assert fingerprint_of(card.roster_key.tobytes()) == Kit.open(flare.kits / card.member, "client").fingerprint
+        ledger = PartyHost(flare.parties[card.member].runs / run).ledger
+        releases = [release for release in ledger.releases() if release.run == run]
+        assert {release.masked for release in releases if release.verb == "sum"} == {True}
+        assert {release.what for release in releases if release.verb == "each"} == {NAMES.what}
+
+
 def test_a_site_with_another_plan_refuses_and_says_no_more(flare, quiet):
     """The operator changes what was approved: two rounds more."""
     flare.write(QUICK, seed=2)
@@ -294,6 +328,25 @@ def test_a_provisioned_run_that_loses_sites_and_servers_ends_as_if_nothing_had_b
     assert flare.outcome(run) == expected
     assert all((flare.base / member / "runs" / run / "model").exists() for member in MEMBERS)
     assert not flare._own()
+
+
+@pytest.mark.slow
+def test_a_provisioned_run_with_secure_sums_survives_a_killed_site(tmp_path):
+    flare = Flare(tmp_path)
+    flare.write(SECURE.replace("rounds = 3", "rounds = 40"), secure=True)
+    try:
+        flare.up()
+        run = flare.agree()
+        expected = flare.alone(run)
+        supervisor = flare.supervise()
+        flare.wait_for_round(run, 5)
+        assert flare.kill("south", job=True)
+        _, err = supervisor.communicate(timeout=300)
+    finally:
+        flare.down()
+    assert supervisor.returncode == 0, err
+    assert flare.outcome(run) == expected
+    check_masked(flare, run)
 
 
 def test_a_kit_says_who_it_is_for(flare):

@@ -54,6 +54,7 @@ CASES = {
     **{f"fedlda-{how}": {**FEDLDA, **PAPER, "mechanism": how} for how in ("rrp", "krr", "tkrr", "hm")},
     "fedlda-sound": {**FEDLDA, **SOUND},
     "pctd": PCTD,
+    "pctd-private-words": {**PCTD, "vocabulary": {"mode": "private", "epsilon": 60.0}},
     "pctd-paper": {**PCTD, "mode": "paper", "vocabulary": PUBLIC},
     "gfedntm": NEURAL,
     "gfedntm-batch": {**NEURAL, "normalisation": "batch"},

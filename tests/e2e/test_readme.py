@@ -15,7 +15,7 @@ from tertulia.corpus import demo_corpus
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text()
-FIRST, SECOND = re.findall(r"```python\n(.*?)```", TEXT, re.S)
+FIRST, MASKED, SOUND = re.findall(r"```python\n(.*?)```", TEXT, re.S)
 OUTPUT = re.search(r"```\n(Topics\(.*?)```", TEXT, re.S)[1].splitlines()
 PROSE = re.sub(r"```.*?```", "", TEXT, flags=re.S)
 GUIDE = (ROOT / "docs" / "guides" / "engineer.md").read_text()
@@ -73,8 +73,15 @@ def test_output_is_what_the_ten_lines_print(monkeypatch, tmp_path):
     assert "matrix" in found[names["shares"].argmax()]
 
 
+def test_masked_sums(names):
+    names["parties"] = {team: 2 * texts for team, texts in names["parties"].items()}  # words in five documents each
+    model = eval(MASKED, names)
+    assert model.n_topics == 20
+    assert "matrix" in model.vocabulary.words
+
+
 def test_sound_mode(names):
-    model = eval(SECOND, names)
+    model = eval(SOUND, names)
     assert model.n_topics == 20
     assert model.vocabulary.words == names["words"]
 

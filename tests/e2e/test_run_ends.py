@@ -60,7 +60,7 @@ def test_a_party_that_was_away_learns_it_later(sites, typist, tertulia, browser)
         assert "is finished" not in again.err  # that is no news
 
         seen = look()
-        assert (seen["state"], seen["round"], seen["rounds"]) == (FINISHED, 4, 4)
+        assert (seen["state"], seen["round"], seen["rounds"]) == (FINISHED, 5, 5)
         assert seen["again"] == f"tertulia fetch {north}"
         with live_page(look, "0") as address:
             opened = browser.open(address, width=PHONE)
@@ -74,7 +74,7 @@ def test_a_party_that_was_away_learns_it_later(sites, typist, tertulia, browser)
     assert code == 0
     assert "from 2 of 3 parties; east never answered" in out
     (row,) = json.loads(tertulia("status", sites.base / "east", "--json")[1])["runs"]
-    assert (row["state"], row["round"], row["model"], row["took_part"]) == (FINISHED, 4, "fetched", "never")
+    assert (row["state"], row["round"], row["model"], row["took_part"]) == (FINISHED, 5, "fetched", "never")
 
 
 def test_a_run_that_stops_goes_on_or_is_given_up(sites, browser):

@@ -118,9 +118,7 @@ METHOD = 'name = "pctd"\ntopics = 2\nrounds = 2\nvocabulary = { mode = "common",
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory):
-    found = Sites(tmp_path_factory.mktemp("sites"), method=METHOD)
-    found.edit("quorum = 0.5", "secure = true\nquorum = 0.5")
-    return found.agree()
+    return Sites(tmp_path_factory.mktemp("sites"), method=METHOD, secure=True).agree()
 
 
 def test_organisations_train_and_the_server_reads_no_single_reply(sites):
@@ -153,8 +151,7 @@ def test_a_policy_may_require_secure_sums(tmp_path):
 
 
 def test_two_members_cannot_have_secure_sums(tmp_path):
-    two = Sites(tmp_path, members=("north", "south"), method=METHOD)
-    two.edit("quorum = 0.5", "secure = true\nquorum = 0.5")
+    two = Sites(tmp_path, members=("north", "south"), method=METHOD, secure=True)
     two.join("north", "south")
     with pytest.raises(ConfigError, match="needs 3 members or more, not 2"):
         two.registry.current()
@@ -194,3 +191,28 @@ def test_methods_that_need_single_replies_are_refused(method, why):
 def test_a_cluster_has_one_owner():
     with pytest.raises(ConfigError, match="engine 'ray' is for one owner"):
         RunSettings(engine="ray", method={"name": "pctd"}, federation={"secure": True})
+
+
+REFUSALS = {
+    "robust": ('name = "consensus"\nrobust = true', 3, "", "robust = true judges each party's counts"),
+    "merge": ('name = "ftm"', 3, "", "it merges single parties' models, which secure sums hide: use Consensus"),
+    "two": (METHOD, 2, "", "secure = true needs 3 members or more, not 2: of two, each would read the other's numbers"),
+    "ray": (METHOD, 3, 'engine = "ray"', "engine 'ray' is for one owner, who has all parties: leave it out"),
+    "words": ('name = "pctd"', 3, "", "vocabulary mode 'union' sends every party's words in clear"),
+}
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+@pytest.mark.parametrize("case", REFUSALS)
+def test_the_command_line_says_why_in_a_sentence(case, command, tmp_path, tertulia):
+    method, n, engine, why = REFUSALS[case]
+    for name in toys.names(n):
+        (tmp_path / f"{name}.jsonl").write_text('{"text": "fever cough ward"}\n' * 9)
+    parties = "".join(f'[parties.{name}]\npath = "{name}.jsonl"\n' for name in toys.names(n))
+    text = f'directory = "run"\n{engine}\n[method]\n{method}\n[federation]\nsecure = true\n{parties}'
+    (tmp_path / "run.toml").write_text(text)
+    code, out, err = tertulia(command, tmp_path / "run.toml")
+    assert (code, out) == (1, "")
+    assert why in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "run").exists()  # nothing was begun

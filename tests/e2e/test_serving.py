@@ -46,7 +46,7 @@ def test_too_few_parties_are_waited_for(sites):
         assert state(sites).state == "under way"
         with attending(sites, "east"):
             wait(lambda: state(sites).state == "finished")
-    assert rounds(sites)[-1] == 31
+    assert rounds(sites)[-1] == 32
 
 
 def test_a_server_that_is_stopped_goes_on_where_it_was(sites):
@@ -55,12 +55,12 @@ def test_a_server_that_is_stopped_goes_on_where_it_was(sites):
         with serving(sites):
             wait(lambda: len(rounds(sites)) >= 3)
         done = rounds(sites)[-1]
-        assert 3 <= done < 31
+        assert 3 <= done < 32
         assert state(sites).state == "under way"
         with serving(sites):
             wait(lambda: state(sites).state == "finished")
             facts = status_of(sites.server)
-    assert rounds(sites) == list(range(1, 32))  # none is run twice
+    assert rounds(sites) == list(range(1, 33))  # none is run twice
     assert facts["serving"]
     assert all(row["connected"] for row in facts["members"])
     sent = [event["bytes"]["north"] for event in events(sites) if event["event"] == "round"]
@@ -127,11 +127,11 @@ def test_a_key_that_is_renewed_in_the_middle_of_a_run_changes_nothing(sites, tmp
         client.renew(party.identity, sites.address)
         assert client.server_time(party.identity, sites.address)  # from now on the old key opens nothing
         wait(lambda: connected() == 2)
-        assert rounds(sites)[-1] < 31
+        assert rounds(sites)[-1] < 32
         wait(lambda: state(sites).state == "finished")
     assert sites.server.members.keys()["north"] == party.identity.fingerprint != before
     assert run.keys["north"] == before  # the plan is the one that was agreed
-    assert rounds(sites) == list(range(1, 32))
+    assert rounds(sites) == list(range(1, 33))
     assert all(up > 0 for event in events(sites) if event["event"] == "round" for _, up in event["bytes"].values())
     (tmp_path / "undisturbed").mkdir()
     other = Sites(tmp_path / "undisturbed", method=METHOD.replace("rounds = 3", "rounds = 30")).agree()

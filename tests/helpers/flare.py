@@ -7,6 +7,7 @@ folder on their command lines; `down` finds and ends them by it.
 import dataclasses
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -80,12 +81,13 @@ class Flare:
             documents.write_text("\n".join(rows) + "\n")
             self.parties[member] = join(self.kits / member, self.base / member, documents, "note")
 
-    def write(self, method, seed=0):
+    def write(self, method, seed=0, *, secure=False):
         """Change the operator's file to ask for another run."""
         file = self.server.directory / "federation.toml"
         head, _, rest = file.read_text().partition("[method]")
         head = "".join(f"seed = {seed}\n" if line.startswith("seed") else line for line in head.splitlines(True))
         rest = rest.partition("[text]")[2].replace("absent_after = 30.0", "absent_after = 90.0")
+        rest = re.sub(r"^secure = \w+", f"secure = {str(secure).lower()}", rest, flags=re.MULTILINE)
         file.write_text(f"{head}[method]\n{method}\n[text]{rest}")
 
     def agree(self) -> str:

@@ -21,12 +21,14 @@ METHOD = 'name = "consensus"\ntopics = 2\nrounds = 3\nsweeps = 2\nstart_sweeps =
 class Sites:
     """Everything of a federation, each in its own place below one directory."""
 
-    def __init__(self, base, members=MEMBERS, method=METHOD):
+    def __init__(self, base, members=MEMBERS, method=METHOD, *, secure=False):
         self.base = base
         create(base / "oncology", members, "localhost:7433", 7)
         self.server = FederationDirectory(base / "oncology")
         self.registry = RunRegistry(self.server)
         self.write_method(method)
+        if secure != (len(members) > 2):  # what is written by default
+            self.edit(*(f"\nsecure = {str(on).lower()} " for on in (not secure, secure)))
         self.parties = {}
 
     def write_method(self, method):

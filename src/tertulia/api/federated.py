@@ -182,8 +182,7 @@ def _run(settings: MethodSettings, parties: Mapping[str, Documents], options: Ma
             **run,
         )
         warn_before_run(corpora, settings, whole.workers if whole.engine == "local" else len(corpora))
-        rounds = settings.planned_rounds
-        total = None if rounds is None else rounds + 1  # parties agree on words in the first round
+        total = settings.rounds_in_all(continues=whole.start_from is not None)
         with show_progress(options.get("progress"), settings.name, "round", "score", total) as tick:
             observe = options.get("observe") or (round_observer(tick) if tick else None)
             result = run_on_one_machine(whole, corpora, durable=directory is not None, observe=observe)

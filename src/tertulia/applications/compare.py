@@ -50,6 +50,7 @@ class CompareOptions(TypedDict, total=False):
 
 
 _SEEN = {"each": "each party's, by the server", "sum": "as a sum over a group; its parts reach the server's machine"}
+_MASKED = "only as a sum over a group, of three parties or more; its parts are masked"
 
 
 def parties(
@@ -60,6 +61,7 @@ def parties(
     party_settings: Mapping[str, Mapping[str, Any]] | None = None,
     engine: str = "local",
     workers: int = 1,
+    secure: bool = False,
     **settings: Unpack[CompareOptions],
 ) -> Comparison:
     """Let each party measure its topic prevalence under a shared model, and compare the released numbers.
@@ -70,6 +72,9 @@ def parties(
     `min_documents_per_cell=5` to leave small cells empty. `party_settings` are the parties' own: a `policy` that may
     refuse all this, a `home` for ledger and noise key. With a `directory`, the run can be inspected afterwards
     (`tertulia disclosures`, `tertulia privacy`). A party that refuses is left out, with a warning.
+
+    With `secure`, tables are masked, and the server learns nothing but the sums over `groups`. Each group, and the
+    parties in no group, must then be three parties or more, or none.
     """
     if not documents:
         raise InputError("there are no parties: give a mapping from a name to documents")
@@ -79,22 +84,29 @@ def parties(
         if (home / "run.json").exists():
             raise ConfigError(f"{home} holds a run already: choose another directory")
         asked = PrevalenceSettings(model=str(model.save(home / "shared-topics").resolve()), **settings)
+        _check_secure(asked, secure, "secure = true")
         method.plan(asked.model_dump())  # raises for impossible noise, before any party is asked
         whole = RunSettings(
             directory=str(home), method=_custom(asked), text=model.options.to_dict(), heldout=0.0, engine=engine,
             workers=workers, parties={party: dict(own) for party, own in (party_settings or {}).items()},
-            federation={"quorum": 0.0},
+            federation={"quorum": 0.0, "secure": secure},
         )  # fmt: skip
         measured = run_on_one_machine(whole, corpora, durable=directory is not None, observe=_warn)
     return _comparison(measured, model, asked)
 
 
-def of_run(run: str | Path, *, directory: str | Path | None = None, **settings: Unpack[CompareOptions]) -> Comparison:
+def of_run(
+    run: str | Path, *, directory: str | Path | None = None, secure: bool | None = None,
+    **settings: Unpack[CompareOptions],
+) -> Comparison:  # fmt: skip
     """Compare the parties of a finished run by its model; the comparison is another run, in `directory`.
 
     Parties keep their policies, homes and documents. The default directory is the run's name with "-compared".
+
+    A run with secure sums is compared with secure sums, too: it needs `groups`, and is refused without. If all parties
+    are yours, `secure=False` compares single parties all the same.
     """
-    whole = settings_of_run(run, directory=directory, **settings)
+    whole = settings_of_run(run, directory=directory, secure=secure, **settings)
     asked = PrevalenceSettings(**whole.method.config)  # type: ignore[attr-defined]
     opened = Run.open(Path(run))
     corpora = {party: open_party(opened, party).corpus for party in opened.parties}
@@ -102,9 +114,10 @@ def of_run(run: str | Path, *, directory: str | Path | None = None, **settings: 
 
 
 def settings_of_run(
-    run: str | Path, *, directory: str | Path | None = None, **settings: Unpack[CompareOptions]
-) -> RunSettings:
-    """Make the settings of a comparison of a run's parties, for a dry run for example."""
+    run: str | Path, *, directory: str | Path | None = None, secure: bool | None = None,
+    **settings: Unpack[CompareOptions],
+) -> RunSettings:  # fmt: skip
+    """Make the settings of a comparison of a run's parties, for a dry run for example; `secure` is that of the run."""
     run = Path(run)
     trained = RunSettings(**Run.open(run).config)
     if trained.method.pools:
@@ -112,21 +125,33 @@ def settings_of_run(
     if not (run / "model").exists():
         raise ConfigError(f"{run} has no model yet: `tertulia resume {run}` ends the run")
     asked = PrevalenceSettings(model=str((run / "model").resolve()), **settings)
+    masked = trained.federation.secure if secure is None else secure
+    _check_secure(asked, masked, f"{run} has secure sums" if secure is None else "secure = true")
     return trained.replace(
         directory=str(directory or run.with_name(f"{run.resolve().name}-compared")), method=_custom(asked),
-        heldout=0.0, validation=0.0, federation=trained.federation.replace(quorum=0.0),
+        heldout=0.0, validation=0.0, start_from=None, federation=trained.federation.replace(quorum=0.0, secure=masked),
     )  # fmt: skip
 
 
-def plan(model: Topics, **settings: Unpack[CompareOptions]) -> pl.DataFrame:
+def _check_secure(asked: PrevalenceSettings, secure: bool, why: str) -> None:
+    """Raise `ConfigError` unless a comparison with secure sums is one of groups."""
+    if secure and not asked.groups:
+        raise ConfigError(
+            f"{why}: tables of single parties stay hidden. Give groups of three parties or more (`groups`, `--group`). "
+            "If all parties are yours, `compare` in Python takes secure=False"
+        )
+
+
+def plan(model: Topics, *, secure: bool = False, **settings: Unpack[CompareOptions]) -> pl.DataFrame:
     """List the releases of each party and their privacy cost, for the same settings as `parties`."""
     asked = PrevalenceSettings(model=".", **settings)
+    _check_secure(asked, secure, "secure = true")
     rows = 1 if asked.periods is None else asked.periods.count
     return pl.DataFrame(
         [
             {
                 "what": one.mechanism.what,
-                "seen": _SEEN[one.verb],
+                "seen": _MASKED if secure else _SEEN[one.verb],
                 "times": one.times,
                 "numbers": f"{rows}x{model.n_topics}",
                 "mechanism": one.mechanism.name,

@@ -10,13 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tertulia.api.federated import Alone, Consensus, Pooled
 from tertulia.api.lda import LDA
 from tertulia.corpus import Corpus
 from tertulia.corpus.demo_corpus import demo_teams
-from tertulia.methods.common.vocabulary import words_of_one_document
 from tertulia.metrics import completion
 from tertulia.models import Topics
 from tertulia.runs.results import FederatedTopics
@@ -24,7 +21,7 @@ from tertulia.runs.scenarios import keep_rows
 from tertulia.view import console
 
 TOPICS, HELDOUT = 40, 0.1
-WORDS = {"min_documents": 5, "max_share": 0.3}
+WORDS: dict[str, Any] = {"mode": "common", "min_documents": 5, "max_share": 0.3}
 SMOOTHING = 0.01  # share of the uniform distribution in every score: a single team lacks some words
 SHOWN = 12  # topics
 WIDTH = 56  # letters of a topic's words
@@ -37,15 +34,12 @@ def run_demo(directory: Path, as_json: bool) -> None:
     console.say("collecting the docstrings of Python, NumPy and SciPy ...")
     teams = demo_teams()
     shutil.rmtree(directory, ignore_errors=True)  # a demo may be repeated
-    method = demo_method()
-    with _without_notices(), console.RoundProgress(method.rounds + 1, "federated") as progress:
-        together = method.fit(teams, workers=2, heldout=HELDOUT, directory=directory, observe=progress)
+    together = train_demo(teams, directory)
     console.say("for comparison: each team alone, and all documents in one place ...")
     facts: dict[str, Any] = {
         "documents": {t: corpus.n_documents for t, corpus in teams.items()},
         "topics": together.n_topics,
         **compare_models(teams, together),
-        "words_of_one_document": {t: words_of_one_document(c.split(HELDOUT)[0]) for t, c in teams.items()},
         "bytes": {"down": together.communication.bytes_down, "up": together.communication.bytes_up},
         "model": str(directory / "model"),
         "seconds": round(time.monotonic() - started, 1),
@@ -55,6 +49,20 @@ def run_demo(directory: Path, as_json: bool) -> None:
         console.print_json(facts)
     else:
         _print(together, facts)
+
+
+def train_demo(
+    teams: Mapping[str, Corpus], directory: Path | None = None, *, secure: bool = True, seed: int = 0
+) -> FederatedTopics:
+    """Train the shared model, as organisations do by default: with secure sums, over words that several teams have."""
+    method = demo_method() if secure else demo_method().replace(vocabulary={**WORDS, "mode": "union"})
+    rounds = method.rounds_in_all(continues=False)
+    with _without_notices(), console.RoundProgress(rounds, "federated") as progress:
+        found: FederatedTopics = method.fit(
+            teams, workers=2, heldout=HELDOUT, directory=directory, observe=progress, seed=seed,
+            federation={"secure": secure},
+        )  # fmt: skip
+    return found
 
 
 def demo_method() -> Consensus:
@@ -135,11 +143,10 @@ def _print(model: FederatedTopics, facts: Mapping[str, Any]) -> None:
     )
     pooled, converged = (scores["federated"][EVERYBODY] / scores[how][EVERYBODY] - 1 for how in ("pooled", CONVERGED))
     console.show(_meaning({team: gains[team] for team in documents}, pooled, converged, facts["sweeps"]))
-    single, up, down = (int(np.mean(list(facts["words_of_one_document"].values()))), *_bytes(facts))
+    up, down = _bytes(facts)
     console.show(
-        f"\nNo docstring left its team. {up} came from the teams and {down} went to them: words with the number of "
-        f"docstrings that have them (about {single:,} words of each team are in only one), then topics and counts, all "
-        f"without noise; README has the ways to leave less.\n"
+        f"\nNo docstring left its team. {up} came from the teams and {down} went to them: masked sums, and words that "
+        f"several teams have. The server learned totals over all teams, and no team's own numbers.\n"
     )
     for text in (
         f"every release:  tertulia disclosures {model.directory}",

@@ -65,7 +65,8 @@ def epsilon_of(text: Any) -> float | None:
 
 def dry_run_of(report: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the report of `check`; `terms` and `train` hold settings as a config file writes them."""
-    return {key: value if isinstance(value, Mapping) else rows_of(value) for key, value in report.items()}
+    plain = {key: value for key, value in report.items() if isinstance(value, Mapping) or key == "remarks"}
+    return {key: plain[key] if key in plain else rows_of(value) for key, value in report.items()}
 
 
 def verdicts_of(pages: Sequence[Summary]) -> list[dict[str, Any]]:

@@ -29,11 +29,14 @@ def create_federation(
     directory: Path, members: str, address: str | None, days: float, stated: Mapping[str, str]
 ) -> None:
     """Create a federation: its certificate authority, federation.toml, and an invitation for each member."""
-    from tertulia.network.server.federation_directory import PORT, create
+    from tertulia.federation.plan import MIN_SUMMED
+    from tertulia.network.server.federation_directory import PORT, TOO_FEW, create
 
     names = [name.strip() for name in members.split(",")]
     invitations = create(directory, names, address or f"localhost:{PORT}", days, stated)
     console.line(f"{directory}/federation.toml says what is trained and on which terms: edit it as you like")
+    if len(names) < MIN_SUMMED:
+        console.line(f"The server will read each party's numbers: {TOO_FEW}")
     console.line(f"Send each member its invitation, by a way that only it can read; good once, for {days:g} days:")
     for path in invitations:
         console.line(f"  {path}")

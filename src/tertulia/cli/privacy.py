@@ -47,7 +47,7 @@ def disclosures(
     if as_json:
         console.print_json({"disclosures": rows_of(rows)})
     elif every:
-        console.records(f"What left each party of {directory}", rows)
+        console.records(f"What left each party of {directory}", console.for_people(rows))
     else:
         console.records(f"What left each party of {directory} (--all lists every release)", grouped(hosts))
         for text in readers(rows):
@@ -78,8 +78,9 @@ def privacy(
         )
     if every:
         console.print_totals(f"Cost of {directory} at delta {delta:g}", totals)
-        console.records("Thing by thing (what is derived adds nothing to its source)", privacy_of_hosts(hosts, delta))
-        console.records("Every release", disclosures_of_hosts(hosts))
+        things = console.for_people(privacy_of_hosts(hosts, delta))
+        console.records("Thing by thing (what is derived adds nothing to its source)", things)
+        console.records("Every release", console.for_people(disclosures_of_hosts(hosts)))
 
 
 @ledger.command()

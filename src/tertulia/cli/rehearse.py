@@ -20,7 +20,7 @@ from tertulia.errors import ConfigError
 from tertulia.view import console
 
 _NAMES = ("north", "south", "east", "west")
-_METHOD = 'name = "consensus"\ntopics = 20\nrounds = 4\nvocabulary = { min_documents = 5, max_share = 0.3 }\n'
+_METHOD = 'name = "consensus"\ntopics = 20\nrounds = 4\nvocabulary = {{ {words}min_documents = 5, max_share = 0.3 }}\n'
 _PATIENCE = 600.0  # seconds for the run
 _TICK = 0.2
 _LAST_LINES = 5  # of stderr, kept for an error text
@@ -40,7 +40,8 @@ def rehearse(
     file = server / "federation.toml"
     text = file.read_text(encoding="utf-8")
     head, _, rest = text.partition("[method]")
-    file.write_text(f"{head}[method]\n{_METHOD}\n[text]{rest.partition('[text]')[2]}", encoding="utf-8")
+    method = _METHOD.format(words='mode = "common", ' if "\nsecure = true" in rest else "")
+    file.write_text(f"{head}[method]\n{method}\n[text]{rest.partition('[text]')[2]}", encoding="utf-8")
     _cut_documents(directory, names, documents)
     with _children() as children:
         children.begin("serve", server)

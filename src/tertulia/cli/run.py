@@ -90,8 +90,9 @@ def _finish(started: Run, as_json: bool) -> None:
     from tertulia.runs.driver import finish, settings_of
     from tertulia.runs.results import FederatedTopics
 
-    rounds = settings_of(started).method.planned_rounds or 1
-    with console.RoundProgress(rounds + 1, started.directory.name) as progress:
+    settings = settings_of(started)
+    rounds = settings.method.rounds_in_all(continues=settings.start_from is not None) or 2
+    with console.RoundProgress(rounds, started.directory.name) as progress:
         try:
             result = finish(started, observe=progress)
         except (KeyboardInterrupt, Terminated) as stop:

@@ -228,6 +228,13 @@ class Party(Protocol):
         """The minimum number of the party's documents that must contain a word before the party may disclose it."""
 
     @property
+    def min_documents_per_topic(self) -> int:
+        """The minimum number of the party's documents that must have a topic before its counts leave in a masked sum.
+
+        Without secure sums it is 1: the server then sees each party's counts anyway.
+        """
+
+    @property
     def score_epsilon(self) -> float | None:
         """The epsilon per document of a noisy score, if the party's policy requires noise; None: scores are exact."""
 
@@ -287,6 +294,7 @@ class Planned(NamedTuple):
     mechanism: Mechanism
     times: int  # the number of questions that ask for it
     most: int | None = 0  # upper limit, if something goes wrong; 0: same as `times`; None: depends on the documents
+    masked: bool = False  # whether only its sum with those of other parties reaches the server: the run's terms say so
 
 
 class Federation(Protocol):

@@ -12,11 +12,12 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tertulia.privacy import user_totals
 from tertulia.privacy.adjacency import Bounds, common_level, multiplicity
-from tertulia.privacy.events import concentrated_rho, flatten, from_data, pure_epsilon
+from tertulia.privacy.events import concentrated_rho, failure_or_none, flatten, from_data, pure_epsilon
 from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Unit
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _FINEST, _GRID = 1e-4, 500_000  # PLDs are rounded up to a grid: this fine, but of no more points than that
 _WIDEST = 1e6  # losses that reach farther have so coarse a grid that one step of it is beyond float64's exp
 _LONGEST_SHIFT = 2000
+_HOW = {False: "in the clear", True: "masked, without noise"}
 _LARGEST = 300.0  # above it exp(epsilon) nears the end of float64, and no such epsilon protects
 
 
@@ -57,9 +59,8 @@ class Loss:
     @property
     def failure(self) -> float | None:
         """The probability with which the mechanism gives no guarantee at all, None for other losses."""
-        if self.event["type"] != "EpsilonDeltaDpEvent" or self.event["epsilon"]:
-            return None
-        return float(self.event["delta"]) if self.group == 1 else math.inf
+        chance = failure_or_none(self.event)
+        return chance if chance is None or self.group == 1 else math.inf
 
     @property
     def rho(self) -> float:
@@ -93,9 +94,9 @@ def cost(
     is a document that has no more tokens than that.
     """
     assumptions = list(dict.fromkeys(a for r in releases for a in r.assumptions))
-    clear = sorted({r.what for r in releases if r.non_private})
+    clear = sorted({f"{r.what} left {_HOW[r.masked]}" for r in releases if r.non_private})
     if clear:
-        return no_guarantee(delta, [*assumptions, *(f"{what} left in the clear" for what in clear)])
+        return no_guarantee(delta, [*assumptions, *clear])
     now, kinds, covered = bounds or Bounds(), user_totals.Kinds(), list[user_totals.Covered]()
     for r in releases:
         limits = (now.refined(r.limits) if r.charged is None else r.charged.limits(now)).of_a_document(tokens)
@@ -109,7 +110,9 @@ def cost(
                 return no_guarantee(delta, [*assumptions, f"{r.what}: {why_not}"], tight=False)
             assumptions += [a for a in many.assumptions if a not in assumptions]
             count = _count_of_unit(r, unit, limits, count) * many.copies
-            own[json.dumps(event, sort_keys=True), r.adjacency, many.group] += count
+            # A unit that becomes another fails as one that is added: in both data sets nothing else fails.
+            group = many.group if failure_or_none(event) is None else many.units
+            own[json.dumps(event, sort_keys=True), r.adjacency, group] += count
         if users is None:
             kinds += user_totals.repeated(own, user_totals.documents_of_user(r, unit, now) or 1)
         else:
@@ -198,6 +201,13 @@ def _rdp_epsilon(losses: Sequence[Loss], delta: float) -> float:
 
 
 def _pld_epsilon(losses: Sequence[Loss], delta: float) -> float:
+    events = tuple(json.dumps(loss.event, sort_keys=True) for loss in losses)
+    return _composed_epsilon(events, tuple((loss.adjacency, loss.group, loss.count) for loss in losses), delta)
+
+
+@lru_cache  # the same for all parties and pages, and dp-accounting takes up to half a second for Gaussian noise
+def _composed_epsilon(events: tuple[str, ...], hits: tuple[tuple[Adjacency, int, int], ...], delta: float) -> float:
+    losses = [Loss(json.loads(event), *hit) for event, hit in zip(events, hits, strict=True)]
     interval = max(_FINEST, sum(_width(loss) for loss in losses) / _GRID)
     total = None
     for loss in losses:

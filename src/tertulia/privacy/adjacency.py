@@ -61,6 +61,7 @@ class Multiplicity:
 
     group: int = 1
     copies: int = 1
+    units: int = 1  # of the group, if adjacencies were the same
     assumptions: tuple[str, ...] = ()
     why_not: str = ""  # not empty: no bound is known
 
@@ -105,4 +106,4 @@ def multiplicity(
         size *= limit
         assumptions.append(f"a {whole} holds at most {limit} {part.value}s")
     group, copies = (steps, size) if local else (steps * size, 1)
-    return Multiplicity(group, copies, tuple(assumptions))
+    return Multiplicity(group, copies, group // steps, tuple(assumptions))

@@ -48,6 +48,13 @@ def flatten(data: EventData, count: int = 1) -> list[tuple[EventData, int]]:
             return [(data, count)]
 
 
+def failure_or_none(data: EventData) -> float | None:
+    """Return the chance that a mechanism gives no guarantee for one unit; None for an event that always gives one."""
+    if data["type"] != "EpsilonDeltaDpEvent" or data["epsilon"]:
+        return None
+    return float(data["delta"])
+
+
 def pure_epsilon(data: EventData, adjacency: Adjacency) -> float:
     """Return the event's epsilon at delta = 0: infinite for Gaussian noise."""
     match data["type"]:

@@ -79,6 +79,7 @@ class Policy(BaseModel):
 
     allow_clear: StrictBool | _Names = Field(True, description="true, false, or a list of what may leave in the clear")
     declared_public: _Names = Field(("number of documents",), description="a list of things that are no secret")
+    allow_masked: StrictBool = Field(True, description="true or false")
     allow_single: StrictBool = Field(True, description="true or false")
     allow_metrics: StrictBool = Field(True, description="true or false")
     require_secure: StrictBool = Field(False, description="true or false")
@@ -190,10 +191,14 @@ class Policy(BaseModel):
             return
         if release.metric and not self.allow_metrics:
             raise PolicyRefusal("allow_metrics", f"{what} is a score of this party's documents, which stay here")
-        if release.verb in REPLIES and not (self.allow_single or release.masked):  # the server makes plain sums
+        if release.verb in REPLIES and not (self.allow_single or release.hidden):  # the server makes plain sums
             raise PolicyRefusal("allow_single", f"{what} of this party alone would reach the server's machine")
-        if release.non_private and not self._allows_clear(release.what):
+        if not release.non_private or self._allows_clear(release.what):
+            return
+        if not release.hidden:
             raise PolicyRefusal("allow_clear", f"{what} would leave unprotected; use a private mode, or allow it here")
+        if not self.allow_masked:
+            raise PolicyRefusal("allow_masked", f"{what} would leave masked, but without noise")
 
     def _check_score(self, release: Release, ledger: Ledger) -> None:
         """Allow one noisy score in a round: each further one would reveal more about the same documents."""

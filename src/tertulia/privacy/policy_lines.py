@@ -38,7 +38,7 @@ def _lifted(policy: Policy, refusal: PolicyRefusal, what: str) -> Any:
         return (what,) if isinstance(policy.allow_clear, bool) else (*policy.allow_clear, what)
     if refusal.rule == "declared_public":
         return (*policy.declared_public, what)
-    if refusal.rule in ("allow_metrics", "allow_single") and not getattr(policy, refusal.rule):
+    if refusal.rule in ("allow_metrics", "allow_single", "allow_masked") and not getattr(policy, refusal.rule):
         return True
     raise refusal
 

@@ -13,7 +13,14 @@ from tertulia.privacy.adjacency import Bounds
 from tertulia.privacy.mechanisms import Adjacency, Claim, Derived, EventData, Mechanism, Unit
 from tertulia.privacy.reported_documents import Charged, limits_or_none
 
-_UNWRITTEN = ("limits", "documents_of_user", "unnamed_users", "charged", "masked")  # or only where they say something
+_UNWRITTEN = (
+    "limits",
+    "documents_of_user",
+    "unnamed_users",
+    "charged",
+    "masked",
+    "agreed",
+)  # or only where they say something
 
 
 class Occasion(TypedDict):
@@ -27,6 +34,7 @@ class Occasion(TypedDict):
     message_hash: str
     run: NotRequired[str]
     masked: NotRequired[bool]
+    agreed: NotRequired[bool]
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,7 @@ class Release:
     nbytes: int
     run: str = ""
     masked: bool = False  # only its sum with those of other parties reaches the server
+    agreed: bool = False  # it names words on which several members have agreed
     limits: Bounds | None = None  # in force when it was charged; before that, what its mechanism sees to by itself
     documents_of_user: int | None = 1  # one user's, where each document is charged as a user; None: nobody counted
     unnamed_users: bool = False  # some documents did not say whose they are
@@ -87,6 +96,11 @@ class Release:
         return self.event is not None and self.event["type"] != "NoOpDpEvent"
 
     @property
+    def hidden(self) -> bool:
+        """Whether the server learns nothing of this party alone by it, but for words that several members have."""
+        return self.masked or self.agreed or self.verb == "relay"
+
+    @property
     def non_private(self) -> bool:
         """Whether it leaves unprotected."""
         return self.event is not None and self.event["type"] == "NonPrivateDpEvent"
@@ -105,7 +119,7 @@ class Release:
             fields["limits"] = [self.limits.tokens_per_document, self.limits.documents_per_user]
         if self.unit is Unit.USER and self.local and self.documents_of_user is not None:
             fields["documents_of_user"] = self.documents_of_user
-        for name in ("unnamed_users", "masked"):
+        for name in ("unnamed_users", "masked", "agreed"):
             if getattr(self, name):
                 fields[name] = True
         return json.dumps(fields, sort_keys=True, allow_nan=False, ensure_ascii=False, separators=(",", ":"))

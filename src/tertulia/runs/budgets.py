@@ -33,7 +33,9 @@ def announced(settings: RunSettings, party: str, policy: Policy | None = None) -
     entry = entry_of(method)
     module = importlib.import_module(entry.module)
     planned = module.plan(entry.config) if hasattr(module, "plan") else []
-    return [plan_score(one, policy.score_epsilon if policy else None) for one in planned]
+    masks = ("sum", "mean") if settings.federation.secure else ()
+    scored = [plan_score(one, policy.score_epsilon if policy else None) for one in planned]
+    return [one._replace(masked=one.verb in masks) for one in scored]
 
 
 def planned_releases(planned: Sequence[Planned], party: str) -> list[Release]:

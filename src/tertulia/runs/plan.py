@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from tertulia.corpus import TextOptions, Vocabulary
 from tertulia.federation.plan import KEEPS, WIDER, WIDER_VERB, Limit, Plan
 from tertulia.federation.secure.lists import check_groups, check_members
-from tertulia.federation.types import step_name
+from tertulia.federation.types import Planned, step_name
 from tertulia.methods.common import model_choice
 from tertulia.methods.common.settings import MethodSettings
 from tertulia.methods.registry import CustomSettings, entry_of
@@ -34,9 +34,11 @@ def plan_of(
     model names the model by its hash.
     """
     entry = entry_of(settings.method)
-    groups = _groups(settings)
-    if isinstance(settings, RunSettings) and settings.federation.secure:
+    groups: tuple[tuple[str, ...], ...] = ()
+    secure = isinstance(settings, RunSettings) and settings.federation.secure
+    if isinstance(settings, RunSettings) and secure:
         check_members(len(parties))
+        groups = tuple(map(tuple, _declared(settings, "groups_of")))
         check_groups(groups, parties, settings.federation.min_summed)
     custom = isinstance(settings.method, CustomSettings)
     given: dict[str, Any] = dict(entry.config) if custom else settings.method.model_dump(mode="json")
@@ -46,11 +48,13 @@ def plan_of(
     listed = agreed.get("words") if isinstance(agreed, dict) else None
     if isinstance(agreed, dict) and listed:  # long lists are known by their fingerprint
         given = {**given, "vocabulary": {**agreed, "words": []}}
+    listed = listed or (_declared(settings, "words_of") if secure else ())
     words = Vocabulary(tuple(listed)).fingerprint if listed else None
     terms = {name: _named_by_hash(value) for name, value in terms_of(settings).items()}
     return Plan(
         settings.method.name, given, words, tuple(parties), _steps(settings), dict(keys or {}), start, terms,
-        operator=settings.operator.stated(), limits=_limits(settings), noisy_rounds=_noisy_rounds(settings.method),
+        operator=settings.operator.stated(), groups=groups, limits=_limits(settings),
+        noisy_rounds=_noisy_rounds(settings.method),
     )  # fmt: skip
 
 
@@ -79,11 +83,11 @@ def _named_by_hash(value: Any) -> Any:
     return Vocabulary(tuple(dict.fromkeys(value))).fingerprint if isinstance(value, tuple) else value
 
 
-def _groups(settings: TrainingSettings) -> tuple[tuple[str, ...], ...]:
-    """Return the groups of parties over which a method makes sums, as its module says; usually there are none."""
+def _declared(settings: TrainingSettings, name: str) -> Sequence[Any]:
+    """Return what a method's module declares for masked sums: groups of parties, or words given beforehand."""
     entry = entry_of(settings.method)
-    find = getattr(importlib.import_module(entry.module), "groups_of", None)
-    return () if find is None else tuple(tuple(group) for group in find(entry.config))
+    find = getattr(importlib.import_module(entry.module), name, None)
+    return () if find is None else tuple(find(entry.config))
 
 
 def _steps(settings: TrainingSettings) -> tuple[tuple[str, str], ...]:
@@ -102,12 +106,27 @@ def _limits(settings: TrainingSettings) -> tuple[Limit, ...]:
     """Count the questions in which each thing may leave, as the method announces it; empty if it has no plan."""
     entry = entry_of(settings.method)
     module = importlib.import_module(entry.module)
-    limits: dict[tuple[str, str, str], int | None] = {}
-    for one in module.plan(entry.config) if hasattr(module, "plan") else ():
-        if one.verb != "reports":  # they stay at the party, and what is computed from them is announced
-            thing, most = (step_name(one.step), one.verb, one.mechanism.what), one.times if one.most == 0 else one.most
-            before = limits.get(thing, 0)
-            limits[thing] = None if most is None or before is None else before + most
-            if one.verb in ("sum", "mean") and isinstance(settings, RunSettings) and settings.federation.secure:
-                limits[thing[0], WIDER_VERB, WIDER] = None
+    planned = [one for one in (module.plan(entry.config) if hasattr(module, "plan") else ()) if one.verb != "reports"]
+    limits = questions_of(planned)  # reports stay at the party, and what is computed from them is announced
+    if isinstance(settings, RunSettings) and settings.federation.secure:
+        limits |= {(step, WIDER_VERB, WIDER): None for step, verb, _ in limits if verb in ("sum", "mean")}
     return tuple((*thing, most) for thing, most in sorted(limits.items()))
+
+
+def questions_of(planned: Iterable[Planned]) -> dict[tuple[str, str, str], int | None]:
+    """Count the questions in which each thing may leave, by step, verb and thing; None: any number.
+
+    Noise and what is computed from it leave by one question, and count once.
+    """
+    counted: dict[tuple[str, str, str], dict[str, list[int | None]]] = {}
+    for one in planned:
+        thing, most = (step_name(one.step), one.verb, one.mechanism.what), one.times if one.most == 0 else one.most
+        counted.setdefault(thing, {}).setdefault(one.mechanism.name, []).append(most)
+    return {
+        thing: None if any(None in several for several in by_name.values()) else max(map(_sum, by_name.values()))
+        for thing, by_name in counted.items()
+    }
+
+
+def _sum(several: Sequence[int | None]) -> int:
+    return sum(most or 0 for most in several)

@@ -15,14 +15,16 @@ from typing import NamedTuple
 from tertulia.errors import ConfigError
 from tertulia.federation.party.answer_log import answer_sizes
 from tertulia.federation.party.host import PartyHost
-from tertulia.federation.party.inquiries import releases_for
+from tertulia.federation.party.inquiries import releases_for, sources_of
 from tertulia.federation.party.release_limits import occasion_of_release
 from tertulia.federation.party.reports import REPORTS
 from tertulia.federation.plan import Plan
+from tertulia.federation.types import Planned
 from tertulia.methods.registry import METHODS
 from tertulia.privacy.mechanisms import Claim
 from tertulia.privacy.releases import Release
 from tertulia.runs.budgets import announced
+from tertulia.runs.plan import questions_of
 from tertulia.runs.settings import RunSettings
 
 Kind = tuple[str, str, Claim | None]  # what, the mechanism's name, what is claimed
@@ -34,12 +36,13 @@ class Left:
 
     what: str
     mechanism: str
-    verb: str
+    verb: str  # REPORTS where it stays at the party
     rounds: tuple[int, ...]
     times: int  # questions
     arrays: int
     bytes: int | None  # as they travelled; None: not recorded
     before_packing: int
+    masked: bool = False  # whether only its sum with those of other parties reaches the server
 
 
 def left_of_host(host: PartyHost) -> dict[Kind, Left]:
@@ -53,36 +56,41 @@ class Disclosed(NamedTuple):
     release: Release
     bytes: int | None  # as they travelled; None: not recorded
     before_packing: int
+    stays: bool  # whether it only serves to compute other releases
 
 
 def disclosed_by(host: PartyHost) -> list[Disclosed]:
     """List a party's releases in its run, in order."""
     shares = travelled(host.ledger.releases(), host.config.run, answer_sizes(host.directory))
+    releases = releases_for(host.ledger, host.config.run)
+    sources = sources_of(releases)
     return [
-        Disclosed(release, 0, 0)
-        if release.verb == REPORTS
-        else Disclosed(release, shares.get(release.id), release.nbytes)
-        for release in releases_for(host.ledger, host.config.run)
+        Disclosed(release, 0, 0, True)
+        if release.verb == REPORTS or release.id in sources
+        else Disclosed(release, shares.get(release.id), release.nbytes, False)
+        for release in releases
     ]
 
 
 def left_in(releases: Sequence[Release], run: str, answers: Mapping[tuple[str, str], int]) -> dict[Kind, Left]:
     """Count a run's releases by kind, with the reports that they were computed from, also of earlier runs."""
     kinds: dict[Kind, list[Release]] = defaultdict(list)
-    for release in releases_of(releases, run):
+    counted = releases_of(releases, run)
+    for release in counted:
         kinds[release.what, release.name, release.claimed].append(release)
-    shares = travelled(releases, run, answers)
-    return {kind: _left(some, shares) for kind, some in kinds.items()}
+    shares, sources = travelled(releases, run, answers), sources_of(counted)
+    return {kind: _left(some, shares, sources) for kind, some in kinds.items()}
 
 
-def _left(some: Sequence[Release], shares: Mapping[str, int]) -> Left:
-    one, stays = some[0], some[0].verb == REPORTS
+def _left(some: Sequence[Release], shares: Mapping[str, int], sources: set[str]) -> Left:
+    one, stays = some[0], all(release.verb == REPORTS or release.id in sources for release in some)
     known = stays or all(release.id in shares for release in some)
     return Left(
-        one.what, one.name, one.verb, tuple(sorted({release.round for release in some})),
+        one.what, one.name, REPORTS if stays else one.verb, tuple(sorted({release.round for release in some})),
         len({occasion(release) for release in some}), 0 if stays else len(some),
         sum(shares.get(release.id, 0) for release in some) if known else None,
         0 if stays else sum(release.nbytes for release in some),
+        not stays and all(release.masked for release in some),
     )  # fmt: skip
 
 
@@ -136,8 +144,8 @@ def plan_and_fact_or_none(host: PartyHost) -> list[Compared] | None:
     if settings is None:
         return None
     times: Counter[str] = Counter()
-    for one in announced(settings, host.config.id, host.policy):
-        times[one.mechanism.what] += one.times
+    for (*_, what), number in _planned_questions(announced(settings, host.config.id, host.policy), settings).items():
+        times[what] += number
     found: Counter[str] = Counter()
     for what, questions in _questions(releases_of(host.ledger.releases(), host.config.run)).items():
         found[what] = len(questions)
@@ -145,12 +153,20 @@ def plan_and_fact_or_none(host: PartyHost) -> list[Compared] | None:
     return [Compared(what, times[what], found[what]) for what in shown]
 
 
+def _planned_questions(planned: Sequence[Planned], settings: RunSettings) -> dict[tuple[str, str, str], int]:
+    """Count the questions that a plan announces; some things leave only in runs with secure sums."""
+    secure = settings.federation.secure
+    certain = [one._replace(most=0) for one in planned if one.times]
+    possible = [one for one in planned if not one.times and secure]
+    return {thing: number or 0 for thing, number in questions_of([*certain, *possible]).items()}
+
+
 def settings_or_none(plan: Plan) -> RunSettings | None:
     """Rebuild a run's settings from its plan; None for a method of the user's own, or of another version."""
     if plan.method not in METHODS:
         return None
     try:
-        return RunSettings(method=_method(plan))
+        return RunSettings(method=_method(plan), federation={"secure": plan.secure}, start_from=plan.start or None)
     except ConfigError:
         return None
 

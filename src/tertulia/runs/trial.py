@@ -25,7 +25,7 @@ from tertulia.errors import FormatError
 from tertulia.federation.party import reports
 from tertulia.federation.party.document_limits import limit_corpus
 from tertulia.federation.party.host import parts_of
-from tertulia.federation.types import Planned
+from tertulia.federation.types import Planned, names_words
 from tertulia.privacy.home import KEY, LEDGER, Home
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import EventData, Mechanism, Randomiser
@@ -44,7 +44,7 @@ def planned_release(planned: Planned, party: str) -> Release:
     step, verb, mechanism, times = planned[:4]
     one = Release.of(
         mechanism, id=f"check/{step.__name__}/{verb}/{mechanism.what}", run="check", party=party, round=0,
-        step=step.__name__, verb=verb, message_hash="", x=np.zeros(0),
+        step=step.__name__, verb=verb, message_hash="", x=np.zeros(0), masked=planned.masked, agreed=names_words(step),
     )  # fmt: skip
     return replace(one, event=_repeated(one.event, times)) if one.charges and not one.non_private else one
 

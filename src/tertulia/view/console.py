@@ -228,7 +228,14 @@ def print_dry_run(report: Mapping[str, Any]) -> None:
         table(title, ["setting", "value"], [(key, _short(value)) for key, value in report[part].items()])
     print_totals("Would cost", report["totals"])
     records("Budgets, in all runs from the same home", merged(report["budgets"], "party"))
-    records("Would be disclosed", merged(added_up(report["disclosed"], "times"), "party"))
+    records("Would be disclosed", for_people(merged(added_up(report["disclosed"], "times"), "party")))
+    for remark in report["remarks"]:
+        show(remark)
+
+
+def for_people(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out what another column says in words: that a release is masked."""
+    return [{name: value for name, value in row.items() if name != "masked"} for row in rows]
 
 
 def _short(value: Any) -> Any:

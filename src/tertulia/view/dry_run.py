@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.corpus.vocabulary import UNKNOWN
 from tertulia.federation.party.host import parts_of
+from tertulia.federation.party.reports import REPORTS
 from tertulia.federation.types import Planned
 from tertulia.methods.common.vocabulary import propose_words, words_of_one_document
 from tertulia.privacy import accounting
@@ -21,19 +22,27 @@ from tertulia.privacy.policy import Policy, example
 from tertulia.runs.budgets import announced, forecast, planned_releases, verdicts
 from tertulia.runs.documents import POOLED, sources_of
 from tertulia.runs.one_machine import policy_or_none
-from tertulia.runs.plan import terms_of
+from tertulia.runs.plan import plan_of, terms_of
 from tertulia.runs.settings import RunSettings
 from tertulia.runs.trial import Documents, trial
-from tertulia.view.tables import SEEN, claimed_epsilon
+from tertulia.view.tables import claimed_epsilon, seen_by, who_learns
 from tertulia.view.totals import Lengths, Rows, epsilon, in_future, totals_of_plan
 from tertulia.view.verdicts import NOT_STATED
 
 _DELTA = 1e-6  # delta of the epsilon of a plan
+CHANGED_LISTS = (
+    "Masked means have a total weight that the server reads: if a party is in one mean and not in the next, the change "
+    "of the total tells its weight, the number of its documents that count."
+)
 
 
 def dry_run(settings: RunSettings, known: Mapping[str, Corpus] | None = None) -> dict[str, Any]:
     """Report what a run would read, train and disclose, and the verdicts of its parties' policies."""
-    corpora = known or {party: read_recipe(source) for party, source in sources_of(settings).items()}
+    if known is None:
+        sources = sources_of(settings)
+        plan_of(settings, list(sources))  # raises if these parties cannot have such a run
+        known = {party: read_recipe(source) for party, source in sources.items()}
+    corpora = known
     method = settings.method
     parties = [POOLED] if settings.method.pools else list(corpora)
     return {
@@ -46,7 +55,17 @@ def dry_run(settings: RunSettings, known: Mapping[str, Corpus] | None = None) ->
         "disclosed": [
             row for party in parties for row in _planned_rows(settings, party, partial(corpora.__getitem__, party))
         ],
+        "remarks": _remarks(settings, parties),
     }
+
+
+def _remarks(settings: RunSettings, parties: Sequence[str]) -> list[str]:
+    """Say who would learn what by masked sums, and what they would still tell of single parties."""
+    if not settings.federation.secure:
+        return []
+    planned = (one for party in parties for one in announced(settings, party))
+    changed = [CHANGED_LISTS] if any(one.verb == "mean" for one in planned) else []
+    return [who_learns(len(parties), settings.federation.min_summed), *changed]
 
 
 def _read_row(settings: RunSettings, party: str, corpus: Corpus) -> dict[str, Any]:
@@ -110,6 +129,19 @@ def _budget_rows(settings: RunSettings, corpora: Mapping[str, Corpus]) -> Rows:
     return rows
 
 
+def _seen(one: Planned, planned: list[Planned], settings: RunSettings) -> dict[str, Any]:
+    """Say who would read a planned release, and whether it would be masked."""
+    source = any(p.step is one.step and _is_source(one, p) for p in planned)
+    seen = seen_by(one.verb, masked=one.masked, min_summed=settings.federation.min_summed)
+    return {"seen": seen_by(REPORTS) if source else seen, "masked": one.masked}
+
+
+def _is_source(one: Planned, other: Planned) -> bool:
+    """Return whether another planned release is computed from this one."""
+    derived, source = other.mechanism, one.mechanism
+    return isinstance(derived, Derived) and not isinstance(source, Derived) and source.what in derived.parents
+
+
 def _planned_rows(settings: RunSettings, party: str, documents: Documents) -> Rows:
     """Check the whole plan against the party's policy, or against the default policy if it has none."""
     without = Policy.closed() if settings.federation.owners == "several" else Policy.parse(example())
@@ -118,7 +150,7 @@ def _planned_rows(settings: RunSettings, party: str, documents: Documents) -> Ro
     with trial(settings, party, policy, documents) as tried:
         said = verdicts(planned, settings, policy, tried)
     return [
-        {"party": party, "what": one.mechanism.what, "times": one.times, "seen": SEEN.get(one.verb, one.verb),
+        {"party": party, "what": one.mechanism.what, "times": one.times, **_seen(one, planned, settings),
          "mechanism": one.mechanism.name, **_cost(one, planned),
          "policy": own.policy if own and own.policy else "default", "verdict": in_future(verdict)}
         for one, verdict in zip(planned, said, strict=True)

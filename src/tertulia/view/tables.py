@@ -13,13 +13,16 @@ from tertulia.corpus import Corpus
 from tertulia.errors import InputError
 from tertulia.federation.party.host import PartyHost
 from tertulia.federation.party.reports import REPORTS
+from tertulia.federation.plan import MIN_SUMMED
+from tertulia.federation.secure.lists import colluding, threshold
+from tertulia.federation.types import min_holders
 from tertulia.models import Topics
 from tertulia.models.display import warn_of_few
 from tertulia.privacy.accounting import vacuity_or_none
 from tertulia.privacy.mechanisms import Claim, Unit
 from tertulia.runs.directory import Run
 from tertulia.runs.one_machine import hosts_of
-from tertulia.runs.release_counts import disclosed_by, left_of_host
+from tertulia.runs.release_counts import Left, disclosed_by, left_of_host
 from tertulia.view.totals import Rows, epsilon, totals_of_host
 
 if TYPE_CHECKING:
@@ -30,8 +33,40 @@ SEEN = {  # without masked sums, the server's machine can read each reply
     "each": "singly by the server",
     "sum": "singly by the server's machine, as a sum by the method",
     "mean": "singly by the server's machine, as a mean by the method",
-    "reports": "nobody: noise for what follows",
+    "relay": "members only: the server passes it on, and cannot read it",
+    REPORTS: "nobody: noise for what follows",
 }
+_MASKED = "masked: only the total over at least {} parties"
+
+
+def seen_by(verb: str, *, masked: bool = False, min_summed: int = MIN_SUMMED) -> str:
+    """Say who can read what leaves by a verb.
+
+    >>> seen_by("sum", masked=True)
+    'masked: only the total over at least 3 parties'
+    """
+    return _MASKED.format(min_summed) if masked else SEEN.get(verb, SEEN["each"])
+
+
+def who_learns(members: int, min_summed: int) -> str:
+    """Say what the server learns by masked sums: alone, and together with members.
+
+    >>> who_learns(5, 3).partition(":")[0]
+    'Secure sums'
+    """
+    least, few = max(min_summed, threshold(members)), colluding(members)
+    helped = "one member" if few == 1 else f"up to {few} members"
+    return (
+        f"Secure sums: the server, alone or together with {helped}, learns totals over at least {least} of the "
+        f"{members} parties, and words that {min_holders(members)} of them have. Members learn what the server sends "
+        "them: totals, and the words. A server that makes up its questions can learn more by totals: against it only "
+        "noise protects."
+    )
+
+
+def min_summed_at(host: PartyHost) -> int:
+    """Return the fewest parties whose total the server of a party's run may learn."""
+    return MIN_SUMMED if host.door.plan is None else host.door.plan.min_summed
 
 
 def disclosure_rows(run: Run) -> Rows:
@@ -46,10 +81,15 @@ def disclosures_of_hosts(hosts: Sequence[PartyHost]) -> Rows:
             "party": host.config.id,
             "round": one.release.round,
             "what": one.release.what,
-            "shape": _shape(None if one.release.verb == REPORTS else one.release.shape),
+            "shape": _shape(None if one.stays else one.release.shape),
             "bytes": _recorded(one.bytes),
             "before packing": one.before_packing,
-            "seen": SEEN.get(one.release.verb, "singly by the server"),
+            "seen": seen_by(
+                REPORTS if one.stays else one.release.verb,
+                masked=one.release.masked and not one.stays,
+                min_summed=min_summed_at(host),
+            ),
+            "masked": one.release.masked,
             "mechanism": one.release.name,
             "step": one.release.step.split(":")[-1],
         }
@@ -117,6 +157,7 @@ def privacy_of_hosts(hosts: Sequence[PartyHost], delta: float) -> Rows:
         "party",
         "what",
         "mechanism",
+        "masked",
         "unit",
         "adjacency",
         "releases",
@@ -146,6 +187,7 @@ def thing_rows(host: PartyHost, delta: float) -> Rows:
             "party": host.config.id,
             "what": row.what,
             "verb": own.verb,
+            "masked": own.masked,
             "bytes": own.bytes,
             "before packing": own.before_packing,
             "mechanism": row.mechanism,
@@ -157,11 +199,12 @@ def thing_rows(host: PartyHost, delta: float) -> Rows:
             "real epsilon": epsilon(row.real.epsilon),
             "delta": row.real.delta,
             "vacuous": vacuous,
-            "remarks": "; ".join(filter(None, (_as(row.sources), *row.real.assumptions, vacuous, row.finding))),
+            "remarks": "; ".join(filter(None, (hidden, _as(row.sources), *row.real.assumptions, vacuous, row.finding))),
         }
         for row, pure in zip(host.ledger.table(delta), host.ledger.table(0.0), strict=True)
         for own in [left.get((row.what, row.mechanism, row.claimed))]
         if own is not None
+        for hidden in [_hidden(own, host)]
         for population in [units.get(row.unit) if math.isinf(pure.real.epsilon) else None]  # else delta does not matter
         for vacuous in [vacuity_or_none(row.real, row.adjacency, population, words)]
     ]
@@ -173,6 +216,13 @@ def _populations(host: PartyHost) -> dict[Unit, int]:
         return {}
     train = host.parts["train"]
     return {Unit.TOKEN: train.n_tokens, Unit.DOCUMENT: train.n_documents}
+
+
+def _hidden(left: Left, host: PartyHost) -> str:
+    """Say that a thing reached the server only in totals, or not at all; empty if the server could read it."""
+    if not left.masked and left.verb != "relay":
+        return ""
+    return seen_by(left.verb, masked=left.masked, min_summed=min_summed_at(host))
 
 
 def _as(sources: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,14 +16,16 @@ from tertulia.errors import ConfigError
 from tertulia.federation.party.host import PartyHost
 from tertulia.federation.party.reader import PartyReader
 from tertulia.federation.party.reports import REPORTS
+from tertulia.methods.common.shared_words import CHOSEN, NAMES
 from tertulia.methods.common.vocabulary import WORDS
 from tertulia.network.party.party_directory import FILE, PartyDirectory
 from tertulia.privacy.assumptions import public_thing_or_none
 from tertulia.privacy.policy import RARE
+from tertulia.privacy.releases import Release
 from tertulia.runs.directory import Run
 from tertulia.runs.one_machine import hosts_of
 from tertulia.view.console import size
-from tertulia.view.tables import thing_rows
+from tertulia.view.tables import min_summed_at, thing_rows
 from tertulia.view.totals import Rows, epsilon_and_delta, has_documents, totals_of_host
 
 WIDTH, LINES = 80, 15
@@ -33,6 +35,10 @@ MEANING = (  # for readers who do not know the term
     "Epsilon limits what can be learned: by everything that left, the odds that a certain word (document, person) was "
     "there rather than another change at most by the factor e^epsilon (2.7 for epsilon 1, 20 for 3, 2,981 for 8), but "
     "for a chance of about delta."
+)
+MASKED = (
+    "MASKED. Only sums over at least {} parties left, without noise: a server that follows the protocol sees no single "
+    "party's numbers, but may guess from what it knows already."
 )
 _SHORT_MEANING = (
     "Epsilon: by what left, the odds of any guess about one of these change at most e^epsilon-fold (1: 2.7, 3: 20, "
@@ -94,11 +100,21 @@ def summary_of(host: PartyHost, delta: float) -> Summary:
     vacuous = next((row["vacuous"] for row in things if row["vacuous"]), None)
     party, rare = host.config.id, _rare_words(host)
     recipient = host.door.plan.operator.get("organisation", "") if host.door.plan else ""
-    return Summary(party, verdict(totals, vacuous), totals, things, rare, _refused(host), assumptions, recipient)
+    if host.config.owners == "one":
+        recipient = recipient or "nobody (a simulation by one owner)"
+    said = verdict(totals, vacuous, masked_over(host.ledger.releases(), min_summed_at(host)))
+    return Summary(party, said, totals, things, rare, _refused(host), assumptions, recipient)
 
 
-def verdict(totals: Rows, vacuous: str | None = None) -> str:
+def masked_over(releases: Iterable[Release], min_summed: int) -> int | None:
+    """Return the fewest parties in a sum if all that left without noise was masked; None if something was not."""
+    return min_summed if all(one.hidden for one in releases if one.non_private) else None
+
+
+def verdict(totals: Rows, vacuous: str | None = None, masked: int | None = None) -> str:
     """Say in one or two sentences what a reader of everything that left can learn.
+
+    `masked` is the fewest parties in a sum, if nothing but masked sums left without noise.
 
     >>> verdict([{"unit": "token", "real epsilon": "infinite (non-private)", "delta": 1e-6, "words": 1}])
     'NOT PROTECTED. A reader of what left can learn words of single documents.'
@@ -109,6 +125,8 @@ def verdict(totals: Rows, vacuous: str | None = None) -> str:
     delta = totals[0]["delta"]
     of_word, of_document = (epsilon_and_delta(f"{number:.4g}", delta) for number in (word, document))
     longest = f" of {documents[-1]['words']} words" if documents else ""
+    if word == math.inf and masked is not None:
+        return MASKED.format(masked)
     if word == math.inf:
         return "NOT PROTECTED. A reader of what left can learn words of single documents."
     if word == 0:
@@ -117,6 +135,8 @@ def verdict(totals: Rows, vacuous: str | None = None) -> str:
         return f"PROTECTED IN NAME ONLY: {vacuous}."
     if document <= STRONG:
         return f"PROTECTED. A whole document{longest} can be denied ({of_document})."
+    if document <= WEAK:
+        return f"PROTECTED, WEAKLY. A whole document{longest} can be denied to some degree ({of_document})."
     cannot = f"A whole document{longest} cannot ({of_document})." if documents else ""
     if word <= WEAK:
         return f"PROTECTED, WEAKLY. A single word can be denied ({of_word}). {cannot}".rstrip()
@@ -131,7 +151,12 @@ def level_of(said: str) -> str:
     """
     if said.startswith(("PROTECTED.", "NOTHING LEFT")):
         return "good"
-    return "weak" if said.startswith("PROTECTED, WEAKLY") else "bad"
+    return "weak" if said.startswith("PROTECTED, WEAKLY") or is_masked(said) else "bad"
+
+
+def is_masked(said: str) -> bool:
+    """Tell whether a verdict says that only masked sums left without noise."""
+    return said.startswith("MASKED")
 
 
 def number_of(epsilon: str) -> float:
@@ -141,8 +166,11 @@ def number_of(epsilon: str) -> float:
 
 def _rare_words(host: PartyHost) -> str:
     """Count the rare words that were sent to the server, without listing them."""
-    if not any(release.what == WORDS.what for release in host.ledger.releases()):
-        return "Rare words that left: none (no words were sent)."
+    things = {release.what for release in host.ledger.releases()}
+    if WORDS.what not in things:
+        few = things & {NAMES.what, CHOSEN}
+        sent_words = "only words that several members have, or chosen under noise" if few else "no words were sent"
+        return f"Rare words that left: none ({sent_words})."
     if not has_documents(host):
         return "Rare words that left: not counted, for this run's documents were forgotten."
     sent = _words_sent(host)
@@ -191,7 +219,8 @@ def _cost_line(row: dict[str, Any]) -> str:
 
 def _thing_line(row: dict[str, Any]) -> str:
     unbound = row["real epsilon"].startswith("infinite")
-    cost = "in clear" if unbound else epsilon_and_delta(row["real epsilon"], row["delta"])
+    clear = "masked: totals only" if row["masked"] else "members only" if row["verb"] == "relay" else "in clear"
+    cost = clear if unbound else epsilon_and_delta(row["real epsilon"], row["delta"])
     line = f"  {row['what'][:32]:<32} {often(row['releases']):<9} {sent(row):<10} "
     return (line + ("public" if row["mechanism"] == "public" else cost))[:WIDTH]
 

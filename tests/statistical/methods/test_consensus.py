@@ -33,10 +33,10 @@ def test_planted_topics_are_recovered_from_parties_that_hold_different_ones():
 def test_dropouts_and_late_joiners_count_once():
     rng = np.random.default_rng(4)
     model = tt.Consensus(**SETTINGS, rounds=6).fit(
-        {name: party(rng, list(range(K)), 60) for name in "abc"}, seed=1, party_settings={"c": {"joins": 3}},
-        federation={"dropouts": {"script": {2: ["a"]}}, "quorum": 0.3},
+        {name: party(rng, list(range(K)), 60) for name in "abc"}, seed=1, party_settings={"c": {"joins": 4}},
+        federation={"dropouts": {"script": {3: ["a"]}}, "quorum": 0.3},
     )  # fmt: skip
-    assert [len(facts["bytes"]) for facts in model.history] == [2, 2, 1, 3, 3, 3, 3]
+    assert [len(facts["bytes"]) for facts in model.history] == [2, 2, 2, 1, 3, 3, 3, 3]
     assert recovered(model) > BAR
 
 

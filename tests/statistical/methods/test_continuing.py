@@ -63,7 +63,8 @@ def test_a_new_subject_gets_a_new_id_and_all_others_stay(first):
     for seed, (topics, last) in models.items():
         now = parties(topics, [*OLD, 8], seed + 5)
         model = method(topics=9, evaluate=False).fit(now, heldout=0, seed=seed, start_from=last)
-        new = [model.ids[k] for k, words in enumerate(model.top_words(5)) if set(words) <= set(word_list(V)[V - 20 :])]
+        subject = set(word_list(V)[V - 20 :])
+        new = [model.ids[k] for k, words in enumerate(model.top_words(5)) if len(subject & set(words)) >= 4]
         assert len(new) == 1
         assert new[0] > max(last.ids)
         assert states(model).count("kept") == last.n_topics

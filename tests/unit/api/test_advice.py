@@ -11,9 +11,16 @@ from tertulia.api.advice import ManyTopicsWarning, MemoryWarning, warn_of_memory
 def test_more_topics_than_documents(worded):
     with pytest.warns(ManyTopicsWarning, match="40 topics for 30 documents: most will be noise"):
         tt.LDA(topics=40, sweeps=1).fit(worded(0, 30))
-    with pytest.warns(ManyTopicsWarning, match="40 topics for 35 documents"):
-        tt.Consensus(topics=40, rounds=1, sweeps=1).fit({"a": worded(0, 20), "b": worded(1, 15)})
-    tt.Consensus(topics=16, rounds=1, sweeps=1).fit({"a": worded(0, 20), "b": worded(1, 15)})  # together there are more
+    parties = {"a": worded(0, 20), "b": worded(1, 15)}
+    few = "topics, but only 12 words are in enough documents"
+    with (
+        pytest.warns(ManyTopicsWarning, match="40 topics for 35 documents"),
+        pytest.warns(UserWarning, match=f"40 {few}"),
+    ):
+        tt.Consensus(topics=40, rounds=1, sweeps=1).fit(parties)
+    with pytest.warns(UserWarning, match=f"16 {few}") as said:
+        tt.Consensus(topics=16, rounds=1, sweeps=1).fit(parties)
+    assert not [one for one in said if one.category is ManyTopicsWarning]  # together there are more documents
 
 
 def test_memory_is_compared_with_what_there_is():

@@ -94,6 +94,61 @@ def test_a_neural_model_infers_by_its_encoder():
     assert np.abs(found.released - clear.released).max() < 6 * found.sigma
 
 
+# --- with secure sums ---------------------------------------------------------------------------------------------
+
+SIX = {name: texts([i % K, (i + 1) % K], 12, seed=i) for i, name in enumerate("abcdef")}
+GROUPS = {"first": ["a", "c", "e"], "second": ["b", "d", "f"]}
+
+
+def test_masked_sums_over_groups_are_the_plain_ones(tmp_path):
+    plain = compare.parties(model(), SIX, groups=GROUPS)
+    policy = tmp_path / "policy.toml"
+    policy.write_text("allow_single = false\nrequire_secure = true")
+    own = {name: {"policy": str(policy)} for name in SIX}  # which plain sums would not satisfy
+    masked = compare.parties(model(), SIX, groups=GROUPS, secure=True, party_settings=own, directory=tmp_path / "run")
+    np.testing.assert_array_equal(masked.released, plain.released)
+    assert masked.members == plain.members == {name: tuple(members) for name, members in GROUPS.items()}
+    run = Run.open(tmp_path / "run")
+    for party in run.parties:
+        (release,) = Ledger(run.party_directory(party) / "ledger.sqlite").releases()
+        assert (release.verb, release.masked) == ("sum", True)
+
+
+def test_masked_sums_with_noise_and_periods():
+    given = {name: dated([i % K], ["2024-05-01", "2025-06-01"] * 5, seed=i) for i, name in enumerate("abcdef")}
+    found = compare.parties(model(), given, groups=GROUPS, secure=True, epsilon=20.0, **YEARS)
+    assert found.released.shape == (2, 3, K)
+    assert found.released[:, :2].sum(axis=(1, 2)) == pytest.approx([30, 30], abs=12)
+    assert found.epsilon == pytest.approx(20.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("groups", "why"),
+    [
+        ({}, r"secure = true: tables of single parties stay hidden. Give groups of three parties or more"),
+        ({"pair": ["a", "b"]}, r"totals over at least 3 parties, and a group, or the parties .* has 2 \(a, b\)"),
+        ({"most": ["a", "b", "c", "d"]}, r"has 2 \(e, f\): make groups larger"),  # the total less the group is theirs
+        ({"strange": ["a", "b", "nobody"]}, r"of members only"),
+    ],
+)
+def test_groups_that_secure_sums_cannot_have(groups, why, tmp_path):
+    with pytest.raises(ConfigError, match=why):
+        compare.parties(model(), SIX, groups=groups, secure=True, directory=tmp_path / "run")
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_a_group_that_becomes_too_small_stops_the_comparison(tmp_path):
+    """Without secure sums the group would go on without the party."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text("allow_clear = false\nallow_masked = false")
+    own = {"a": {"policy": str(policy)}}
+    with (
+        pytest.warns(UserWarning, match="party 'a' did not answer"),
+        pytest.raises(QuorumError, match="2 of 6 members answered measure in round 0, and a masked sum needs 3"),
+    ):
+        compare.parties(model(), SIX, groups=GROUPS, secure=True, party_settings=own)
+
+
 # --- plan, charges, policies --------------------------------------------------------------------------------------
 
 
@@ -104,6 +159,10 @@ def test_the_plan_names_it_and_what_it_costs():
     assert (noisy["mechanism"], noisy["numbers"], noisy["unit"]) == ("discrete-gaussian", f"3x{K}", "document")
     assert noisy["real epsilon"] == pytest.approx(2.0, rel=1e-3)
     assert "sum" in noisy["seen"]
+    (masked,) = compare.plan(model(), secure=True, groups={"g": ["a", "b", "c"]}).to_dicts()
+    assert masked["seen"] == "only as a sum over a group, of three parties or more; its parts are masked"
+    with pytest.raises(ConfigError, match="stay hidden"):
+        compare.plan(model(), secure=True)
 
 
 @pytest.mark.parametrize("settings", [{}, {"epsilon": 1.0}, {"epsilon": 1.0, "groups": {"g": ["a", "b", "c"]}}])

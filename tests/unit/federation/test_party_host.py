@@ -23,7 +23,7 @@ from tertulia.methods.ftm import method as ftm
 from tertulia.methods.registry import METHODS
 from tertulia.privacy.chain import GENESIS
 from tertulia.privacy.ledger import Release
-from tertulia.privacy.mechanisms import DiscreteLaplace
+from tertulia.privacy.mechanisms import Clear, Derived, DiscreteLaplace
 
 FIRST = (0, 0)
 
@@ -150,6 +150,7 @@ def test_disclosures_are_what_left_in_this_run(host, toy_run, tmp_path):
         "verb": "each",
         "what": "count",
         "mechanism": "discrete-laplace",
+        "masked": False,
         "shape": (2,),
         "bytes": 16,
     }
@@ -162,6 +163,25 @@ def test_the_number_of_reported_tokens_stays_at_the_party(host):
     host.ledger.record(Release.of(noisy, **facts, x=np.zeros(1234)))
     (row,) = inquiry(host, DISCLOSURES).reply
     assert (row["what"], row["shape"], row["bytes"]) == ("reports of tokens", None, 0)
+
+
+def test_the_sizes_of_what_does_not_reach_the_server_stay_at_the_party(host):
+    """Noisy numbers behind others, and notes for members; but a masked sum did reach it, whether it fits or not."""
+
+    def record(name, mechanism, verb="each", **more):
+        facts = {"id": name, "party": "a", "run": "run", "round": 0, "step": "s", "message_hash": "", "verb": verb}
+        host.ledger.record(Release.of(mechanism, **facts, **more, x=np.zeros(5)))
+
+    record("weights", DiscreteLaplace("words", sensitivity=1, epsilon=0.5))
+    record("names", Derived("words", parents=("weights",)))
+    record("tags", Clear("tags"), "relay")
+    record("sum", Clear("counts"), "sum", masked=True)
+    record("bit", Derived("does it fit", parents=("sum",)), "wider")
+    rows = {row["what"] + row["mechanism"]: row for row in inquiry(host, DISCLOSURES).reply}
+    hidden = {name for name, row in rows.items() if (row["shape"], row["bytes"]) == (None, 0)}
+    assert hidden == {"wordsdiscrete-laplace", "tagsclear"}
+    assert all((row["shape"], row["bytes"]) == ((5,), 40) for name, row in rows.items() if name not in hidden)
+    assert {name for name, row in rows.items() if row["masked"]} == {"countsclear"}
 
 
 @pytest.mark.parametrize("about", ["noise key", "corpus", "", "__class__"])

@@ -111,11 +111,11 @@ def test_states_go_to_members_of_the_roster(sites, monkeypatch):
     sites.finish(run)
     for state in (STOPPED, ABANDONED, FINISHED):
         sites.registry.end(run.id, state, "why is the server's own")
-        assert from_bytes(sites.registry.news("east")) == {run.id: Ending(state, 4)}
+        assert from_bytes(sites.registry.news("east")) == {run.id: Ending(state, 5)}
     assert b"why" not in sites.registry.news("east")
     assert from_bytes(sites.registry.news("west")) == {}
     (run.directory / "run.json").write_text("{")
-    assert from_bytes(sites.registry.news("north")) == {run.id: Ending(FINISHED, 4)}  # its roster is known
+    assert from_bytes(sites.registry.news("north")) == {run.id: Ending(FINISHED, 5)}  # its roster is known
 
 
 def test_a_party_keeps_what_it_hears_of_its_runs(sites):
@@ -128,21 +128,21 @@ def test_a_party_keeps_what_it_hears_of_its_runs(sites):
         return found["state"], found["round"]
 
     attendant = Attendant(north)
-    assert row() == ("approved", 3)  # the round survives the end of a process
-    assert attendant.hear(to_bytes({run.id: Ending(STOPPED, 4), RUN: Ending(FINISHED, 9)})) == {
-        run.id: Ending(STOPPED, 4)
+    assert row() == ("approved", 4)  # the round survives the end of a process
+    assert attendant.hear(to_bytes({run.id: Ending(STOPPED, 5), RUN: Ending(FINISHED, 9)})) == {
+        run.id: Ending(STOPPED, 5)
     }
-    assert row() == (STOPPED, 4)
+    assert row() == (STOPPED, 5)
     assert not (north.runs / RUN).exists()
     assert attendant.hear(b"nonsense") == {}
     assert "what the server says of runs cannot be read" in (north.directory / "party.log").read_text()
-    assert row() == (STOPPED, 4)
+    assert row() == (STOPPED, 5)
     Attendant(north).note(connected=True)  # it attends again
-    assert row() == (STOPPED, 4)
-    attendant.hear(to_bytes({run.id: Ending(FINISHED, 4)}))
-    assert row() == (FINISHED, 4)
+    assert row() == (STOPPED, 5)
+    attendant.hear(to_bytes({run.id: Ending(FINISHED, 5)}))
+    assert row() == (FINISHED, 5)
     north.forget(run.id)
-    assert row() == ("forgotten", 4)
+    assert row() == ("forgotten", 5)
 
 
 def test_a_question_of_a_run_that_was_stopped_says_that_it_goes_on(sites):

@@ -169,10 +169,10 @@ def test_a_run_is_seen_as_it_goes(tmp_path):
     look, seen = monitor(tmp_path / "ward"), []
     assert monitor(tmp_path / "nothing")()["state"] == "waiting"
     finish(run, observe=lambda kind, facts: seen.append(look()))
-    assert [one["round"] for one in seen] == [1, 2, 3]
-    assert [one["state"] for one in seen] == ["under way"] * 3
+    assert [one["round"] for one in seen] == [1, 2, 3, 4]
+    assert [one["state"] for one in seen] == ["under way"] * 4
     last = look()
-    assert (last["state"], last["round"], last["rounds"]) == ("finished", 3, 3)
+    assert (last["state"], last["round"], last["rounds"]) == ("finished", 4, 4)
     assert [party["state"] for party in last["parties"]] == ["here", "here"]
     assert all(party["up"] > 0 < party["down"] for party in last["parties"])
     assert len(last["scores"]) == 2
@@ -194,7 +194,7 @@ def test_a_run_has_a_status_in_a_terminal(tmp_path, tertulia):
     for arguments in ([], ["--watch"]):
         code, out, _ = tertulia("status", tmp_path / "ward", *arguments)
         assert code == 0
-        assert "round 3 of 3" in out
+        assert "round 4 of 4" in out
         assert "north" in out
     code, out, _ = tertulia("status", tmp_path / "ward", "--watch", "--json")
     assert json.loads(out)["state"] == "finished"

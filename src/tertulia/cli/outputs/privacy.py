@@ -8,6 +8,8 @@ from pydantic import Field
 
 from tertulia.cli.outputs.base import NO_BOUND, Output
 
+MASKED = "whether only its total over several parties reaches the server"
+
 
 class Total(Output):
     """Total cost for one unit."""
@@ -28,6 +30,7 @@ class Thing(Output):
     party: str
     what: str
     mechanism: str
+    masked: bool = Field(description=MASKED)
     unit: str
     adjacency: str
     releases: int = Field(description="number of answers in which it left, in this run")
@@ -92,6 +95,7 @@ class Planned(Output):
     what: str
     times: int | None = Field(description="number of answers in which it would leave; null: not limited")
     seen: str = Field(description="who can read it")
+    masked: bool = Field(description=MASKED)
     mechanism: str
     claimed_epsilon: float | None
     claimed_in: str | None
@@ -121,6 +125,7 @@ class Check(Output):
     totals: list[Total]
     budgets: list[BudgetLine]
     disclosed: list[Planned]
+    remarks: list[str] = Field(description="what masked sums would still tell of single parties")
 
 
 class Disclosure(Output):
@@ -132,7 +137,8 @@ class Disclosure(Output):
     shape: list[int] | None = Field(description="of the array; null if nothing left")
     bytes: int | None = Field(description="of the array, sent, after packing; null: not recorded")
     bytes_before_packing: int
-    seen: str
+    seen: str = Field(description="who can read it")
+    masked: bool = Field(description=MASKED)
     mechanism: str
     step: str
 

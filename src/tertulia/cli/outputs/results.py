@@ -33,9 +33,6 @@ class Demo(Output):
         description="by model (alone, federated, pooled, and pooled until converged), then by team"
     )
     sweeps: dict[str, int] = Field(description="of each model")
-    words_of_one_document: dict[str, int] = Field(
-        description="of each team: words that it sends although only one document has them"
-    )
     bytes: dict[str, int] = Field(description="`up` from the teams, `down` to them")
     model: str = Field(description="directory of the model")
     seconds: float

@@ -21,6 +21,7 @@ from tertulia.federation.party.failures import NGRAMS
 from tertulia.federation.types import PartyId, Randomness, Step, min_holders
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public, Randomiser, Unit
+from tertulia.privacy.policy import RARE
 
 if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
@@ -87,6 +88,11 @@ class StepContext:
         return self._host.policy.word_minimum(self._host.config.owners)
 
     @property
+    def min_documents_per_topic(self) -> int:
+        """The minimum number of documents that must have a topic before its counts leave in a masked sum."""
+        return RARE if self._host.secure is not None else 1
+
+    @property
     def score_epsilon(self) -> float | None:
         """The epsilon of a score by the party's policy; None: scores are exact."""
         return self._host.policy.score_epsilon
@@ -108,6 +114,7 @@ class StepContext:
             mechanism, id=release_id, run=question.run, party=self.id, round=round_,
             step=self._ask.step, verb=self._ask.verb, message_hash=question.hash, x=x,
             masked=host.secure is not None and self._ask.verb in ("sum", "mean"),
+            agreed=host.secure is not None and self._ask.verb == "each",  # the door lets nothing else pass by `each`
         )  # fmt: skip
         host.door.check_release(release)
         self._ledger.record(release, host.policy, sync=noisy or question.durable)

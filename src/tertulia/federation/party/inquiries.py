@@ -3,16 +3,18 @@
 The server never opens a ledger. It may know what it has received: a row for each release of its run, and the reports
 that these are computed from. It may also know the hash of the last entry for it, which covers all entries before; every
 model stores that hash, so that a rewritten history is detected. The party keeps for itself the entries for other
-servers and their number, the facts that a mechanism found in the data, and the sizes of reports.
+servers and their number, the facts that a mechanism found in the data, and the sizes of all that has not reached the
+server: reports, noisy numbers from which others are computed, and notes for other members.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tertulia.federation.messages import DISCLOSURES, LEDGER_DIGEST, Inquiry
 from tertulia.federation.party.reports import REPORTS
+from tertulia.federation.plan import WIDER_VERB
 from tertulia.privacy.chain import GENESIS
 from tertulia.privacy.ledger import Ledger, Release
 
@@ -36,6 +38,8 @@ def _digest(ledger: Ledger, inquiry: Inquiry) -> str:
 
 def _disclosures(ledger: Ledger, inquiry: Inquiry) -> tuple[dict[str, Any], ...]:
     """Return a row for each release of the run and of the reports behind them, in order."""
+    releases = releases_for(ledger, inquiry.run)
+    hidden = sources_of(releases) | {release.id for release in releases if release.verb in (REPORTS, "relay")}
     return tuple(
         {
             "round": release.round,
@@ -43,11 +47,17 @@ def _disclosures(ledger: Ledger, inquiry: Inquiry) -> tuple[dict[str, Any], ...]
             "verb": release.verb,
             "what": release.what,
             "mechanism": release.name,
-            "shape": None if release.verb == REPORTS else release.shape,
-            "bytes": 0 if release.verb == REPORTS else release.nbytes,
+            "masked": release.masked,
+            "shape": None if release.id in hidden else release.shape,
+            "bytes": 0 if release.id in hidden else release.nbytes,
         }
-        for release in releases_for(ledger, inquiry.run)
+        for release in releases
     )
+
+
+def sources_of(releases: Sequence[Release]) -> set[str]:
+    """Return the ids of releases from which others are computed: the server receives only these others."""
+    return {parent for release in releases if release.verb != WIDER_VERB for parent in release.parents}
 
 
 def releases_for(ledger: Ledger, run: str) -> list[Release]:

@@ -41,7 +41,7 @@ def cluster(words: I32, documents: I64, df: I64, K: int, key: np.uint64, threads
     many = n_clusters(K, len(sample))
     weight = _word_weights(df, len(documents) - 1, many)
     place = (np.cumsum(weight > 0.0) - 1).astype(np.int32)  # of a word among those that count
-    rows = _rows(words, documents, sample, weight, place, threads)
+    rows = rows_of(words, documents, sample, weight, place, threads)
     V = int(place[-1]) + 1
     chosen = seeds(rows, V, many, derive(key, 1), threads)
     centres, labels = kmeans.find_centres(rows, V, chosen, _STEPS, threads)
@@ -52,7 +52,7 @@ def cluster(words: I32, documents: I64, df: I64, K: int, key: np.uint64, threads
         return topic[labels]
     labels = np.empty(len(documents) - 1, dtype=np.int32)
     for first, last in parallel.cuts(documents, max(1, int(documents[-1]) // _SAMPLE)):
-        some = _rows(words, documents, np.arange(first, last), weight, place, threads)
+        some = rows_of(words, documents, np.arange(first, last), weight, place, threads)
         labels[first:last] = topic[kmeans.nearest(some, many, centres, threads)]
     return labels
 
@@ -117,7 +117,7 @@ def _sample(documents: I64, key: np.uint64) -> I64:
     return np.sort(order[:enough])
 
 
-def _rows(words: I32, documents: I64, chosen: I64, weight: F32, place: I32, threads: int = 1) -> Rows:
+def rows_of(words: I32, documents: I64, chosen: I64, weight: F32, place: I32, threads: int = 1) -> Rows:
     """Make the rows of some documents; each thread makes its share."""
     lengths = documents[chosen + 1] - documents[chosen]
     shares = parallel.cuts(np.concatenate(([0], np.cumsum(lengths))), threads)

@@ -43,7 +43,7 @@ def theta(
     """
     topic_word = check_topics(topic_word)
     words, documents, alpha = _check(words, documents, topic_word, alpha, iterations, threads)
-    phi, rows = _phi_by_word(topic_word, words, threads)
+    phi, rows = phi_by_word(topic_word, words, threads)
     shares = np.empty((len(documents) - 1, len(topic_word)))
     jobs = [
         (words, documents, first, last, rows, phi, alpha, iterations, shares)
@@ -70,7 +70,7 @@ def settle(
     words, documents, alpha = _check(words, documents, topic_word, alpha, iterations, threads)
     if not tolerance >= 0.0:
         raise InputError(f"tolerance = {tolerance}: it is a share of a document, write a number from 0 to 1")
-    phi, rows = _phi_by_word(topic_word, words, threads)
+    phi, rows = phi_by_word(topic_word, words, threads)
     shares = np.empty((len(documents) - 1, len(topic_word)))
     jobs = [
         (words, documents, first, last, rows, phi, alpha, iterations, np.float32(tolerance), shares)
@@ -89,7 +89,7 @@ def _check(
     return *check_documents(words, documents, V), pad_with_zeros(check_alpha(alpha, K))
 
 
-def _phi_by_word(topic_word: Array, words: I32, threads: int) -> tuple[F32, I32]:
+def phi_by_word(topic_word: Array, words: I32, threads: int) -> tuple[F32, I32]:
     """Return phi's rows [words in use + 1, padded K], scaled to a maximum of 1 (EM ignores the scale), and words' rows.
 
     The scale keeps words of tiny mass within float32; a word without any mass keeps a row of zeros, and so is the last.

@@ -26,7 +26,7 @@ import numpy as np
 from tertulia._arrays import F64, I32, I64, Array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.offsets import drop_empty
-from tertulia.errors import ConfigError, FormatError, InputError
+from tertulia.errors import ConfigError, FormatError
 from tertulia.federation import fields
 from tertulia.federation.types import Party, message, step
 from tertulia.kernels import ftm_paper, lda, noise_aware
@@ -41,7 +41,7 @@ from tertulia.methods.common.earlier_model import faded, new_topics, smooth
 from tertulia.methods.common.lda_settings import Training, learning_of
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.settings import MethodSettings, own_choices
-from tertulia.methods.common.vocabulary import DOCUMENTS
+from tertulia.methods.common.vocabulary import DOCUMENTS, check_has_words
 from tertulia.privacy.assumptions import declare_public
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 from tertulia.privacy.mechanisms.things import thing
@@ -156,9 +156,7 @@ def train_local(party: Party, state: Chain | None, ask: LocalTask) -> tuple[Chai
             ask.training.mode != "clear"
         ):  # charge as for any other question: the cost must not show that there is nothing
             report_tokens(party, corpus, own_training(party, ask.training))
-        raise InputError(
-            f"no word of party '{party.id}' is in the agreed vocabulary: check its language, or use 'union'"
-        )
+        check_has_words(party, corpus)
     # A party without state is new, in any round: it begins alone, or with the topics of an earlier run.
     start = None if ask.model is None else Start(ask.model, None if state is None else state.alpha)
     local = train(party, corpus, start, ask.training)

@@ -127,6 +127,10 @@ class MethodSettings(Settings):
         """The number of rounds, if that is known beforehand."""
         return None
 
+    def rounds_in_all(self, *, continues: bool) -> int | None:
+        """Return the planned rounds and the one before them, in which parties agree on words; `continues` a model."""
+        return None if self.planned_rounds is None else self.planned_rounds + 1
+
     @property
     def planned_topics(self) -> int | None:
         """The number of topics that is asked for: the setting that is marked as the length of axis K."""

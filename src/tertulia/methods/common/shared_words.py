@@ -189,9 +189,7 @@ def tag_words(party: Party, state: Any, ask: Found) -> tuple[Any, Tags]:
     if ask.words:
         tags = np.frombuffer(hashlib.sha256(tags.tobytes()).digest(), np.uint8)[None]
     chosen, derived = _chosen_tags(party, ask)
-    return state, Tags(
-        party.release(tags, derived if ask.is_empty else TAGS), party.release(chosen, derived if len(chosen) else TAGS)
-    )
+    return state, Tags(party.release(tags, derived if ask.is_empty else TAGS), party.release(chosen, derived))
 
 
 @step(doing="agreeing on words", names_words=True)
@@ -296,8 +294,8 @@ def agree_in_secret(fed: Federation, terms: VocabularySettings) -> Vocabulary:
     fed.relay(tag_words, found)
     replies = fed.each(name_words, found).values()
     if terms.mode == "private":  # further counts would not be
-        return Vocabulary(tuple(sorted(chosen))[: terms.max_words])
-    words = sorted(chosen | {word for one in replies for word in unpack_words(one.text, one.offsets)})
+        return Vocabulary(chosen[: terms.max_words])
+    words = sorted({*chosen} | {word for one in replies for word in unpack_words(one.text, one.offsets)})
     if not words:
         raise InputError(f"the members have agreed on no word: none is held by {found.holders} of them")
     counted = fed.sum(count_words, Candidates(*pack_words(words)))
@@ -305,12 +303,13 @@ def agree_in_secret(fed: Federation, terms: VocabularySettings) -> Vocabulary:
     return prune(words, np.asarray(counted.counts), int(counted.documents), *limits, terms.max_words)
 
 
-def choose(fed: Federation, terms: VocabularySettings) -> set[str]:
-    """Return the words that parties name under noise; none without an epsilon."""
+def choose(fed: Federation, terms: VocabularySettings) -> tuple[str, ...]:
+    """Return the words that parties name under noise, those of most parties first; none without an epsilon."""
     if terms.epsilon is None:
-        return set()
+        return ()
     replies = fed.each(choose_words, UnionTask(_union(terms))).values()
-    return {word for one in replies for word in unpack_words(one.text, one.offsets)}
+    named = Counter(word for one in replies for word in unpack_words(one.text, one.offsets))
+    return tuple(sorted(named, key=lambda word: (-named[word], word)))
 
 
 def _union(terms: VocabularySettings) -> UnionSettings:
@@ -354,7 +353,7 @@ def plan_choice(terms: VocabularySettings) -> list[Planned]:
     """List what naming words under noise will disclose."""
     if terms.epsilon is None:
         return []
-    union, derived = _union(terms).mechanism(), Derived(CHOSEN, parents=("",))
+    union, derived = _union(terms).mechanism(), Derived(CHOSEN, parents=(CHOSEN,))
     passed_on = [Planned(tag_words, "relay", derived, 0, 1), Planned(name_words, "each", derived, 0, 1)]  # if secure
     return [Planned(choose_words, "each", union, 1), Planned(choose_words, "each", derived, 1), *passed_on]
 

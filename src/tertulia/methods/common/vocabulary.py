@@ -28,6 +28,10 @@ from tertulia.privacy.mechanisms.things import thing
 
 WORDS = Clear(thing("words with document counts", "words, each with the number of documents that have it"))
 DOCUMENTS = Public("number of documents")
+NONE_CHOSEN = (
+    "no word was chosen under noise: no party has one in enough documents. Raise vocabulary.epsilon, or give a word "
+    "list (mode 'public')"
+)
 
 
 @message
@@ -73,6 +77,14 @@ def propose_words(party: Party, state: Any, ask: Nothing) -> tuple[Any, Proposed
     )
 
 
+def check_has_words(party: Party, corpus: Corpus) -> None:
+    """Raise `InputError` unless a party's documents hold a word of the agreed vocabulary."""
+    if corpus.n_tokens == 0:
+        raise InputError(
+            f"no word of party '{party.id}' is in the agreed vocabulary: check its language, or use 'union'"
+        )
+
+
 def words_of_one_document(corpus: Corpus) -> int:
     """Count the words that only one of a party's documents has: each shows the server something of that document."""
     return int((np.asarray(propose(corpus).counts) == 1).sum())
@@ -82,10 +94,12 @@ def agree(fed: Federation, terms: VocabularySettings, known: tuple[str, ...] = (
     """Let all parties arrive at one vocabulary; known words, of an earlier model, keep their places in it."""
     if terms.mode == "public":
         return Vocabulary(terms.words)
-    if terms.in_secret or (fed.secure and terms.mode == "private"):
-        return Vocabulary(extend_words(known, agree_in_secret(fed, terms).words, terms.max_words))
-    if terms.mode == "private":
-        return Vocabulary(extend_words(known, sorted(choose(fed, terms)), terms.max_words))
+    if terms.in_secret or terms.mode == "private":
+        in_secret = terms.in_secret or fed.secure
+        named = agree_in_secret(fed, terms).words if in_secret else choose(fed, terms)
+        if not (words := extend_words(known, named, terms.max_words)):
+            raise InputError(NONE_CHOSEN)
+        return Vocabulary(words)
     proposals = {
         party: (reply.unpacked, reply.counts, int(reply.documents))
         for party, reply in fed.each(propose_words, Nothing()).items()

@@ -33,7 +33,7 @@ def begin_with(
     alpha = last.alpha if config.learn_alpha else symmetric(config.alpha, last.n_topics)
     first = first_state(words, before, alpha)
     training = config.part(Training, sweeps=config.start_sweeps)
-    total = count(replace(question(config, first, adds_up=False), training=training, of_last=True), first)
+    total = count(replace(question(config, first, adds_up=False), training=training), first)
     topics = smooth(before, config.beta)
     room = np.append(give_way(topics, total.counts, last.weights, more), np.ones(more, bool))
     counts, seen = (np.pad(rows, ((0, more), (0, 0))) for rows in (total.counts, total.seen.topics))

@@ -12,6 +12,7 @@ from tertulia.federation.types import Party
 from tertulia.kernels.core.checks import check_assignment, check_counts
 from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.lda import priors
+from tertulia.kernels.lda.spread import widespread_topics
 from tertulia.methods.common.contributions import counted_or_none
 from tertulia.methods.consensus.messages import Assigned, Counting, Counts, CountsAndHistograms, Shared
 from tertulia.methods.consensus.sweeps import Swept
@@ -32,12 +33,16 @@ def held_of(party: Party, known: Counting | None, ask: Shared) -> Assigned | Non
     return known.latest
 
 
-def others_of(ask: Shared, held: Assigned | None, corpus: Corpus) -> tuple[I32, I32 | None]:
-    """Split the broadcast counts [V, K] into those of the others and the party's own, None if it is not counted."""
+def others_of(ask: Shared, held: Assigned | None, corpus: Corpus, least: int) -> tuple[I32, I32 | None]:
+    """Split the broadcast counts [V, K] into those of the others and the party's own, None if it is not counted.
+
+    Of its own, the sum has only topics that are not those of few documents (`kernels.lda.spread`).
+    """
     others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)
     if held is None:
         return others, None
     own = counts_of(held, corpus, others.shape)
+    own[:, ~widespread_topics(corpus.documents, held.z, len(ask.counts), least)] = 0
     others -= own
     if ask.singly:
         check_counts(others)
@@ -54,22 +59,35 @@ def counts_of(held: Assigned, corpus: Corpus, shape: tuple[int, ...]) -> I32:
     return np.bincount(cells, minlength=shape[0] * shape[1]).astype(np.int32).reshape(shape)
 
 
-def contribution(end: Swept, corpus: Corpus, ask: Shared, held: Assigned | None, own: I32 | None) -> tuple[Array, ...]:
-    """Return counts, counts added up over sweeps, and histograms: as differences to the sums, or whole (`singly`)."""
+def contribution(
+    end: Swept, corpus: Corpus, ask: Shared, held: Assigned | None, own: I32 | None, least: int
+) -> tuple[Array, ...]:
+    """Return counts, counts added up over sweeps, and histograms: as differences to the sums, or whole (`singly`).
+
+    Topics of few documents are left out of all three. (Under `robust` there are none: it has no secure sums.)
+    """
     K, learns = len(ask.counts), ask.training.learn_alpha
-    current = histograms(corpus.documents, end.z, K) if learns else ()
+    counts, added = end.own, end.added
+    if not (shown := widespread_topics(corpus.documents, end.z, K, least)).all():
+        counts, added = counts * shown, added * shown if ask.adds_up else added
+    current = histograms(corpus.documents, end.z, K, least) if learns else ()
     if held is None or own is None or ask.singly:
-        return end.own, end.added, *current
-    counted = histograms(corpus.documents, held.z, K) if learns else ()
-    added = end.added - own * np.int32(ask.training.sweeps) if ask.adds_up else end.added
-    return end.own - own, added, *(new - old for new, old in zip(current, counted, strict=True))
+        return counts, added, *current
+    counted = histograms(corpus.documents, held.z, K, least) if learns else ()
+    added = added - own * np.int32(ask.training.sweeps) if ask.adds_up else added
+    return counts - own, added, *(new - old for new, old in zip(current, counted, strict=True))
 
 
-def histograms(documents: I64, z: I32, K: int) -> priors.Histograms:
-    """Return the histograms from which alpha is learned; tokens without a topic are not counted."""
+def histograms(documents: I64, z: I32, K: int, least: int = 1) -> priors.Histograms:
+    """Return the histograms from which alpha is learned, of topics that are not those of few documents.
+
+    Tokens without a topic are not counted.
+    """
     known = z >= 0
     ends = np.concatenate([[0], np.cumsum(known)])[documents]
-    return priors.histograms(freeze(ends, np.int64), z[known], K)
+    found = priors.histograms(freeze(ends, np.int64), z[known], K)
+    shown = widespread_topics(documents, z, K, least)
+    return found._replace(topics=found.topics * shown[:, None])
 
 
 def release(party: Party, tables: tuple[Array, ...], mechanism: Mechanism) -> Counts:

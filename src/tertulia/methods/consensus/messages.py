@@ -25,7 +25,6 @@ class Shared:
     alpha: fields.Prior  # [K]
     round: fields.Round  # the round in which these counts were summed; 0 or less: they are merged topics
     adds_up: bool  # whether the reply must also contain the counts added up over all sweeps
-    of_last: bool = False  # whether `counts` are topics of an earlier model, with which this run begins
     singly: bool = False  # whether the reply must hold whole counts, to be judged, instead of differences
     left_out: bool = False  # whether this party's own last counts were not added
 
@@ -74,6 +73,13 @@ class Counting:
 
     latest: Assigned
     counted: Assigned | None  # this party's part of the sum when it sent its latest counts
+
+
+@message
+class Agreed:
+    """The server's state before there are topics."""
+
+    words: tuple[str, ...]
 
 
 @message

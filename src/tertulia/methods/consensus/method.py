@@ -1,10 +1,12 @@
-"""Consensus rounds (ours): merge once, then count together.
+"""Consensus rounds (ours): find first topics together, then count together.
 
-In FTM, parties with similar data may stay in different local optima. Consensus starts as FTM does: each party trains
-alone, and the server merges all local topics, here into exactly K clusters. From then on all parties sample with the
-same topics. In a round the server broadcasts the summed counts, and each party sweeps over its documents with the
-counts of all others added to its own (AD-LDA, Newman et al., JMLR 2009). The server uses only the *sum* of the new
-counts, so secure aggregation could hide the counts of single parties.
+In FTM, parties with similar data may stay in different local optima. In Consensus all parties sample with the same
+topics from the beginning. The first topics are found from sums (`start`). In a round the server broadcasts the summed
+counts, and each party sweeps over its documents with the counts of all others added to its own (AD-LDA, Newman et al.,
+JMLR 2009). The server uses nothing but sums, so secure sums can hide the numbers of single parties.
+
+Mode `sound` and `robust` start as FTM does: each party trains alone, and the server merges all local topics, here into
+exactly K clusters (`merged_start`).
 
 A party sends the difference between its new counts and its counts in the sum (`common.contributions`). The counts of an
 absent party stay in the sum until the party replaces them.
@@ -47,10 +49,12 @@ from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_ro
 from tertulia.methods.common.vocabulary import DOCUMENTS, WORD_STEPS, agree, plan_vocabulary
 from tertulia.methods.consensus.continuing import begin_with
 from tertulia.methods.consensus.contribution import HISTOGRAMS, contribution, held_of, others_of, release
-from tertulia.methods.consensus.messages import Assigned, ConsensusState, Counting, Counts, Shared
+from tertulia.methods.consensus.merged_start import StartTopics
+from tertulia.methods.consensus.messages import Agreed, Assigned, ConsensusState, Counting, Counts, Shared
 from tertulia.methods.consensus.robust import add_supported, questions, try_out
 from tertulia.methods.consensus.settings import ConsensusSettings
-from tertulia.methods.consensus.start import StartTopics
+from tertulia.methods.consensus.start import STEPS as START_STEPS
+from tertulia.methods.consensus.start import find_topics, plan_start
 from tertulia.methods.consensus.sweeps import COUNTS, sweep
 from tertulia.methods.consensus.totals import Total, add_changes, first_state, fit_alpha, next_state, question
 from tertulia.models import Topics
@@ -63,20 +67,23 @@ def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Cou
     corpus = party.documents(Vocabulary.of(ask.words), unknown=ask.training.mode == "sound")
     known = state if isinstance(state, Counting) else None  # else the party is new, or has only trained alone
     held = held_of(party, known, ask)
-    others, own = others_of(ask, held, corpus)
+    least = party.min_documents_per_topic
+    others, own = others_of(ask, held, corpus, least)
     before = known.latest if known is not None and ask.round > 0 else None
     end = sweep(party, corpus, before, others, ask)
-    reply = release(party, contribution(end, corpus, ask, held, own), end.mechanism)
+    reply = release(party, contribution(end, corpus, ask, held, own, least), end.mechanism)
     return Counting(Assigned(party.place, ask.round + 1, end.z, end.taken_for), None if ask.singly else held), reply
 
 
-STEPS = (*WORD_STEPS, train_local, count_together, score)
+STEPS = (*WORD_STEPS, *START_STEPS, train_local, count_together, score)
 
 
-def train(fed: Federation, config: ConsensusSettings, state: ConsensusState | None = None) -> Trained:
-    """Train alone, merge, then count together."""
+def train(fed: Federation, config: ConsensusSettings, state: ConsensusState | Agreed | None = None) -> Trained:
+    """Agree on words, find first topics, then count together."""
     if state is None:
-        state = fed.commit(_start(fed, config))
+        state = fed.commit(Agreed(agree(fed, config.vocabulary).words))
+    if isinstance(state, Agreed):
+        state = fed.commit(_start(fed, config, state.words))
 
     def one_round(state: ConsensusState) -> tuple[ConsensusState, Metrics]:
         adds_up = state.round >= _first_kept(config)
@@ -89,9 +96,11 @@ def train(fed: Federation, config: ConsensusSettings, state: ConsensusState | No
     return _result(config, run_rounds(fed, config, state, one_round, [evaluation]))
 
 
-def _start(fed: Federation, config: ConsensusSettings) -> ConsensusState:
-    """Merge the topics that parties learned alone into the first pseudo-counts."""
-    words, K = agree(fed, config.vocabulary).words, config.topics
+def _start(fed: Federation, config: ConsensusSettings, words: tuple[str, ...]) -> ConsensusState:
+    """Find the first topics, as pseudo-counts: from sums, or by merging what parties learned alone."""
+    K = config.topics
+    if not config.merges:
+        return first_state(words, find_topics(fed, config, words), symmetric(config.alpha, K))
     training = config.part(Training, sweeps=config.start_sweeps)
     models = fed.each(train_local, LocalTask(words, training, None, with_sizes=False))  # the counts will give the sizes
     if not models:
@@ -144,12 +153,15 @@ def plan(config: ConsensusSettings) -> list[Planned]:
     counts = Derived(COUNTS, parents=("reports",)) if charge else Clear(COUNTS)
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
     models = [Planned(train_local, "each", mechanism, 1) for mechanism in (pushed, DOCUMENTS)]
+    start = models if config.merges else plan_start(config)
     sums = [counts, *([replace(counts, what=HISTOGRAMS)] if config.learn_alpha else [])]
     verb = "each" if config.robust else "sum"
     together = [Planned(count_together, verb, sum_, config.rounds + config.robust) for sum_ in sums]
-    return [*plan_vocabulary(config.vocabulary), *reports, *models, *together, *plan_evaluation(config)]
+    return [*plan_vocabulary(config.vocabulary), *reports, *start, *together, *plan_evaluation(config)]
 
 
-def topics_so_far(config: ConsensusSettings, state: ConsensusState) -> TopicsSoFar:
-    """Return the counts of the last round."""
+def topics_so_far(config: ConsensusSettings, state: ConsensusState | Agreed) -> TopicsSoFar | None:
+    """Return the counts of the last round; None before there are any."""
+    if isinstance(state, Agreed):
+        return None
     return TopicsSoFar(state.words, state.counts, state.counts.sum(axis=1))

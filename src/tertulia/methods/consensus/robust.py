@@ -22,9 +22,9 @@ import numpy as np
 from tertulia._arrays import F64, Array
 from tertulia.errors import QuorumError
 from tertulia.federation.types import PartyId
+from tertulia.methods.consensus.merged_start import StartTopics
 from tertulia.methods.consensus.messages import ConsensusState, Shared
 from tertulia.methods.consensus.settings import ConsensusSettings
-from tertulia.methods.consensus.start import StartTopics
 from tertulia.methods.consensus.totals import Total, histograms_of, question
 
 HARDLY = 0.01  # nats per token, a hundredth of perplexity: where counts are many, chance decides what more of them add

@@ -71,7 +71,15 @@ class ConsensusSettings(MethodSettings):
         "count once more",
     )
     continued_sweeps: ExtraSweeps = Field(6, description="passes of a party in each of these rounds after the first")
-    start_sweeps: ExtraSweeps = Field(20, description="passes that each party makes alone, before topics are merged")
+    start_rounds: Annotated[int, Field(ge=1), Capped("max_rounds")] = Field(
+        6, description="rounds of EM that find the first topics, before tokens get topics of their own"
+    )
+    start_sweeps: ExtraSweeps = Field(
+        20,
+        description="passes that each party makes alone, before topics are merged; mode `sound` and `robust` start in "
+        "this way instead",
+    )
+    seed: int | None = Field(None, description="for the first topics; None: that of the run")
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -83,6 +91,10 @@ class ConsensusSettings(MethodSettings):
         """As set."""
         return self.rounds
 
+    def rounds_in_all(self, *, continues: bool) -> int:
+        """Add two rounds: parties agree on words, then find first topics. A continued run does both in its first."""
+        return self.rounds if continues else self.rounds + 2
+
     @property
     def noise(self) -> Noise:
         """As the mode says."""
@@ -91,6 +103,11 @@ class ConsensusSettings(MethodSettings):
     def with_own_epsilon(self, own: float) -> Self:
         """Lower epsilon to the party's own."""
         return self if self.epsilon is None else self.replace(epsilon=min(own, self.epsilon))
+
+    @property
+    def merges(self) -> bool:
+        """Whether topics that parties learned alone are merged to begin with, instead of topics from sums."""
+        return self.robust or self.mode == "sound"
 
     def continued(self) -> Self:
         """Plan fewer rounds, and longer ones: topics are there already, and parties agree on them."""
@@ -107,8 +124,10 @@ class ConsensusSettings(MethodSettings):
         """Refuse `robust`, which needs single counts, and the start from single parties' topics."""
         if self.robust:
             return "robust = true judges each party's counts, which secure sums hide: set one of the two"
-        if not continues:
-            return "it starts from each party's own topics, which secure sums hide: give a model to `start_from`"
+        if self.merges and not continues:
+            return (
+                "mode 'sound' starts from each party's own topics, which secure sums hide: give a model to `start_from`"
+            )
         return super().why_not_secure(continues=continues)
 
     def why_not(self, last: Topics) -> str | None:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tertulia._arrays import F64, I32
+from tertulia._arrays import I32
 from tertulia.corpus import Corpus
 from tertulia.federation.types import Party
-from tertulia.kernels import lda, noise_aware
+from tertulia.kernels import noise_aware
 from tertulia.kernels.core.checks import check_alpha
 from tertulia.kernels.core.rng import derive
 from tertulia.kernels.lda import blocked
@@ -42,21 +42,14 @@ def sweep_words(party: Party, corpus: Corpus, before: Assigned | None, others: I
     """Sweep over words as they are."""
     alpha, beta = check_alpha(ask.alpha, len(ask.counts)), ask.training.beta
     threads = party.setting("threads", 1)
-    z = _find_places(party, corpus, smooth(ask.counts, beta), alpha, ask) if before is None else before.z
+    if before is None:
+        topics, key = smooth(ask.counts, beta), derive(party.seed, 0)
+        z = from_topics(corpus.words, corpus.documents, topics, alpha, key, threads)
+    else:
+        z = before.z
     where = (corpus.words, corpus.documents, z, others)
     z, own, added = blocked.run_beside(*where, alpha, beta, _keys(party, ask), ask.adds_up, threads)
     return Swept(z, corpus.words[:0], own, added, Clear(COUNTS))
-
-
-def _find_places(party: Party, corpus: Corpus, topics: F64, alpha: F64, ask: Shared) -> I32:
-    """Assign first topics to tokens. In topics of an earlier model, which are good, a token looks at its document, too.
-
-    Merged topics are rough, and many sweeps follow: there it made no difference.
-    """
-    if ask.of_last:
-        threads = party.setting("threads", 1)
-        return from_topics(corpus.words, corpus.documents, topics, alpha, derive(party.seed, 0), threads)
-    return lda.init_from_topics(corpus.words, corpus.documents, topics, alpha, ask.training.beta, party.seed).z
 
 
 def sweep_reports(party: Party, corpus: Corpus, before: Assigned | None, others: I32, ask: Shared) -> Swept:

@@ -247,6 +247,11 @@ def groups_of(config: Mapping[str, Any]) -> tuple[tuple[PartyId, ...], ...]:
     return tuple(PrevalenceSettings(**config).groups.values())
 
 
+def words_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the words of the shared model, which parties are given with the plan."""
+    return Topics.load(PrevalenceSettings(**config).model).vocabulary.words
+
+
 def plan(config: Mapping[str, Any]) -> list[Planned]:
     """List everything that will leave a party, for `tertulia check`."""
     settings = PrevalenceSettings(**config)

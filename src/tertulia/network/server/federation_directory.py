@@ -28,6 +28,7 @@ from tertulia.federation.identity.authority import Authority
 from tertulia.federation.identity.invitations import Invitation
 from tertulia.federation.identity.keys import member_name
 from tertulia.federation.identity.members import Members
+from tertulia.federation.plan import MIN_SUMMED
 from tertulia.methods.registry import CustomSettings
 from tertulia.runs.settings import (
     OperatorSettings,
@@ -247,11 +248,24 @@ def template(name: str, members: Sequence[str], carried: str, stated: Mapping[st
         f"{key} = {toml_value(stated[key])}" if stated and key in stated else f'#{key} = ""     # not stated'
         for key in OperatorSettings.model_fields
     )
-    return _TEMPLATE.format(name=name, carried=carried, members=json.dumps(list(members)), operator=said)
+    words, secure = _MASKED if len(members) >= MIN_SUMMED else _PLAIN
+    return _TEMPLATE.format(
+        name=name, carried=carried, members=json.dumps(list(members)), operator=said, words=words, secure=secure
+    )
 
 
 _DIALLED = """address = "{address}"      # that parties dial; the server's certificate is for this host
 #listen = "0.0.0.0:7433"   # that the server listens on, if that differs"""
+
+TOO_FEW = "masked sums need three members: of two, each could tell the other's part"
+_MASKED = (
+    'vocabulary = { mode = "common" }   # words that several members have',
+    "secure = true              # sums are masked: the server learns totals only, see docs/secure.md",
+)
+_PLAIN = (
+    '#vocabulary = { mode = "public", words = "english" }',
+    f"secure = false             # {TOO_FEW}",
+)
 
 _TEMPLATE = """# The federation "{name}": who trains what, on which terms. Parties see all but paths, and approve it.
 # `tertulia start` pins what they have approved: what is edited here afterwards counts for the next run.
@@ -267,9 +281,9 @@ heldout = 0.1              # the share of each party's documents that is only sc
 name = "consensus"
 topics = 20
 rounds = 8
-#mode = "sound"            # with noise at the parties: a word can be denied
+#mode = "sound"            # with noise at the parties: a word can be denied; it needs a public word list, and no masks
 #epsilon = 8.0
-#vocabulary = {{ mode = "public", words = "english" }}
+{words}
 
 [text]
 language = "en"
@@ -278,6 +292,7 @@ language = "en"
 {operator}
 
 [terms]
+{secure}
 quorum = 0.5               # the share of parties that must answer a question
 absent_after = 30.0        # seconds for which a party may be out of reach before a question goes on without it
 #timeout = 3600.0          # seconds that a party has for an answer

@@ -22,7 +22,8 @@
   const label = (x, y, text, anchor, look) => s("text", {x, y, "text-anchor": anchor || "start", class: look || "soft"}, text);
 
   const states = {here: "good", absent: "bad", refused: "weak", joining: "soft"};
-  const levels = {clear: ["bad", "in clear"], noise: ["weak", "under noise"], free: ["f0", "public"]};
+  const levels = {clear: ["bad", "in clear"], masked: ["weak", "masked: totals only"], members: ["weak", "for members only"],
+    noise: ["weak", "under noise"], free: ["f0", "public"]};
 
   function head(now) {
     const share = now.rounds ? now.round / now.rounds : 0;

@@ -21,6 +21,7 @@ from tertulia.runs.release_counts import plan_and_fact_or_none, settings_or_none
 from tertulia.view.console import size
 from tertulia.view.pages.figures import bar, epsilon_scale
 from tertulia.view.pages.html import Html, el, join, table, text
+from tertulia.view.tables import min_summed_at
 from tertulia.view.totals import epsilon, epsilon_and_delta
 from tertulia.view.verdicts import MEANING, NOT_STATED, level_of, number_of, often, sent, summary_of
 
@@ -28,8 +29,10 @@ SEEN_BY = {
     "each": "the server",
     "sum": "the server's machine; the method sees the sum over parties",
     "mean": "the server's machine; the method sees the mean over parties",
+    "relay": "the other members; the server passes it on, and cannot read it",
     REPORTS: "nobody: it stays here, and is the noise in what follows",
 }
+MASKED = "nobody: it is masked, and the server learns only the total over at least {} parties"
 _NOISE: dict[Noise, str] = {
     "none": "without noise",
     "paper": "with the paper's noise",
@@ -50,7 +53,7 @@ def officer_sections(host: PartyHost, delta: float, took_part: Participation | N
         _record(host),
         el("h2", "What left"),
         table(["what", "how often", "size", "protection", "who can read it"],
-              [_thing(row) for row in found.things],
+              [_thing(row, min_summed_at(host)) for row in found.things],
               stacks=True),
         el("p", el("b", "Did not leave: "), "the documents themselves, their ids, dates and labels, and the noise "
            "key. Everything that leaves is written into the ledger first."),
@@ -85,22 +88,26 @@ def _person(of: str) -> str:
     return of.replace("a word", "one word").replace("a user", "a person")
 
 
-def _thing(row: dict[str, Any]) -> list[Html]:
+def _thing(row: dict[str, Any], min_summed: int) -> list[Html]:
     packed = "" if row["verb"] == REPORTS else f" ({size(row['before packing'])} before packing)"
     members = "; the words that are kept: all members" if row["what"] == WORDS.what else ""
     return [
         text(plain_words(row["what"]), 90), text(often(row["releases"])), text(sent(row) + packed),
-        protection(row["mechanism"], row["real epsilon"], row["delta"]),
-        text(SEEN_BY.get(row["verb"], "the server") + members, 120),
+        protection(row["mechanism"], row["real epsilon"], row["delta"], hidden=_hidden(row)),
+        text((MASKED.format(min_summed) if row["masked"] else SEEN_BY.get(row["verb"], "the server")) + members, 120),
     ]  # fmt: skip
 
 
-def protection(mechanism: str, real: str, delta: float) -> Html:
-    """Describe the protection of a release in a few words."""
+def _hidden(row: dict[str, Any]) -> str:
+    return "masked, without noise" if row["masked"] else "for members only" if row["verb"] == "relay" else ""
+
+
+def protection(mechanism: str, real: str, delta: float, *, hidden: str = "") -> Html:
+    """Describe the protection of a release in a few words; `hidden` says how it is hidden from the server."""
     if mechanism == "public":
         return el("span", "declared public")
     if real.startswith("infinite"):
-        return el("span", "none", class_="bad")
+        return el("span", hidden or "none", class_="weak" if hidden else "bad")
     said = f"noise, {epsilon_and_delta(real, delta)}"
     return el("span", said, class_=f"whole {'good' if number_of(real) <= 3 else 'weak'}")
 

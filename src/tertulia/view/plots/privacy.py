@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from tertulia.errors import InputError
 from tertulia.federation.party.reports import REPORTS
 from tertulia.view.console import size
-from tertulia.view.plots.canvas import BLUE, GREY, VERMILION, bar_size, draw_bars, inches_of, new_axes, put_legend
+from tertulia.view.plots.canvas import (
+    BLUE,
+    GREY,
+    ORANGE,
+    VERMILION,
+    bar_size,
+    draw_bars,
+    inches_of,
+    new_axes,
+    put_legend,
+)
 from tertulia.view.plots.labels import shown
 from tertulia.view.tables import thing_rows
 from tertulia.view.verdicts import hosts_in, number_of, often
@@ -19,7 +29,9 @@ if TYPE_CHECKING:
 
     from tertulia.models import Topics
 
-_MEANING = {VERMILION: "in clear", BLUE: "with noise", GREY: "declared public"}
+_MEANING = {
+    VERMILION: "in clear", ORANGE: "masked, or for members only", BLUE: "with noise", GREY: "declared public",
+}  # fmt: skip
 
 
 _ROOM = 2.0  # the length of the axis, as a multiple of the longest bar: notes stand at the ends of bars
@@ -33,6 +45,7 @@ class _Thing(NamedTuple):
     what: str
     unit: str  # that epsilon protects
     public: bool
+    hidden: bool  # whether the server can read only totals of it, or nothing
     times: dict[str, int]  # by party
     bytes: int = 0  # of all parties
     exact: bool = True  # whether `bytes` are those that travelled; else some are those before packing
@@ -41,7 +54,8 @@ class _Thing(NamedTuple):
 
     @property
     def colour(self) -> str:
-        return GREY if self.public else VERMILION if math.isinf(self.epsilon) else BLUE
+        clear = ORANGE if self.hidden else VERMILION
+        return GREY if self.public else clear if math.isinf(self.epsilon) else BLUE
 
     @property
     def note(self) -> str:
@@ -79,7 +93,8 @@ def draw_privacy(
     """Draw what left the parties, thing by thing: how much (`by="bytes"`), or what it costs (`by="epsilon"`).
 
     It is read from the parties' own ledgers, in the directory of the model's run, or in `run`: a run's directory, or
-    that of one party. Red left in clear, blue with noise that keeps the epsilon which is written beside it.
+    that of one party. Red left in clear, orange masked or for members only, blue with noise that keeps
+    the epsilon which is written beside it.
     """
     directory = run or getattr(model, "directory", None)
     if directory is None or not Path(directory).exists():
@@ -115,9 +130,10 @@ def draw_privacy(
 
 def things_of(rows: list[dict[str, Any]]) -> list[_Thing]:
     """Add up the rows of single parties, the largest first; bytes that were not recorded are those before packing."""
-    found: dict[tuple[str, str, bool], _Thing] = {}
+    found: dict[tuple[str, str, bool, bool], _Thing] = {}
     for row in rows:
-        key = (row["what"], row["unit"].replace("token", "word"), row["mechanism"] == "public")
+        hidden = row["masked"] or row["verb"] == "relay"
+        key = (row["what"], row["unit"].replace("token", "word"), row["mechanism"] == "public", hidden)
         before = found.get(key) or _Thing(*key, {})
         known = row["verb"] == REPORTS or row["bytes"] is not None
         sent = 0 if row["verb"] == REPORTS else row["bytes"] if known else row["before packing"]

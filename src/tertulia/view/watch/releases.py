@@ -92,6 +92,8 @@ def _shown(party: str, when: str, release: Release) -> Shown:
     level = "clear" if release.non_private else "noise" if release.charges else "free"
     if release.event is None:  # computed from noisy reports
         level = "noise"
+    if level == "clear" and (release.masked or release.verb == "relay"):
+        level = "masked" if release.masked else "members"
     return {
         "at": datetime.fromisoformat(when).timestamp() if when else 0.0,
         "party": short(party),

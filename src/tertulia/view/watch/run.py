@@ -27,7 +27,7 @@ from tertulia.runs.results import reason_of
 from tertulia.runs.scenarios import kept_rows
 from tertulia.runs.settings import RunSettings
 from tertulia.view.totals import totals
-from tertulia.view.verdicts import level_of, verdict
+from tertulia.view.verdicts import is_masked, level_of, masked_over, verdict
 from tertulia.view.watch.releases import LedgerMonitor, allows_scores, releases_of_history, scores_in
 from tertulia.view.watch.snapshot import Snapshot, new_party, new_snapshot, number_or_none, phase_of, short, time_left
 
@@ -61,7 +61,7 @@ class RunMonitor:
         """Take a snapshot of the run."""
         self._read_commit()
         history = self._so_far.history if self._so_far else ()
-        rounds = (self.settings.method.planned_rounds or 1) + 1
+        rounds = self.settings.method.rounds_in_all(continues=self.settings.start_from is not None) or 2
         pulse = live_status_or_none(self.directory / "server")
         state = self._state()
         found = new_snapshot(
@@ -156,8 +156,10 @@ class RunMonitor:
     def _releases(self, history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         found = [one for party, ledger in self._ledgers.items() for one in ledger.releases(party)]
         if not self._ledgers:
-            level = {"bad": "clear", "weak": "noise", "good": "noise"}
-            return releases_of_history(history, level[self._verdict["level"]] if self._verdict else "clear")
+            said = self._verdict["text"] if self._verdict else ""
+            noisy = said and level_of(said) != "bad" and not is_masked(said)
+            clear = "masked" if self.settings.federation.secure else "clear"
+            return releases_of_history(history, "noise" if noisy else clear)
         return sorted(found, key=lambda one: one["at"])[-400:]
 
 
@@ -205,6 +207,7 @@ def verdict_of_plan_or_none(
         def spent(unit: Unit, bounds: Bounds, releases: Any = releases) -> Guarantee:
             return accounting.cost(releases, unit, Adjacency.SUBSTITUTE, _DELTA, bounds)
 
-        said.append(verdict(totals(releases, spent, None, policy)))
+        masked = masked_over(releases, settings.federation.min_summed)
+        said.append(verdict(totals(releases, spent, None, policy), masked=masked))
     worst = min(said, key=lambda one: ("bad", "weak", "good").index(level_of(one)), default=None)
     return None if worst is None else {"level": level_of(worst), "text": worst}

@@ -5,7 +5,7 @@ command to go on), round, rounds, left (seconds), doing, verdict {level, text} o
 phase, seconds, up, down, budgets, took_part (in which rounds, where it missed some), missed_many}], scores [[round,
 perplexity]], own {party: [[round, perplexity]]}, levels {name: perplexity}, gone [[round, party]], topics [{number,
 share, words: [[word, share, is new]]}], releases [{at, party, what, bytes, level, round}], sizes (what bytes of
-releases mean).
+releases mean). The level of a release is clear, masked, members, noise or free.
 """
 
 from __future__ import annotations

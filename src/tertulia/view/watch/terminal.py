@@ -17,7 +17,10 @@ from tertulia.view.watch.snapshot import Snapshot
 WIDTH = 80
 _STYLES = {"good": "green", "weak": "yellow", "bad": "red", "here": "green", "absent": "red", "refused": "yellow"}
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_PROTECTED = {"clear": "in clear", "noise": "under noise", "free": "public"}
+_PROTECTED = {
+    "clear": "in clear", "masked": "masked: totals only", "members": "for members only", "noise": "under noise",
+    "free": "public",
+}  # fmt: skip
 _TOPICS, _PARTIES = 8, 12  # numbers that are shown
 _PAUSE = 0.5  # seconds between two snapshots
 ENDED = ("finished", "stopped", "abandoned")

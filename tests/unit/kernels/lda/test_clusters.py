@@ -182,7 +182,7 @@ def test_a_merged_cluster_is_the_sum_of_its_own():
 
 def test_every_document_is_a_seed_where_there_are_no_more():
     words, documents, _ = made(K, seed=3)
-    rows = clusters._rows(words, documents, np.arange(K), np.ones(V, np.float32), np.arange(V, dtype=np.int32))
+    rows = clusters.rows_of(words, documents, np.arange(K), np.ones(V, np.float32), np.arange(V, dtype=np.int32))
     assert sorted(clusters.seeds(rows, V, K, KEY)) == list(range(K))
     assert sorted(set(clusters.seeds(rows, V, 3 * K, KEY))) == list(range(K))
 
@@ -190,7 +190,7 @@ def test_every_document_is_a_seed_where_there_are_no_more():
 def test_rows_have_length_one():
     words, documents = freeze([0, 0, 0, 2, 1], np.int32), freeze([0, 4, 4, 5], np.int64)
     weight = np.array([1.0, 2.0, 3.0], np.float32)
-    rows = clusters._rows(words, documents, np.arange(3), weight, np.arange(3, dtype=np.int32))
+    rows = clusters.rows_of(words, documents, np.arange(3), weight, np.arange(3, dtype=np.int32))
     expected = np.array([np.sqrt(3), 3.0])
     assert rows.starts.tolist() == [0, 2, 2, 3]
     assert rows.words.tolist() == [0, 2, 1]
@@ -202,7 +202,7 @@ def test_rows_are_the_same_whoever_makes_them(threads):
     words, documents, _ = made()
     chosen, weight = np.arange(0, 400, 3), np.linspace(0, 2, V).astype(np.float32)  # the first word does not count
     place = np.maximum(np.arange(V) - 1, 0).astype(np.int32)
-    rows = clusters._rows(words, documents, chosen, weight, place, threads)
+    rows = clusters.rows_of(words, documents, chosen, weight, place, threads)
     for row, d in enumerate(chosen):
         own = words[documents[d] : documents[d + 1]]
         expected = np.sqrt(np.bincount(own, minlength=V)) * weight

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tertulia.methods.common.local_lda import LocalModel
-from tertulia.methods.consensus.start import StartTopics
+from tertulia.methods.consensus.merged_start import StartTopics
 
 ROWS = np.array([[0.9, 0.1, 0.0, 0.0], [0.0, 0.0, 0.9, 0.1]], np.float32)
 ODD = np.array([[0.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 0.0]], np.float32)

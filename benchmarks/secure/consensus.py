@@ -1,0 +1,149 @@
+"""Consensus from sums alone, beside its start from merged local topics: perplexity, rounds, diversity."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import data, newsgroups, say, time_cpu
+from benchmarks.federation.parties import iid, natural
+from tertulia.corpus import Corpus, Vocabulary, read
+from tertulia.corpus.vocabulary import propose
+from tertulia.methods.consensus.settings import ConsensusSettings
+from tertulia.metrics import completion
+from tertulia.models import Topics
+from tertulia.runs.one_machine import run_on_one_machine
+from tertulia.runs.settings import RunSettings
+
+TOPICS, HELDOUT, SEEDS = 40, 0.15, (0, 1, 2)
+STARTS = ("secure", "sums", "merged")  # sums under masks, with the rule of five; sums in plain; local topics, merged
+Parties = Mapping[str, Corpus]
+
+
+def consensus(quick: bool) -> dict[str, Any]:
+    """Train each split with each start; perplexity and diversity are means over seeds, with their range."""
+    found: dict[str, Any] = {}
+    for name, split in _splits(quick).items():
+        rows: dict[str, list[tuple[float, float]]] = {start: [] for start in STARTS}
+        rounds: dict[str, int] = {}
+        for seed in SEEDS[:1] if quick else SEEDS:
+            parties = split(seed)
+            words = next(iter(parties.values())).vocabulary.words
+            for start in STARTS:
+                seconds = time.monotonic()
+                model = _train(parties, words, seed, start)
+                words = model.vocabulary.words  # those that several members have: the other starts get the same
+                heldout = _heldout(parties, model.vocabulary)
+                scored = completion(model.topic_word, model.alpha, heldout, smoothing=model.beta).perplexity
+                rows[start].append((scored, _diversity(model)))
+                rounds[start] = _questions(start)
+                say(f"{name}, {start}, seed {seed}: {scored:.1f}, {rows[start][-1][1]:.3f}, "
+                    f"{time.monotonic() - seconds:.0f} s")  # fmt: skip
+        found[name] = {start: [*_spread([ppl for ppl, _ in seen], 1), rounds[start],
+                               *_spread([diversity for _, diversity in seen], 3)]
+                       for start, seen in rows.items()}  # fmt: skip
+    return {"consensus": found, "columns": ["perplexity", "least", "most", "questions", "diversity", "least", "most"]}
+
+
+def cpu_over_pooled(quick: bool) -> dict[str, Any]:
+    """Compare the CPU seconds of a federation with those of training in one place: the same sweeps, one process."""
+    corpus = newsgroups()
+    found: dict[int, float] = {}
+    for n in (23,) if quick else (5, 23):
+        chosen = np.random.default_rng(0).permutation(corpus.n_documents)[: 300 * n]
+        parties = {f"p{i:02d}": corpus.select(np.sort(chosen[i::n])) for i in range(n)}
+        words, ratios = corpus.vocabulary.words, []
+        _train(parties, words, 0, "sums")  # compiles
+        _pooled(parties, words, 0)
+        for seed in range(1 if quick else 3):
+            alone = time_cpu(partial(_pooled, parties, words, seed))[0]
+            together = time_cpu(partial(_train, parties, words, seed, "sums"))[0]
+            ratios.append(together / alone)
+            say(f"{n} parties, seed {seed}: {together:.2f} CPU seconds, pooled {alone:.2f}")
+        found[n] = round(statistics.median(ratios), 2)
+    return {"cpu_over_pooled": found}
+
+
+def _pooled(parties: Parties, words: tuple[str, ...], seed: int) -> Topics:
+    method = ConsensusSettings(topics=TOPICS)
+    sweeps = method.start_sweeps + method.rounds * method.sweeps
+    vocabulary = {"mode": "public", "words": words}
+    return _run(parties, seed, {"name": "centralised", "topics": TOPICS, "sweeps": sweeps, "vocabulary": vocabulary})
+
+
+def _train(parties: Parties, words: tuple[str, ...], seed: int, start: str) -> Topics:
+    method = {
+        "name": "consensus",
+        "topics": TOPICS,
+        "evaluate": False,
+        "vocabulary": {"mode": "listed" if start == "secure" else "public", "words": words},
+    }
+    with _merging() if start == "merged" else warnings.catch_warnings():
+        return _run(parties, seed, method, secure=start == "secure")
+
+
+def _run(parties: Parties, seed: int, method: dict[str, Any], *, secure: bool = False) -> Topics:
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        settings = RunSettings(
+            directory=f"{folder}/run", seed=seed, heldout=HELDOUT, federation={"secure": secure}, method=method
+        )
+        model: Topics = run_on_one_machine(settings, parties, durable=False)
+    return model
+
+
+@contextmanager
+def _merging() -> Iterator[None]:
+    """Let Consensus start from merged local topics, as mode `sound` does."""
+    own = ConsensusSettings.merges
+    ConsensusSettings.merges = property(lambda self: True)  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        ConsensusSettings.merges = own  # type: ignore[method-assign]
+
+
+def _questions(start: str) -> int:
+    """Return the number of questions after words are agreed."""
+    method = ConsensusSettings(topics=TOPICS)
+    return method.rounds + (1 if start == "merged" else 2 + method.start_rounds)
+
+
+def _splits(quick: bool) -> dict[str, Callable[[int], Parties]]:
+    groups, mails = newsgroups(label="party"), _enron()
+    splits: dict[str, Callable[[int], Parties]] = {
+        "20 Newsgroups by subject": lambda seed: natural(groups),
+        "20 Newsgroups at random": lambda seed: iid(groups, seed),
+        "Enron by mailbox": lambda seed: natural(mails),
+        "Enron at random": lambda seed: iid(mails, seed),
+    }
+    return {name: splits[name] for name in list(splits)[: 1 if quick else None]}
+
+
+def _enron() -> Corpus:
+    corpus = read(data("enron_spam.parquet"), id="id", label="party")
+    found = propose(corpus, 5, 0.5)
+    most = np.argsort(-np.asarray(found.counts), kind="stable")[:10_000]
+    return corpus.encode(Vocabulary(tuple(found.words[i] for i in most)))
+
+
+def _heldout(parties: Parties, words: Vocabulary) -> Corpus:
+    return Corpus.concatenate([corpus.encode(words).split(HELDOUT)[1] for corpus in parties.values()])
+
+
+def _diversity(model: Topics) -> float:
+    """Return the share of distinct words among the first ten of all topics."""
+    first = np.argsort(-model.topic_word, axis=1)[:, :10]
+    return len(np.unique(first)) / first.size
+
+
+def _spread(values: list[float], digits: int) -> list[float]:
+    return [round(one, digits) for one in (statistics.mean(values), min(values), max(values))]

@@ -1,0 +1,28 @@
+"""A server that makes up its questions: how many of 100 documents it reads, with and without the rule of five."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from benchmarks.common import newsgroups, say
+from benchmarks.engines.fixtures import steering
+from benchmarks.federation.parties import natural
+from tertulia.federation.party import context
+from tertulia.privacy.policy import RARE
+
+
+def steered(quick: bool) -> dict[str, Any]:
+    """Attack 20 Newsgroups by subject: three words of each document are known, those that are rarest in its party."""
+    corpus = newsgroups(min_documents=5, label="party")
+    parties = natural(corpus.split(0.2, seed=1)[1] if quick else corpus)
+    words, found = corpus.vocabulary.words, {}
+    for name, least in (("with_rule", RARE), ("without_rule", 1)):
+        with mock.patch.object(context, "RARE", least):
+            with tempfile.TemporaryDirectory() as folder:
+                read = steering.singled_out(Path(folder) / "run", parties, words, topics=40, number=100)
+            found[name] = {"of_totals": read.of_totals, "knowing_others": read.knowing_others}
+            say(f"steered, {name}: {read}")
+    return {"steered": {"single_out_of_100": found}}
