@@ -38,6 +38,7 @@ WORD_COUNTS = Clear(thing("counts of agreed words", "in how many documents each 
 PROFILES = Clear(thing("profiles of words", "sums over the documents that hold a word"))
 SOFT_COUNTS = Clear(thing("expected counts by topic", "words by topic (expected counts)"))
 FRACTION = 256  # soft counts are whole numbers of 1/256 token: a sixteenth loses 1 % in perplexity
+_UNKNOWN = 0.5  # a share of words off the list of which the party's staff should know
 _SMOOTHING = 0.01  # tokens that each word has in each topic beforehand
 _PROFILE_BITS = 5  # profiles are whole numbers of 2^-5: a number of a document's row is about 2^-4
 
@@ -116,6 +117,7 @@ def count_words(party: Party, state: Any, ask: WordTask) -> tuple[Any, WordTotal
     """Count the documents and the tokens of each word."""
     corpus = _documents(party, ask.words)
     check_has_words(party, corpus)
+    _check_enough(party, corpus)
     df, tokens = word_profiles.counts_of_words(corpus.words, corpus.documents, len(ask.words), _least_of_words(party))
     return state, WordTotals(party.release(df, WORD_COUNTS), party.release(tokens, WORD_COUNTS))
 
@@ -195,6 +197,21 @@ def _within_bounds(counts: F64 | I64) -> Array:
 
 def _documents(party: Party, words: tuple[str, ...]) -> Corpus:
     return party.documents(Vocabulary.of(words))
+
+
+def _check_enough(party: Party, corpus: Corpus) -> None:
+    """Raise if a party has so few documents that nothing of it may leave; tell its staff if most words are dropped."""
+    if corpus.n_documents < (least := party.min_documents_per_topic):
+        raise InputError(
+            f"party '{party.id}' has {corpus.n_documents} documents to train on, and with secure sums nothing of fewer "
+            f"than {least} leaves: give it more, or leave it out"
+        )
+    unknown = 1 - corpus.n_tokens / max(party.documents().n_tokens, 1)
+    if unknown > _UNKNOWN:
+        party.notice(
+            f"{unknown:.0%} of its words are not on the agreed list and are left out: are its language and its subject "
+            "those of the others? A longer list, or vocabulary mode 'union', keeps more"
+        )
 
 
 def _least_of_words(party: Party) -> int:
