@@ -6,6 +6,7 @@ from benchmarks.common import run_parts
 from benchmarks.secure.consensus import consensus, cpu_over_pooled
 from benchmarks.secure.costs import costs, parties_50, repair, slow_link
 from benchmarks.secure.crashes import crash
+from benchmarks.secure.demo import demo_s
 from benchmarks.secure.steered import steered
 from benchmarks.secure.totals import exact, widths
 from benchmarks.secure.words import lone_words
@@ -25,6 +26,7 @@ if __name__ == "__main__":
             "crash": crash,
             "consensus": consensus,
             "steered": steered,
+            "demo_s": demo_s,
             "cpu_over_pooled": cpu_over_pooled,
         },
     )

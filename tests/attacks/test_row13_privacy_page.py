@@ -96,7 +96,8 @@ def test_vacuous_is_computed(tmp_path):
 
 @pytest.mark.parametrize(
     ("word", "document", "says"),
-    [("0", "0", "NOTHING LEFT"), ("1", "2.5", "PROTECTED. A whole"), ("8", "504", "PROTECTED, WEAKLY"),
+    [("0", "0", "NOTHING LEFT"), ("1", "2.5", "PROTECTED. A whole"), ("8", "504", "PROTECTED, WEAKLY. A single word"),
+     ("1", "9", "PROTECTED, WEAKLY. A whole"),
      ("30", "900", "HARDLY"), ("infinite (non-private)", "infinite (non-private)", "NOT PROTECTED")],
 )  # fmt: skip
 def test_verdicts(word, document, says):

@@ -37,8 +37,8 @@ MEANING = (  # for readers who do not know the term
     "for a chance of about delta."
 )
 MASKED = (
-    "MASKED. Only sums over at least {} parties left, without noise: a server that follows the protocol sees no single "
-    "party's numbers, but may guess from what it knows already."
+    "MASKED. Only sums over at least {} parties left, without noise, and words that several have: a server that "
+    "follows the protocol sees no single party's numbers, but may guess from what it knows already."
 )
 _SHORT_MEANING = (
     "Epsilon: by what left, the odds of any guess about one of these change at most e^epsilon-fold (1: 2.7, 3: 20, "

@@ -21,7 +21,7 @@ from tertulia.runs.release_counts import plan_and_fact_or_none, settings_or_none
 from tertulia.view.console import size
 from tertulia.view.pages.figures import bar, epsilon_scale
 from tertulia.view.pages.html import Html, el, join, table, text
-from tertulia.view.tables import min_summed_at
+from tertulia.view.tables import min_summed_at, who_learns
 from tertulia.view.totals import epsilon, epsilon_and_delta
 from tertulia.view.verdicts import MEANING, NOT_STATED, level_of, number_of, often, sent, summary_of
 
@@ -55,6 +55,7 @@ def officer_sections(host: PartyHost, delta: float, took_part: Participation | N
         table(["what", "how often", "size", "protection", "who can read it"],
               [_thing(row, min_summed_at(host)) for row in found.things],
               stacks=True),
+        _who_learns(host),
         el("p", el("b", "Did not leave: "), "the documents themselves, their ids, dates and labels, and the noise "
            "key. Everything that leaves is written into the ledger first."),
         el("p", found.refused, " ", found.rare_words, " The words themselves are listed only at the party."),
@@ -82,6 +83,12 @@ def verdict_box(said: str) -> Html:
 
 def _short(name: str) -> str:
     return name if len(name) <= 60 else f"{name[:60]}…"
+
+
+def _who_learns(host: PartyHost) -> Html | None:
+    """Say who learns what by masked sums, if the run has them."""
+    plan = host.door.plan
+    return el("p", who_learns(len(plan.roster), plan.min_summed)) if plan is not None and plan.secure else None
 
 
 def _person(of: str) -> str:
