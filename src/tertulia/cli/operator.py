@@ -36,7 +36,7 @@ def create_federation(
     invitations = create(directory, names, address or f"localhost:{PORT}", days, stated)
     console.line(f"{directory}/federation.toml says what is trained and on which terms: edit it as you like")
     if len(names) < MIN_SUMMED:
-        console.line(f"The server will read each party's numbers: {TOO_FEW}")
+        console.line(f"The server will read each party's numbers, for {TOO_FEW}")
     console.line(f"Send each member its invitation, by a way that only it can read; good once, for {days:g} days:")
     for path in invitations:
         console.line(f"  {path}")

@@ -257,7 +257,7 @@ def template(name: str, members: Sequence[str], carried: str, stated: Mapping[st
 _DIALLED = """address = "{address}"      # that parties dial; the server's certificate is for this host
 #listen = "0.0.0.0:7433"   # that the server listens on, if that differs"""
 
-TOO_FEW = "masked sums need three members: of two, each could tell the other's part"
+TOO_FEW = "masked sums need three members (of two, each could tell the other's part)"
 _MASKED = (
     'vocabulary = { mode = "common" }   # words that several members have',
     "secure = true              # sums are masked: the server learns totals only, see docs/secure.md",

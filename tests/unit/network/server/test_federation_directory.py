@@ -72,3 +72,13 @@ def test_a_member_that_has_joined_is_invited_again_only_after_it_was_revoked(tmp
         sites.server.invite("north", 7)
     sites.server.members.revoke("north")
     assert sites.server.invite("north", 7).name == "north.invite"
+
+
+@pytest.mark.parametrize(("members", "secure"), [(("a",), False), (("a", "b"), False), (("a", "b", "c"), True)])
+def test_three_members_have_secure_sums_by_default(members, secure, tmp_path, tertulia):
+    code, out, _ = tertulia("init", tmp_path / "ward", "--members", ",".join(members), "--yes")
+    assert code == 0
+    file = FederationDirectory(tmp_path / "ward").file
+    assert file.terms.secure is secure
+    assert file.method.vocabulary.mode == ("common" if secure else "union")
+    assert ("The server will read each party's numbers, for masked sums need three members" in out) is not secure
