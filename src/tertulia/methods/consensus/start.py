@@ -113,7 +113,7 @@ class Expecting:
 
 
 @step(doing="counting words")
-def count_words(party: Party, state: Any, ask: WordTask) -> tuple[Any, WordTotals]:
+def count_tokens(party: Party, state: Any, ask: WordTask) -> tuple[Any, WordTotals]:
     """Count the documents and the tokens of each word."""
     corpus = _documents(party, ask.words)
     check_has_words(party, corpus)
@@ -152,12 +152,12 @@ def expect(party: Party, state: Any, ask: SoftTask) -> tuple[Expecting, SoftCoun
     return Expecting(Expected(party.place, counts), held), SoftCounts(party.release(change, SOFT_COUNTS))
 
 
-STEPS = (count_words, profile_words, expect)
+STEPS = (count_tokens, profile_words, expect)
 
 
 def find_topics(fed: Federation, config: ConsensusSettings, words: tuple[str, ...]) -> I64:
     """Return first topics as expected numbers of tokens [K, V]."""
-    seen = fed.sum(count_words, WordTask(words))
+    seen = fed.sum(count_tokens, WordTask(words))
     chosen = word_profiles.most_frequent(seen.documents)
     if not len(chosen):
         raise InputError("no word is in enough documents of a party to begin with: give more documents")
@@ -182,7 +182,7 @@ def find_topics(fed: Federation, config: ConsensusSettings, words: tuple[str, ..
 def plan_start(config: ConsensusSettings) -> list[Planned]:
     """List what finding topics will disclose."""
     return [
-        Planned(count_words, "sum", WORD_COUNTS, 1),
+        Planned(count_tokens, "sum", WORD_COUNTS, 1),
         Planned(profile_words, "sum", PROFILES, 1),
         Planned(expect, "sum", SOFT_COUNTS, config.start_rounds),
     ]

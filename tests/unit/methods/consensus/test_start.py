@@ -28,27 +28,27 @@ class Party(SimpleNamespace):
 
 
 def test_words_of_few_documents_are_not_counted():
-    seen = start.count_words(Party(), None, start.WordTask(WORDS))[1]
+    seen = start.count_tokens(Party(), None, start.WordTask(WORDS))[1]
     assert (seen.documents.tolist(), seen.tokens.tolist()) == ([4, 8, 12], [8, 12, 12])
-    seen = start.count_words(Party(least=5), None, start.WordTask(WORDS))[1]
+    seen = start.count_tokens(Party(least=5), None, start.WordTask(WORDS))[1]
     assert (seen.documents.tolist(), seen.tokens.tolist()) == ([0, 8, 12], [0, 12, 12])
 
 
 def test_a_party_with_too_few_documents_stays_out():
     with pytest.raises(InputError, match="'north' has 3 documents to train on, and with secure sums nothing of fewer"):
-        start.count_words(Party(TEXTS[:3], least=5), None, start.WordTask(WORDS))
-    start.count_words(Party(TEXTS[:3]), None, start.WordTask(WORDS))
+        start.count_tokens(Party(TEXTS[:3], least=5), None, start.WordTask(WORDS))
+    start.count_tokens(Party(TEXTS[:3]), None, start.WordTask(WORDS))
 
 
 def test_the_staff_reads_of_a_list_that_hardly_meets_the_documents():
     party = Party([f"barley {'oats rye wheat '}" for _ in range(6)])
-    start.count_words(party, None, start.WordTask(WORDS))
+    start.count_tokens(party, None, start.WordTask(WORDS))
     assert party.notices == [
         "75% of its words are not on the agreed list and are left out: are its language and its subject those of the "
         "others? A longer list, or vocabulary mode 'union', keeps more"
     ]
     well = Party()
-    start.count_words(well, None, start.WordTask(WORDS))
+    start.count_tokens(well, None, start.WordTask(WORDS))
     assert well.notices == []
 
 
@@ -80,5 +80,5 @@ def test_large_counts_fit_into_a_question():
 
 def test_the_start_is_planned():
     planned = {row.step.__name__: row.times for row in start.plan_start(ConsensusSettings(start_rounds=4))}
-    assert planned == {"count_words": 1, "profile_words": 1, "expect": 4}
+    assert planned == {"count_tokens": 1, "profile_words": 1, "expect": 4}
     assert all(row.verb == "sum" for row in start.plan_start(ConsensusSettings()))
