@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.common import run_parts
-from benchmarks.secure.consensus import consensus, cpu_over_pooled
+from benchmarks.secure.consensus import consensus, cpu_over_pooled, small_parties
 from benchmarks.secure.costs import costs, parties_50, repair, slow_link
 from benchmarks.secure.crashes import crash
 from benchmarks.secure.demo import demo_s
@@ -28,5 +28,6 @@ if __name__ == "__main__":
             "steered": steered,
             "demo_s": demo_s,
             "cpu_over_pooled": cpu_over_pooled,
+            "small_parties": small_parties,
         },
     )

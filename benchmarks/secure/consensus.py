@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -17,9 +18,11 @@ from benchmarks.common import data, newsgroups, say, time_cpu
 from benchmarks.federation.parties import iid, natural
 from tertulia.corpus import Corpus, Vocabulary, read
 from tertulia.corpus.vocabulary import propose
+from tertulia.federation.party.context import StepContext
 from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.metrics import completion
 from tertulia.models import Topics
+from tertulia.privacy.policy import RARE
 from tertulia.runs.one_machine import run_on_one_machine
 from tertulia.runs.settings import RunSettings
 
@@ -51,6 +54,24 @@ def consensus(quick: bool) -> dict[str, Any]:
                                *_spread([diversity for _, diversity in seen], 3)]
                        for start, seen in rows.items()}  # fmt: skip
     return {"consensus": found, "columns": ["perplexity", "least", "most", "questions", "diversity", "least", "most"]}
+
+
+def small_parties(quick: bool) -> dict[str, Any]:
+    """Measure what the rule of five documents costs 23 unequal parties of medical abstracts, in plain sums."""
+    corpus = read(data("medical_abstracts_2888.parquet"), id="id", label="label")
+    corpus = corpus.encode(Vocabulary(tuple(propose(corpus, 5, 0.5).words)))
+    found: dict[str, list[float]] = {"with_rule": [], "without_rule": []}
+    for seed in SEEDS[:1] if quick else SEEDS:
+        sizes = np.arange(1, 24)
+        assigned = np.random.default_rng(seed).choice(23, size=corpus.n_documents, p=sizes / sizes.sum())
+        parties = {f"p{i:02d}": corpus.select(assigned == i) for i in range(23)}
+        heldout = _heldout(parties, corpus.vocabulary)
+        for name, least in (("with_rule", RARE), ("without_rule", 1)):
+            with mock.patch.object(StepContext, "min_documents_per_topic", least):
+                model = _train(parties, corpus.vocabulary.words, seed, "sums")
+            found[name].append(completion(model.topic_word, model.alpha, heldout, smoothing=model.beta).perplexity)
+            say(f"23 parties, {name}, seed {seed}: {found[name][-1]:.1f}")
+    return {"small_parties": {name: _spread(scores, 1) for name, scores in found.items()}}
 
 
 def cpu_over_pooled(quick: bool) -> dict[str, Any]:
