@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import io
 import json
+import logging
 import sys
 from urllib.parse import urlsplit
 
@@ -157,6 +158,15 @@ def test_what_is_missing_is_named(monkeypatch):
 def test_an_address_that_is_none_is_named(at):
     with pytest.raises(ConfigError, match="no address for the live page"), live_page(lambda: LOOK, at):
         pass
+
+
+def test_the_logging_of_the_process_stays_as_it_is():
+    handler = logging.StreamHandler(io.StringIO())
+    closed = []
+    handler.close = lambda: closed.append(handler)
+    with live_page(dict, "0"):
+        pass
+    assert not closed
 
 
 def test_no_page_unless_asked_for():

@@ -194,9 +194,9 @@ def live_page(take: TakeSnapshot, at: str | None) -> Iterator[str | None]:
     token = None if local else secrets.token_urlsafe(24)
     shown = SnapshotStream(take)
     app = app_of(shown, Guard(_names(host), token))
-    config = uvicorn.Config(
-        app, log_level="critical", access_log=False, lifespan="off", ws="none", server_header=False, date_header=False,
-        timeout_graceful_shutdown=1, limit_concurrency=200,
+    config = uvicorn.Config(  # uvicorn's own log configuration would close all handlers of the process that calls us
+        app, log_config=None, log_level="critical", access_log=False, lifespan="off", ws="none", server_header=False,
+        date_header=False, timeout_graceful_shutdown=1, limit_concurrency=200,
     )  # fmt: skip
     server = uvicorn.Server(config)
     threads = [
