@@ -235,6 +235,14 @@ class Party(Protocol):
         """
 
     @property
+    def noise_shares(self) -> int:
+        """The number of parties whose noise is in every sum and is known to nobody who could subtract it.
+
+        With secure sums it is the fewest honest members of a list, so each party may add so much less noise
+        (`SharedGaussian`). Without them it is 1: each party's reply needs all of the noise.
+        """
+
+    @property
     def score_epsilon(self) -> float | None:
         """The epsilon per document of a noisy score, if the party's policy requires noise; None: scores are exact."""
 

@@ -18,6 +18,7 @@ from tertulia.federation.fields import Weight, field_with
 from tertulia.federation.messages import BEFORE_ALL, Ask, Question
 from tertulia.federation.party import reports
 from tertulia.federation.party.failures import NGRAMS
+from tertulia.federation.secure.lists import honest_survivors
 from tertulia.federation.types import PartyId, Randomness, Step, min_holders
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public, Randomiser, Unit
@@ -91,6 +92,11 @@ class StepContext:
     def min_documents_per_topic(self) -> int:
         """The minimum number of documents that must have a topic before its counts leave in a masked sum."""
         return RARE if self._host.secure is not None else 1
+
+    @property
+    def noise_shares(self) -> int:
+        """The number of parties whose noise is in every sum and is known to nobody who could subtract it."""
+        return 1 if self._host.secure is None else honest_survivors(len(self._host.secure.keys.members))
 
     @property
     def score_epsilon(self) -> float | None:

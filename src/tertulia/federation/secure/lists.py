@@ -36,6 +36,15 @@ def threshold(members: int) -> int:
     return (members + colluding(members)) // 2 + 1
 
 
+def honest_survivors(members: int) -> int:
+    """Return the fewest members of a list that do not collude with the server.
+
+    >>> [honest_survivors(n) for n in (3, 4, 5, 10, 50)]
+    [2, 2, 3, 4, 18]
+    """
+    return threshold(members) - colluding(members)
+
+
 def check_members(members: int) -> None:
     """Raise `ConfigError` unless a run with this number of members can have secure sums."""
     if members < FEWEST_MEMBERS:
