@@ -53,7 +53,7 @@ def case(small: World, topics: int, model: str, seed: int) -> dict[str, float]:
             shared = FTM(**method, merge=merge).fit(small.parties, **run)
         found |= {f"ppl_{merge}": small.perplexity(shared), f"topics_{merge}": float(shared.n_topics)}
     if model == "lda":
-        together = Consensus(**common, start_sweeps=20, rounds=10, sweeps=10, evaluate=False).fit(small.parties, **run)
+        together = Consensus(**common, rounds=10, sweeps=10, evaluate=False).fit(small.parties, **run)
         found["ppl_consensus"] = small.perplexity(together)
     return found
 

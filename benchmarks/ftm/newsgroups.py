@@ -159,7 +159,7 @@ def consensus(corpus: Corpus, quick: bool) -> dict[str, Any]:
     for name, split in splits.items():
         six = world(split, max_words=3000 if quick else 8000)
         common = {"topics": 20 if quick else 40, "vocabulary": six.words, **PRIORS}
-        shared = Consensus(**common, start_sweeps=20, rounds=8, sweeps=5, evaluate=False).fit(split, **RUN)
+        shared = Consensus(**common, rounds=8, sweeps=5, evaluate=False).fit(split, **RUN)
         pooled = Pooled(**common, sweeps=60).fit(split, heldout=HELDOUT)
         ppl, ppl_pooled = six.perplexity(shared), six.perplexity(pooled)
         found[name] = {"ppl": ppl, "ppl_pooled": ppl_pooled, "rounds": 8}

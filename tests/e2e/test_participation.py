@@ -5,6 +5,7 @@ import json
 import pytest
 
 import tertulia as tt
+from e2e.test_fetching import served
 from helpers.browser import PHONE, WIDE
 from helpers.runs import prepared
 from helpers.sites import Carried, Sites
@@ -14,7 +15,6 @@ from tertulia.federation.messages import Answer
 from tertulia.metrics.history import Participation
 from tertulia.models import Topics
 from tertulia.network.party.attendant import Attendant
-from tertulia.network.party.received_models import keep_model
 from tertulia.network.server.run_registry import FINISHED
 from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
@@ -195,7 +195,11 @@ def test_a_federation_and_its_parties_say_it(tmp_path, tertulia):
     assert facts["run"]["participation"] == model.provenance["participation"]
     assert {row["member"]: row["took_part"] for row in facts["members"]}["north"] == said
     sites.registry.end(run.id, FINISHED)
-    keep_model(sites.parties["north"], run.id, sites.registry.model("north", run.id))
+    with served(sites):
+        code, out, err = tertulia("fetch", tmp_path / "north")
+    assert code == 0
+    assert f"from 3 parties; north in {said}" in out
+    assert f"warning: north in {said}: the model knows less" in err
     code, out, err = tertulia("status", tmp_path / "north")
     assert code == 0
     assert said in out

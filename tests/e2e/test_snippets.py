@@ -107,23 +107,39 @@ def test_commands_that_shall_run_do(block, tertulia, monkeypatch, tmp_path):
 
 def test_the_table_of_what_leaves_is_whole():
     """Every thing that a plan names in any case stands in the method's column, and nothing else."""
-    page = (ROOT / "docs" / "concepts.md").read_text()
-    lines = page.partition("\n| what leaves |")[2].partition("\n\n")[0].splitlines()
     columns = ["consensus", "ftm", "fedlda", "pctd", "gfedntm", "alone"]
     said = {name: set() for name in columns}
-    for line in lines[2:]:
-        what, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+    for what, cells in rows_of("concepts.md", "| what leaves |"):
         for name, cell in zip(columns, cells, strict=True):
             if cell:
-                said[name].add(what.partition(", unless")[0])
+                said[name].add(what)
     assert said == {name: announced(name) for name in columns}
 
 
-def announced(name):
-    """What a method's plans name, in all cases that `test_plan` runs; reports stay at the party.
+@pytest.mark.parametrize("mode", ["clear", "paper", "sound"])
+def test_the_table_of_ftm_and_consensus_is_whole(mode):
+    """In each mode it has all that FTM's and Consensus' plans name, in clear or not, and nothing else."""
+    rows = rows_of("ftm.md", "| what | `clear` | `paper` | `sound` |")
+    said = {what: cells[("clear", "paper", "sound").index(mode)] for what, cells in rows}
+    sent = {what for what, cell in said.items() if cell and not cell.strip("*").startswith("not sent")}
+    assert sent == announced("ftm", mode) | (announced("consensus", mode) if mode != "paper" else set())
+
+
+def rows_of(page, head):
+    """Each thing that a table of what leaves names, without what is said about it, and its cells."""
+    table = (ROOT / "docs" / page).read_text().partition(f"\n{head}")[2].partition("\n\n")[0]
+    for line in table.splitlines()[2:]:
+        what, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        yield re.split(", unless|, rows|: tokens| \\(", what)[0], cells
+
+
+def announced(name, mode=None):
+    """What a method's plans name, in all cases that `test_plan` runs (of one mode); reports stay at the party.
 
     How words are agreed on is the same for all methods, and stands in docs/words.md.
     """
-    cases = [RunSettings(method=case).method for case in CASES.values() if case["name"] == name]
+    cases = [case for case in CASES.values() if case["name"] == name and mode in (None, case.get("mode", "clear"))]
+    shared = [{**case, "vocabulary": {}} for case in cases if case.get("mode") == "paper"]  # with a list that is agreed
+    methods = [RunSettings(method=case).method for case in cases + shared]
     plan = importlib.import_module(METHODS[name].module).plan
-    return {row.mechanism.what for case in cases for row in plan(case) if row.verb != "reports"} - {CHOSEN}
+    return {row.mechanism.what for method in methods for row in plan(method) if row.verb != "reports"} - {CHOSEN}

@@ -111,7 +111,7 @@ def test_two_builds_are_the_same(built, tmp_path, monkeypatch):
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in built]
 
 
-def test_an_archive_written_anew_says_nothing_of_who_packed_it(tmp_path):
+def test_an_archive_written_again_says_nothing_of_who_packed_it(tmp_path):
     """The quick sibling of two builds: two archives of the same files, packed at other times, in another order."""
     for name in ("b", "a"):
         (tmp_path / name).write_text(name)

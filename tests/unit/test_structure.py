@@ -30,16 +30,18 @@ BY_NAME = (
     r"getattr\(.*(method|settings|choices|parties).*, [\"'](rounds|mode|epsilon|sigma|topics|vocabulary)[\"']"
     r"|settings(\.get\(|\[)[\"'](rounds|mode|epsilon|sigma|topics)[\"']"
 )
+# Words end at anything but a letter: names of tests have them between underscores, where \b does not match.
 GLOSSARY = {
-    r"\bHouse(Rules)?\b": "PartyHost, PartyConfig",
-    r"\bVisit\b": "StepContext",
-    r"\bCarrier\b": "Transport",
-    r"\b_?clapped\b": "thresholded",
-    r'(?<!")\b_?(re)?told\b(?! apart)|\btelling\b': "report(s)",  # but ids of charges hold a key "told"
-    r"\bhonest[ _]epsilon\b": "real epsilon",
-    r"(?i)\b(?<!drawn )anew\b": "again",  # but "drawn anew" is part of ledgers' rows
-    r"(?<!who's )(?i:\bwhoever\b)": "a plain noun",
-    r"(?i)\bso many\b": "the number",
+    r"(?<![A-Za-z])House(Rules)?(?![A-Za-z])": "PartyHost, PartyConfig",
+    r"(?<![A-Za-z])Visit(?![A-Za-z])": "StepContext",
+    r"(?<![A-Za-z])Carrier(?![A-Za-z])": "Transport",
+    r"(?<![A-Za-z])(?i:clapped)(?![A-Za-z])": "thresholded",
+    r'(?<!["A-Za-z])(?i:(re)?told)(?![A-Za-z]|[ _]apart)|(?<![A-Za-z])(?i:telling)(?![A-Za-z])':
+        "report(s)",  # but ids of charges hold a key "told"
+    r"(?<![A-Za-z])(?i:honest[ _]epsilon)(?![A-Za-z])": "real epsilon",
+    r"(?<![A-Za-z])(?<!drawn )(?i:anew)(?![A-Za-z])": "again",  # but "drawn anew" is part of ledgers' rows
+    r"(?<!who's )(?<![A-Za-z])(?i:whoever)(?![A-Za-z])": "a plain noun",
+    r"(?<![A-Za-z])(?i:so[ _]many)(?![A-Za-z])": "the number",
     r"(?<![A-Za-z])(?i:seat|desk|gate|house)s?(?![A-Za-z])|(?<![A-Z])(Seat|Desk|Gate|House)s?(?![a-z])":
         "connection, registry, service, organisation",
 }  # fmt: skip
@@ -143,8 +145,13 @@ def outside(patterns: tuple[str, ...]) -> list[Path]:
     return sorted(path for path in found if path != Path(__file__) and "__pycache__" not in path.parts)
 
 
-def written(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def written(path: Path) -> list[tuple[int, str]]:
     """The lines that people read in a file: all of a page; of a source its names, comments and docstrings."""
+    return list(_written(path))
+
+
+def _written(path: Path) -> Iterator[tuple[int, str]]:
     source = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         yield from enumerate(source.splitlines(), start=1)
@@ -158,6 +165,7 @@ def written(path: Path) -> Iterator[tuple[int, str]]:
             before = token.type
 
 
+@cache
 def layers() -> dict[str, int]:
     """Room -> its height in import-linter's contract; rooms of one line are equally high.
 
@@ -234,7 +242,7 @@ def test_no_string_names_a_module_above():
 def test_names_of_modules_above_are_recognised():
     assert names_above("tertulia.models.display", "tertulia.view.plots") == ["tertulia.view.plots"]
     assert names_above("tertulia._lazy", "tertulia.models:Topics") == ["tertulia.models"]
-    for helper in ("_kinds", "_locks", "_memory", "_plain", "_toml"):  # no layer lists these
+    for helper in ("_kinds", "_locks", "_memory", "_plain", "_toml"):
         assert names_above(f"tertulia.{helper}", "tertulia.corpus") == ["tertulia.corpus"]
     assert not names_above("tertulia.view.plots", "tertulia.models")
     assert not names_above("tertulia.kernels.lda", "tertulia.corpus")  # beside it; imports are checked by import-linter
@@ -315,12 +323,19 @@ def test_citations_are_recognised(line):
     [
         "class House:", "told = reports()", "def _told(", "its honest epsilon", "clapped", "made anew", "self._gate",
         "seat_block = 1", "at_the_gate()", "SeatBlock", "openHouse", "three houses", "Whoever asks", "so many topics",
+        "def test_words_drawn_anew(", "test_users_are_told_of", "test_rows_are_equal_whoever_asks", "so_many_words",
     ],
 )  # fmt: skip
 def test_words_are_recognised(line):
     assert any(re.search(pattern, line) for pattern in GLOSSARY)
 
 
-@pytest.mark.parametrize("line", ["make wheelhouse", "a gateway", "aggregate", "investigate", "household", "tolerated"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "make wheelhouse", "a gateway", "aggregate", "investigate", "household", "tolerated", "told apart",
+        "test_errors_are_told_apart", "untold", '"told": 3', "a row drawn anew",
+    ],
+)  # fmt: skip
 def test_words_that_only_contain_them_are_not(line):
     assert not any(re.search(pattern, line) for pattern in GLOSSARY)

@@ -67,7 +67,7 @@ def test_the_rule():
 
 
 @pytest.mark.filterwarnings("ignore:29 of 56 documents hold no word")  # one of the two kinds of text is more common
-def test_texts_are_read_as_fit_reads_them_and_progress_is_told():
+def test_texts_are_read_as_fit_reads_them_and_progress_is_reported():
     rows = [{"body": "rain sun cloud rain"}, {"body": "money bank loan bank"}] * 30
     rows = [{"body": f"{row['body']} word{number}"} for number, row in enumerate(rows)]
     seen = []

@@ -67,7 +67,7 @@ def test_kill_9_while_a_corpus_is_built_leaves_the_old_or_the_new(tmp_path, mome
     assert len(list(tmp_path.iterdir())) == 2  # the leftover is removed
 
 
-def test_a_corpus_that_is_replaced_while_it_is_read_is_read_anew(tmp_path, monkeypatch):
+def test_a_corpus_that_is_replaced_while_it_is_read_is_read_again(tmp_path, monkeypatch):
     corpus_of(TEXTS).save(tmp_path)
     real = storage.load_array
 

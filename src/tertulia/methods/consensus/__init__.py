@@ -1,1 +1,1 @@
-"""Consensus: merge once, then count together."""
+"""Consensus: find first topics together, then count together."""

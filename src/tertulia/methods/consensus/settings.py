@@ -36,7 +36,7 @@ ExtraSweeps = Annotated[int, Field(ge=1), Capped("max_sweeps")]
 
 
 class ConsensusSettings(MethodSettings):
-    """Consensus rounds: merge once, then count together."""
+    """Consensus rounds: find first topics together, then count together."""
 
     takes_validation = samples_lda = continues = True
     name: Literal["consensus"] = Field("consensus", description="the method")
