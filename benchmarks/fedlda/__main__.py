@@ -2,10 +2,11 @@
 
 Every mechanism has as many rounds, of one sweep each. By default a token's word is drawn once and counts converge;
 `*_paper` are the same with the paper's bookkeeping, whose counts drift. `sound` reports every token once and keeps its
-promise. Perplexity is by document completion on users who took no part; beta is chosen on others, for each mechanism.
-Means over three seeds with their standard deviations; on Sentiments some mechanisms have one seed or are left out, and
-all panels of the pictures have one. Beside them stand controls: word frequencies, LDA on one machine, topics that
-nobody has learned. LDA on one machine is there twice: as it comes, with alpha learned, and with FedLDA's fixed alpha.
+promise; `sound_user` divides the same total of a user by `user_epsilon`. Perplexity is by document completion on users
+who took no part; beta is chosen on others, for each mechanism. Means over three seeds with their standard deviations;
+on Sentiments some mechanisms have one seed or are left out, and all panels of the pictures have one. Beside them stand
+controls: word frequencies, LDA on one machine, topics that nobody has learned. LDA on one machine is there twice: as it
+comes, with alpha learned, and with FedLDA's fixed alpha.
 Table 2, which predicts labels, is part of `benchmarks.applications`.
 Pictures and a Markdown table go to benchmarks/out. `--only reviews` runs one data set, without pictures and
 scale; `--who` chooses mechanisms and controls.
@@ -22,18 +23,15 @@ from benchmarks.common import OUT, finish, parser, say
 from benchmarks.fedlda.plot import MARKDOWN, draw, table
 from benchmarks.fedlda.runs import (
     DATASETS,
-    EPSILON,
     MECHANISMS,
     M,
     parts_of,
+    real_epsilon,
     repeat,
     unigram_perplexity,
 )
 from benchmarks.fedlda.scale import coding, measure_apart
 from tertulia.corpus import Corpus
-from tertulia.kernels.reports.channel import Channel
-from tertulia.privacy.accounting import guarantee_of
-from tertulia.privacy.mechanisms.token_reports import TokenReports
 
 SAMPLED = 105
 CONTROLS = ("pooled", "pooled_fixed", "random")
@@ -43,6 +41,7 @@ ONE_SEED = {("sentiments", m) for m in ("krr", "hm_paper", "rrp_paper at 5")}  #
 LEFT_OUT = {("sentiments", m) for m in ("tkrr", "tkrr_paper", "krr_paper", "rrp_anew")}
 PANELS: dict[str, dict[str, Any]] = {  # the setting, its values, and who depends on it
     "epsilon": {"values": (2.5, 5.0, 7.5, 10.0), "who": ("rrp", "rrp_paper", "krr", "krr_paper", "hm_paper", "sound")},
+    "user_epsilon": {"values": (30.0, 100.0, 300.0, 675.0), "who": ("sound_user",)},
     "topics": {"values": (10, 20, 40), "who": ("none", "none_paper", "rrp", "rrp_paper", "sound")},
     "delta": {"values": (0.05, 0.1, 0.2, 0.4), "who": ("rrp", "rrp_paper", "tkrr", "tkrr_paper")},
     "sample_ratio": {"values": (0.0, 0.3, 0.7, 1.0), "who": ("none", "none_paper", "rrp", "rrp_paper")},
@@ -77,7 +76,7 @@ def _mean(scores: Sequence[dict[str, Any]]) -> dict[str, float]:
 
 def convergence(name: str, rounds: int) -> dict[str, dict[str, list[float]]]:
     """Return perplexity after each round, by sampler and mechanism: of the users who choose, with one seed."""
-    who = {"gibbs": MECHANISMS, "mh": [m for m in MECHANISMS if m != "sound"]}
+    who = {"gibbs": MECHANISMS, "mh": [m for m in MECHANISMS if not m.startswith("sound")]}
     return {
         sampler: {m: repeat(name, m, rounds, (0,), **_sampler(sampler))[0]["validation"] for m in mechanisms}
         for sampler, mechanisms in who.items()
@@ -97,12 +96,6 @@ def panel(name: str, setting: str, rounds: int) -> dict[str, dict[float, float]]
         }
         for mechanism in PANELS[setting]["who"]
     }
-
-
-def real_epsilon(name: str) -> float:
-    """Compute what a user of M tokens really spends at delta 1e-6 in the sound mode."""
-    channel = Channel("subset", EPSILON, len(parts_of(name).train.vocabulary))
-    return guarantee_of(TokenReports("reports", channel=channel), 1e-6, M).epsilon
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ LOOKS = {  # label, colour, dashes; dotted: the paper's bookkeeping
     "krr": ("kRR", "#1d4ed8", "-"),
     "tkrr": ("t-kRR", "#0f766e", "-"),
     "sound": ("sound: one report per token", "#65a30d", "-"),
+    "sound_user": ("sound, by the user's total", "#4d7c0f", "--"),
     "none_paper": ("no privacy, counts drift", "#111827", ":"),
     "rrp_paper": ("RRP, counts drift", "#c2410c", ":"),
     "krr_paper": ("kRR, counts drift", "#1d4ed8", ":"),
@@ -29,7 +30,13 @@ LOOKS = {  # label, colour, dashes; dotted: the paper's bookkeeping
 }
 SAMPLERS = {"gibbs": "Gibbs sampling", "mh": "Metropolis-Hastings"}
 HIGHEST = 2.2  # times the unigram: what lies above, as HM does at first, has learned nothing
-AXES = {"epsilon": "epsilon", "topics": "topics K", "delta": "delta", "sample_ratio": "sample ratio l / M"}
+AXES = {
+    "epsilon": "epsilon",
+    "user_epsilon": "epsilon of a user",
+    "topics": "topics K",
+    "delta": "delta",
+    "sample_ratio": "sample ratio l / M",
+}
 
 
 def draw(panels: Mapping[str, Mapping[str, Any]], unigrams: Mapping[str, float], out: Path) -> list[Path]:

@@ -27,10 +27,13 @@ from tertulia import LDA, Corpus, FedLDA, TextOptions, Topics, Vocabulary
 from tertulia._arrays import F64
 from tertulia.corpus.splits import is_heldout
 from tertulia.corpus.vocabulary import propose
+from tertulia.kernels.reports.channel import Channel
 from tertulia.methods.fedlda.settings import FedLDAPaper
 from tertulia.methods.fedlda.shard import shard_of
 from tertulia.metrics import completion, perplexity_plugin, unigram
 from tertulia.models.topics import UnknownWordsWarning
+from tertulia.privacy.accounting import guarantee_of
+from tertulia.privacy.mechanisms.token_reports import TokenReports
 
 KEPT = OUT / "fedlda_scores.jsonl"
 TEST, VALIDATION, EPSILON, M = 0.1, 0.1, 7.5, 150  # shares of a corpus from which those are drawn who take no part
@@ -62,6 +65,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {  # with counts that converge; `*_paper
     "none": {},
     **{m: {**_PRIVATE, "mechanism": m} for m in ("rrp", "krr", "tkrr")},
     "sound": {"mode": "sound", "epsilon": EPSILON},
+    "sound_user": {"mode": "sound"},  # the same total for a user, divided by `user_epsilon`
     "none_paper": {"bookkeeping": "paper"},
     **{f"{m}_paper": {**_AS_PAPER, "mechanism": m} for m in ("rrp", "krr", "tkrr", "hm")},
     "rrp_anew": {**_AS_PAPER, "mechanism": "rrp", "sample_ratio": 1.0},  # no tuple is lost, but words are drawn again
@@ -141,6 +145,8 @@ def train(name: str, mechanism: str, rounds: int, seed: int, **changes: Any) -> 
     """Train a model by one mechanism, or a control; with `evaluate=False` it is scored at the end alone."""
     users, parts = DATASETS[name], parts_of(name)
     settings = {"topics": users.topics, "max_words": M, "evaluate": True, **MECHANISMS.get(mechanism, {}), **changes}
+    if mechanism == "sound_user":
+        settings.setdefault("user_epsilon", real_epsilon(name))
     paper = {name: settings.pop(name) for name in FedLDAPaper.model_fields if name in settings}
     words = {"mode": "public", "words": parts.train.vocabulary.words}
     if mechanism in ("pooled", "pooled_fixed"):  # a control: LDA on one machine, on the words that users train with
@@ -182,6 +188,12 @@ def features_of(model: Topics, corpus: Corpus) -> F64:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownWordsWarning)
         return model.transform(corpus)
+
+
+def real_epsilon(name: str) -> float:
+    """Compute what a user of M tokens really spends at delta 1e-6 in the sound mode."""
+    channel = Channel("subset", EPSILON, len(parts_of(name).train.vocabulary))
+    return guarantee_of(TokenReports("reports", channel=channel), 1e-6, M).epsilon
 
 
 def unigram_perplexity(name: str, part: str = "test") -> float:

@@ -18,11 +18,14 @@ def steered(quick: bool) -> dict[str, Any]:
     """Attack 20 Newsgroups by subject: three words of each document are known, those that are rarest in its party."""
     corpus = newsgroups(min_documents=5, label="party")
     parties = natural(corpus.split(0.2, seed=1)[1] if quick else corpus)
-    words, found = corpus.vocabulary.words, {}
-    for name, least in (("with_rule", RARE), ("without_rule", 1)):
-        with mock.patch.object(context, "RARE", least):
-            with tempfile.TemporaryDirectory() as folder:
-                read = steering.singled_out(Path(folder) / "run", parties, words, topics=40, number=100)
-            found[name] = {"of_totals": read.of_totals, "knowing_others": read.knowing_others}
-            say(f"steered, {name}: {read}")
-    return {"steered": {"single_out_of_100": found}}
+    words = corpus.vocabulary.words
+    attacks = {"single_out_of_100": steering.singled_out, "by_em_out_of_100": steering.singled_out_by_em}
+    found: dict[str, Any] = {attack: {} for attack in attacks}
+    for attack, singled_out in attacks.items():
+        for name, least in (("with_rule", RARE), ("without_rule", 1)):
+            with mock.patch.object(context, "RARE", least):
+                with tempfile.TemporaryDirectory() as folder:
+                    read = singled_out(Path(folder) / "run", parties, words, topics=40, number=100)
+                found[attack][name] = {"of_totals": read.of_totals, "knowing_others": read.knowing_others}
+                say(f"steered, {attack}, {name}: {read}")
+    return {"steered": found}

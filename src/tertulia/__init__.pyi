@@ -7,6 +7,7 @@ from tertulia.api.federated import FedLDA as FedLDA
 from tertulia.api.federated import GFedNTM as GFedNTM
 from tertulia.api.federated import NonCollaborative as NonCollaborative
 from tertulia.api.federated import Pooled as Pooled
+from tertulia.api.federated import PrivateTopics as PrivateTopics
 from tertulia.api.federated import federate as federate
 from tertulia.api.lda import LDA as LDA
 from tertulia.api.neural import CombinedTM as CombinedTM

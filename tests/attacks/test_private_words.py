@@ -99,7 +99,7 @@ def test_a_budget_of_a_document_holds_for_words_and_reports_together(epsilon, ki
     assert ("budget.document.substitute" in party.log) == (kind == "refused")
 
 
-def test_a_server_is_not_told_how_many_words_there_were(party):
+def test_a_server_does_not_learn_how_many_words_there_were(party):
     party.ask(choose_words, task())
     answer = decode(party.host.answer(Inquiry(party.run.id, DISCLOSURES).to_bytes()))
     weights, *names = answer.reply

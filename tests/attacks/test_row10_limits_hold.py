@@ -59,7 +59,8 @@ def test_users_are_read_from_a_file_and_counted(user, lengths, tmp_path):
     run = begin(RunSettings(directory=str(tmp_path / "run"), method={"name": "ftm"}, parties={"north": own}))
     host = open_party(run, "north")
     if lengths is None:
-        with pytest.raises(PolicyRefusal, match="name the column of users by `user`"):
+        missing = "3 of 3" if user is None else "1 of 3"
+        with pytest.raises(PolicyRefusal, match=f"{missing} documents do not say whose .* name the column of users"):
             _ = host.parts
     else:
         assert sorted(host.corpus.table["user"]) == ["Ann", "Ann", "Ben"]

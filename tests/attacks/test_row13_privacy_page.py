@@ -68,7 +68,7 @@ def test_a_clear_run_is_not_protected_and_names_how_many_rare_words_left(tertuli
     assert [row["party"] for row in facts] == ["north", "south"]
 
 
-def test_refusals_are_told(tmp_path):
+def test_refusals_are_reported(tmp_path):
     from tertulia.errors import TertuliaError
 
     (tmp_path / "policy.toml").write_text("allow_metrics = false\n")
@@ -102,4 +102,5 @@ def test_vacuous_is_computed(tmp_path):
 )  # fmt: skip
 def test_verdicts(word, document, says):
     rows = [("token", 1, word), ("document", 63, document)]
-    assert verdict([{"unit": u, "words": n, "real epsilon": e, "delta": 1e-6} for u, n, e in rows]).startswith(says)
+    common = {"adjacency": "substitute", "delta": 1e-6}
+    assert verdict([{"unit": u, "words": n, "real epsilon": e, **common} for u, n, e in rows]).startswith(says)

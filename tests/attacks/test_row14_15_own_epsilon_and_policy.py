@@ -100,8 +100,11 @@ def test_each_method_says_what_noise_it_has_and_follows_a_partys_epsilon():
         assert method.with_own_epsilon(1.0).epsilon == 1.0
         assert method.with_own_epsilon(99.0).epsilon == (8.0 if "epsilon" in own else 99.0)
         assert plan_of(RunSettings(method=method), ("north",)).noisy_rounds == 4
+    private = RunSettings(method={"name": "private_topics"}).method
+    assert (private.noise, private.has_noise, private.with_own_epsilon(1.0).epsilon) == ("doc", True, 1.0)
     for name in METHODS:
-        clear = RunSettings(method={"name": name}).method
+        modes = {"mode": "clear"} if name == "private_topics" else {}  # the one whose default has noise
+        clear = RunSettings(method={"name": name, **modes}).method
         assert (clear.noise, clear.has_noise) == ("none", False)
         assert plan_of(RunSettings(method=clear), ("north",)).noisy_rounds is None
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from helpers import toys
-from helpers.attacks_hostile import honest, sends, server
+from helpers.attacks_hostile import Parties, honest, sends, server
 from tertulia.errors import PartyFailure
 from tertulia.federation.codec import encode
-from tertulia.federation.engines.base import Transport
 from tertulia.federation.messages import LEDGER_DIGEST, Answer, Inquiry
 from tertulia.federation.packing import Base, pack
 from tertulia.federation.server.inquiries import inquire
+from tertulia.federation.server.journal import Journal
 from tertulia.federation.types import Nothing
 
 ENDLESS = b'{"0":{"dtype":"U8","shape":[4611686018427387904],"data_offsets":[0,4611686018427387904]}}'
@@ -55,12 +55,12 @@ def test_by_the_rules_a_run_may_stop_with_a_reason(name, tmp_path):
 
 
 def test_a_durable_commit_survives_malformed_flushes(tmp_path):
-    fed, _ = server(tmp_path, a=honest(), b=honest())
+    answers = iter([honest()])
+    fed, _ = server(tmp_path, a=honest(), b=lambda frame: next(answers, lambda frame: b"any bytes")(frame))
     fed.each(toys.weigh, Nothing())
-    fed._transport.answers["b"] = lambda frame: b"any bytes"
     fed.commit(Nothing(), durable=5)
     fed.flush()
-    assert fed._journal.last()[0].round == 1
+    assert Journal(tmp_path, durable=False).last()[0].round == 1
 
 
 def test_behind_for_ever_costs_a_party_its_place(tmp_path):
@@ -73,9 +73,8 @@ def test_behind_for_ever_costs_a_party_its_place(tmp_path):
     assert len([text for text in warnings if "has lost its state" in text]) == 4  # then it is not asked any more
 
 
-def test_inquiries_leave_out_who_answers_nonsense(tmp_path):
-    fed, _ = server(tmp_path, a=sends("digest"), b=lambda frame: b"x", c=lambda frame: encode({"a": 1}))
-    transport: Transport = fed._transport
+def test_inquiries_leave_out_who_answers_nonsense():
+    transport = Parties(a=sends("digest"), b=lambda frame: b"x", c=lambda frame: encode({"a": 1}))
     warnings = []
     assert inquire(transport, Inquiry("run", LEDGER_DIGEST), None, warnings.append) == {"a": "digest"}
     assert len(warnings) == 2

@@ -26,7 +26,7 @@ def asked(run, about, entry=None):
     return decode(host.answer(Inquiry(run.id, about, entry).to_bytes())).reply
 
 
-def test_a_server_is_told_of_its_own_run(tmp_path):
+def test_a_server_learns_of_its_own_run(tmp_path):
     alone = run(tmp_path / "alone" / "run", 3.0)
     rows, digest = asked(alone, DISCLOSURES), asked(alone, LEDGER_DIGEST)
     first = run(tmp_path / "both" / "first", 5.0, rounds=4)

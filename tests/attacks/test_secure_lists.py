@@ -19,6 +19,7 @@ from tertulia.federation.party.host import PartyHost
 from tertulia.federation.secure.lists import threshold
 from tertulia.federation.secure.masks import add_masks
 from tertulia.federation.server.secure_sums import NOT_CANCELLED
+from tertulia.federation.types import Nothing
 
 ONE = "one total per place"
 TASK = toys.Task(3)
@@ -109,6 +110,38 @@ def test_the_same_survivors_may_be_asked_again_and_give_the_same_total(members):
     label = members.label(toys.contribute, TASK, attempt=1)
     two = members.unmask(label, again, members.signatures(members.listed(label, again), again))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+
+
+def total_at(members, step, message, place, envelopes, attempt=0, signers=None):
+    """Ask each party by its own envelope, and unmask the total."""
+    replies = {}
+    for party, envelope in envelopes.items():
+        replies |= members.replies(step, message, place, parties=[party], attempt=attempt, **envelope)
+    label = members.label(step, message, place, attempt=attempt)
+    signatures = members.signatures(members.listed(label, replies), replies, signers)
+    return members.unmask(label, replies, signatures, signers)[0].view(np.int32)
+
+
+@pytest.mark.parametrize("signs", [True, False])
+@pytest.mark.parametrize("counted", [BEFORE_ALL, (0, 0)])
+def test_a_party_that_was_rolled_back_does_not_give_a_second_total(signs, counted, members):
+    """One party answers again, on an older state: the totals would differ by its numbers, exactly.
+
+    Without its signature, too: the others suffice for a list that names it.
+    """
+    target, kept = members.names[0], toys.contribute_kept
+    for ordinal, round_ in enumerate((1, 2)):
+        before = {"previous": BEFORE_ALL if not ordinal else (0, 0)}
+        total_at(members, toys.keep_task, toys.Task(round_), (0, ordinal), dict.fromkeys(members.names, before))
+    known = {name: {"previous": (0, 1)} for name in members.names}
+    signers = members.names if signs else members.names[1:]
+    first = total_at(members, kept, Nothing(), (0, 2), known, signers=signers)
+    assert np.array_equal(first, sum(np.abs(toys.numbers_of(name, 2)[0]) for name in members.names))
+    assert members.ask(target, toys.keep_task, toys.Task(1), (0, 3), previous=(0, 0)).kind == "ok"  # voids its answers
+    answer = members.ask(target, kept, Nothing(), (0, 2), previous=(0, 0), counted=counted, attempt=1)
+    assert refused(answer, ONE)
+    for party in members.names[1:]:
+        assert members.ask(party, kept, Nothing(), (0, 2), previous=(0, 1), attempt=1).kind == "ok"
 
 
 def test_another_body_at_a_place_with_a_signed_list_is_refused(members):

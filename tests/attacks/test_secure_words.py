@@ -1,5 +1,6 @@
 """Words of one party alone: without care, a masked sum shows them, for the total is that party's own count."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from helpers.attacks_secure import refused
 from helpers.runs import Interrupted
 from tertulia.corpus import Corpus
-from tertulia.errors import ConfigError
+from tertulia.errors import ConfigError, TertuliaError
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import BEFORE_ALL, Ask, Exchange, Question
 from tertulia.federation.types import step_name
@@ -157,12 +158,48 @@ def _task(method, words, phi):
     return pctd.UnitTask(words, method.part(UnitSettings), None, phi)
 
 
-def test_a_server_cannot_name_more_buckets_than_the_members_have(hostile):
-    """All buckets passed: a party tags all its words for the members, but names only what enough notes hold."""
-    everything = shared_words.Found(np.full(1 << 19, 255, np.uint8), 1, shared_words.BITS)
+def test_a_server_cannot_have_words_named_twice(hostile):
+    holders = shared_words.HolderSettings(min_parties=None)
+    everything = shared_words.Found(np.full(1 << 19, 255, np.uint8), holders, shared_words.BITS)
     answer = hostile.ask(shared_words.name_words, everything, (9, 2), "each", attempt=-1)
     assert refused(answer)  # announced once, and has left
     assert hostile.host.answer(Exchange(hostile.run.id, "other", b"").to_bytes())
+
+
+@pytest.fixture
+def lying(monkeypatch):
+    """A server that lies about what was found, in its only question for names."""
+
+    def lying(**lies):
+        real = shared_words._find
+
+        def find(fed, terms):
+            found = real(fed, terms)
+            all_passed = {"passed": np.full_like(found.passed, 255)}
+            return dataclasses.replace(found, **all_passed, **lies)
+
+        monkeypatch.setattr(shared_words, "_find", find)
+
+    return lying
+
+
+LISTED = {"mode": "listed", "words": [*COMMON, "garcia", "insulin", "asthma", "stroke"]}
+
+
+@pytest.mark.parametrize("words", [{"mode": "common"}, LISTED])
+def test_a_server_that_claims_that_all_words_have_passed_gets_no_more(words, tmp_path, lying):
+    """Members count the tags in their notes themselves."""
+    lying()
+    model = run_on_one_machine(settings(tmp_path, words), corpora(), durable=False)
+    assert set(model.vocabulary.words) == set(COMMON)  # without words of one party, and of two
+
+
+@pytest.mark.parametrize("words", [{"mode": "common"}, LISTED])
+def test_a_server_cannot_lower_the_plans_number_of_members(words, tmp_path, lying):
+    three = {party: corpus for party, corpus in corpora().items() if party != "west"}
+    lying(holders=shared_words.HolderSettings(min_parties=None))
+    with pytest.raises(TertuliaError, match="settings differ from those that the party has agreed to"):
+        run_on_one_machine(settings(tmp_path, {**words, "min_parties": 3}), three, durable=False)
 
 
 def test_words_of_a_continued_model_are_known(tmp_path):
@@ -186,7 +223,7 @@ def test_common_needs_secure_sums_and_secure_sums_no_clear_words():
             RunSettings(federation={"secure": True}, method={"name": "pctd", "vocabulary": {"mode": mode}})
 
 
-def test_members_without_a_common_word_are_told_so(tmp_path):
+def test_members_without_a_common_word_learn_of_it(tmp_path):
     alien = {p: Corpus.from_texts([f"{p}word {p}other {p}third"] * 8) for p in ("north", "south", "east")}
     with pytest.raises(Exception, match="no word is held by 2 of the 3 members, in 5 documents each"):
         run_on_one_machine(settings(tmp_path, {"mode": "common"}), alien, durable=False)

@@ -10,7 +10,7 @@ from tertulia.federation.party import context
 def attack(tmp_path):
     corpora = steering.corpora_of_notes()
     words = tuple(sorted({word for corpus in corpora.values() for word in corpus.vocabulary.words}))
-    return lambda: steering.singled_out(tmp_path / "run", corpora, words, topics=21, number=20)
+    return lambda how=steering.singled_out: how(tmp_path / "run", corpora, words, topics=21, number=20)
 
 
 def test_without_the_rule_a_server_that_knows_the_other_parts_reads_documents(attack, monkeypatch):
@@ -25,3 +25,22 @@ def test_topics_of_few_documents_leave_nothing(attack):
     assert read.tried == 20
     assert read.knowing_others <= 1
     assert read.of_totals <= 1
+
+
+def test_questions_of_em_are_read_without_the_rule(attack, monkeypatch):
+    monkeypatch.setattr(context, "RARE", 1)
+    assert attack(steering.singled_out_by_em).knowing_others >= 12
+
+
+def test_the_rule_stops_questions_of_em_only_where_no_other_document_has_half_a_token(attack, monkeypatch):
+    """The rule counts documents with half an expected token of a topic, and the server can choose odds that leave it.
+
+    So the page says that only noise protects (`docs/consensus.md`).
+    """
+    monkeypatch.setattr(steering, "ODDS", (0.93, 0.95, 0.96))
+    assert attack(steering.singled_out_by_em).knowing_others <= 1
+
+
+def test_what_remains_a_server_that_leaves_half_a_token_to_others_reads_documents_in_em(attack, monkeypatch):
+    monkeypatch.setattr(steering, "ODDS", (0.97,))
+    assert attack(steering.singled_out_by_em).knowing_others >= 12

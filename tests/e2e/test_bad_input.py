@@ -41,7 +41,7 @@ def test_files_that_cannot_be_read(tmp_path, name, content, says):
         tt.read(tmp_path / name)
 
 
-def test_a_broken_row_is_dropped_and_told(tmp_path):
+def test_a_broken_row_is_dropped_and_reported(tmp_path):
     (tmp_path / "notes.csv").write_text('id,text\n1,rivers rise\n2,one,too,many\n3,"bridges hold"\n')
     corpus = tt.read(tmp_path / "notes.csv", id="id")
     assert corpus.table["id"].to_list() == ["1", "3"]

@@ -209,7 +209,7 @@ def test_clocks_that_differ_a_little_or_a_server_that_is_behind_do_no_harm(ahead
         network.close()
 
 
-def test_a_server_days_ahead_is_told_from_a_stranger(tmp_path, monkeypatch):
+def test_a_server_days_ahead_is_distinguished_from_a_stranger(tmp_path, monkeypatch):
     monkeypatch.setattr(keys, "now", lambda: datetime.now(UTC) + timedelta(days=3))
     network = Network(tmp_path / "network")
     try:

@@ -121,7 +121,7 @@ def test_the_plot_has_a_colour_for_them(run):
     assert things["number of documents"] == GREY
 
 
-def test_the_server_is_not_told_the_sizes_of_notes(run):
+def test_the_server_does_not_learn_the_sizes_of_notes(run):
     host = hosts_of(run)[0]
     rows = decode(host.answer(Inquiry(run.id, DISCLOSURES).to_bytes())).reply
     notes = [row for row in rows if row["verb"] == "relay"]
@@ -180,5 +180,9 @@ def test_approve_says_it_too(tmp_path, capsys):
     sites = Sites(tmp_path, method=method, secure=True)
     sites.join(*sites.server.file.members)
     seen = sites.consider("north")
-    console.print_dry_run(dry_run(seen.settings, {seen.name: seen.corpus}))  # as `tertulia approve` does
-    assert CHANGED_LISTS in " ".join(capsys.readouterr().out.split())
+    roster = seen.proposal.roster
+    console.print_dry_run(dry_run(seen.settings, {seen.name: seen.corpus}, roster))  # as `tertulia approve` does
+    shown = " ".join(capsys.readouterr().out.split())
+    assert CHANGED_LISTS in shown
+    assert "totals over at least 3 of the 3 parties" in shown  # and not of the one whose documents are read
+    assert "federation.users │ anywhere" in shown

@@ -230,7 +230,6 @@ def test_a_run_from_a_file_and_its_dry_run(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"mode": "sound"}, "there is no sound mode"),
         ({"sigma": 0.25}, "go with mode 'paper'"),
         ({"mode": "paper", "sigma": 0.25, "epsilon": 8}, "give one of them"),
         ({"mode": "paper", "sigma": 0}, "sigma = 0"),

@@ -32,6 +32,15 @@ FTM, CONSENSUS, FEDLDA = (
 PCTD = {"name": "pctd", "topics": 2, "rounds": 2}
 NEURAL = {"name": "gfedntm", "topics": 2, "hidden": (4,), "rounds": 2, "epochs": 2, "batch_size": 60}
 SOUND, PAPER = ({"mode": mode, "epsilon": 5.0, "vocabulary": PUBLIC} for mode in ("sound", "paper"))
+DOCUMENTS = {
+    "mode": "doc",
+    "epsilon": 2.0,
+    "declared_documents": 5000,
+    "sampling_rate": 0.5,
+    "rounds": 4,
+    "epochs": None,
+    "vocabulary": PUBLIC,
+}
 CASES = {
     "ftm": FTM,
     "ftm-public-words": {**FTM, "vocabulary": PUBLIC},
@@ -53,9 +62,11 @@ CASES = {
     "fedlda": FEDLDA,
     **{f"fedlda-{how}": {**FEDLDA, **PAPER, "mechanism": how} for how in ("rrp", "krr", "tkrr", "hm")},
     "fedlda-sound": {**FEDLDA, **SOUND},
+    "fedlda-user": {**FEDLDA, "mode": "sound", "user_epsilon": 20.0, "vocabulary": SOUND["vocabulary"]},
     "pctd": PCTD,
     "pctd-private-words": {**PCTD, "vocabulary": {"mode": "private", "epsilon": 60.0}},
     "pctd-paper": {**PCTD, "mode": "paper", "vocabulary": PUBLIC},
+    "pctd-sound": {**PCTD, **SOUND},
     "gfedntm": NEURAL,
     "gfedntm-batch": {**NEURAL, "normalisation": "batch"},
     "gfedntm-layer-validation": {**NEURAL, "normalisation": "layer", "validation": 0.25},
@@ -64,6 +75,7 @@ CASES = {
     "gfedntm-fedavg": {**NEURAL, "averaging": "fedavg", "epochs": 20, "validation": 0.25},
     "gfedntm-fresh-moments": {**NEURAL, "averaging": "fedavg", "epochs": 20, "local_moments": "fresh"},
     "gfedntm-alone": {**NEURAL, "scenario": "alone"},
+    "gfedntm-doc": {**NEURAL, **DOCUMENTS},
     "alone": {"name": "alone", "topics": 2, "sweeps": 2},
     "alone-fixed-alpha": {"name": "alone", "topics": 2, "sweeps": 2, "learn_alpha": False},
 }

@@ -88,7 +88,7 @@ def test_a_party_too_small_to_choose_any_word_takes_part(tmp_path, corpora):
 
 
 @pytest.mark.parametrize(("method", "secure"), [(CONSENSUS, False), (PCTD, True)])
-def test_parties_that_choose_no_word_are_told_what_to_do(method, secure, tmp_path):
+def test_parties_that_choose_no_word_learn_what_to_do(method, secure, tmp_path):
     few = {party: Corpus.from_texts(["fever cough", "ward nurse"] * 3) for party in ("north", "south", "east")}
     settings = RunSettings(
         directory=str(tmp_path / "run"), federation={"secure": secure},

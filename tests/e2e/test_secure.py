@@ -29,6 +29,8 @@ PHASES = [  # right before and after what is made durable in each phase
     "server.after_seeds:3",
     "server.before_commit:2",
     "server.after_ask:9",
+    "party.before_heads:2",
+    "party.after_heads:3",
 ]
 
 

@@ -23,7 +23,7 @@ class Members:
         self.transport = self._stack.enter_context(closing(self.run.transport("local", 1)))
         self.fed = toys.handle_of(self.run, self.transport)
         self.sums, self.plan = self.fed._sums, self.fed.plan
-        self.keys = hash_of_cards(self.sums._cards)
+        self.keys = hash_of_cards(toys.sums_of(self.run).cards_or_none())
         self.names = list(self.run.parties)
 
     def close(self):

@@ -11,6 +11,7 @@ from tertulia.errors import FormatError
 from tertulia.federation import fields
 from tertulia.federation.party.host import PartyConfig
 from tertulia.federation.server.handle import Handle, Terms
+from tertulia.federation.server.sum_journal import SumJournal
 from tertulia.federation.types import Nothing, Planned, message, step
 from tertulia.methods.common.contributions import counted_or_none
 from tertulia.privacy.mechanisms import Clear, Public
@@ -123,11 +124,27 @@ def show(party, state, ask: Task) -> tuple[object, Change]:
     return state, Change(party.release(numbers_of(party.id, ask.round)[0], Clear("numbers")))
 
 
-STEPS = (contribute, average, change, rate, tell, read_notes, show)
+@step
+def keep_task(party, state, ask: Task) -> tuple[Kept, Change]:
+    """Keep the task in the party's state, as gFedNTM keeps its weights."""
+    return Kept(Sent(party.place, np.array([ask.round])), None), Change(
+        party.release(np.zeros(CELLS, np.int64), Clear("changes"))
+    )
+
+
+@step
+def contribute_kept(party, state, ask: Nothing) -> tuple[object, Change]:
+    """Send numbers that depend on the task in the party's state; the question says nothing."""
+    counts = np.abs(numbers_of(party.id, int(state.latest.counts[0]))[0])
+    return state, Change(party.release(counts, Clear("changes")))
+
+
+STEPS = (keep_task, contribute_kept, contribute, average, change, rate, tell, read_notes, show)
 
 
 def plan(config) -> list[Planned]:
     sums = [(contribute, "sum", "numbers"), (change, "sum", "changes"), (tell, "relay", "notes")]
+    sums += [(keep_task, "sum", "changes"), (contribute_kept, "sum", "changes")]
     each = [(read_notes, "each", "notes")]
     return [
         *(Planned(one, verb, Clear(what), 40) for one, verb, what in (*sums, *each)),
@@ -169,6 +186,11 @@ def begun(directory, n=5, *, rounds=3, durable=1, **settings) -> Run:
 
 def names(n):
     return [f"party{'x' * (i % 3)}{i}" for i in range(n)]
+
+
+def sums_of(run) -> SumJournal:
+    """The server's journal of masked sums of a run."""
+    return SumJournal(run.directory / "server" / "sums", durable=False)
 
 
 def handle_of(run, transport, **terms) -> Handle:

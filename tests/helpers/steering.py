@@ -5,6 +5,10 @@ alike. The last topic holds a word that is in no target, and next to nothing of 
 others' are tiny: a document without known words stays in the last topic, and one with them moves to the target's topic
 with all its words, in a sweep or two. The total of the target's topic is then the target, beside documents of other
 parties that have these words. A server that knows what the others sent, takes that away.
+
+The rounds of EM, which find the first topics, can be asked in the same way. Their expected counts have no first state
+that a large alpha could hold. Here all words but the known ones are a little likelier in the last topic: then shares of
+the targets' topics die out in documents without known words, and win in a document with them.
 """
 
 from contextlib import closing, contextmanager
@@ -16,7 +20,7 @@ from helpers.masked_toys import handle_of
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.vocabulary import agree
-from tertulia.methods.consensus import method
+from tertulia.methods.consensus import method, start
 from tertulia.methods.consensus.messages import Shared
 from tertulia.methods.consensus.method import count_together
 from tertulia.runs.driver import settings_of
@@ -25,6 +29,7 @@ from tertulia.runs.settings import RunSettings
 
 KNOWN = 3  # words of a target
 ALPHAS = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5)  # of the targets' topics: the larger, the more documents stray into them
+ODDS = (0.93, 0.95, 0.96, 0.97, 0.98)  # of other words in a target's topic, in EM: the larger, the more stray into it
 
 
 class Read(NamedTuple):
@@ -71,6 +76,17 @@ def question(words, training, targets, alpha):
     return Shared(words, training, counts, alphas, 0, adds_up=False)
 
 
+def soft_question(words, round_, targets, topics, odds):
+    """Make up the topics of a round of EM."""
+    counts = np.zeros((topics, len(words)), np.int32)
+    counts[len(targets) :] = 10**4
+    counts[len(targets) :, np.concatenate([target.known for target in targets])] = 0
+    for k, target in enumerate(targets):
+        counts[k] = 10**4
+        counts[k, target.known] = 10**4 * len(words) * (1 - odds) / (odds * KNOWN)
+    return start.SoftTask(words, round_, counts, np.full(topics, 1e-6))
+
+
 def is_read(row, target):
     """Tell whether a topic's total [V] shows at least half of the target's other words, and is mostly of them."""
     others = np.setdiff1d(target.words, target.known)
@@ -79,15 +95,12 @@ def is_read(row, target):
 
 def singled_out(directory, corpora, words, topics, number, seed=0):
     """Attack a run with secure sums; return how many of `number` documents were read."""
-    listed = {"mode": "listed", "words": words, "max_share": 1.0}
     batches = -(-number // (topics - 1))
-    given = {"name": "consensus", "topics": topics, "rounds": batches * len(ALPHAS), "learn_alpha": False,
-              "vocabulary": listed, "evaluate": False}  # fmt: skip
-    run = begin(RunSettings(directory=str(directory), heldout=0.0, federation={"secure": True}, method=given), corpora)
-    with closing(run.transport("local", 1)) as transport:
-        fed = handle_of(run, transport)
-        config = settings_of(run).method
-        agreed = agree(fed, config.vocabulary).words
+    with attacked(directory, corpora, words, {"topics": topics, "rounds": batches * len(ALPHAS)}) as (
+        fed,
+        config,
+        agreed,
+    ):
         targets = targets_of(corpora, agreed, number, np.random.default_rng(seed))
         read = np.zeros((2, len(targets)), dtype=bool)
         parts = dict.fromkeys(corpora, 0)
@@ -97,10 +110,61 @@ def singled_out(directory, corpora, words, topics, number, seed=0):
                     some = targets[first : first + topics - 1]
                     fed.sum(count_together, question(agreed, config.part(Training), some, alpha))
                     parts = {party: parts[party] + sent[party] for party in corpora}
-                    total = sum(parts.values())
-                    for k, target in enumerate(some):
-                        read[:, first + k] |= is_read(total[k], target), is_read(parts[target.party][k], target)
+                    note_read(read, first, some, parts)
     return Read(*read.sum(axis=1).tolist(), len(targets))
+
+
+def singled_out_by_em(directory, corpora, words, topics, number, seed=0):
+    """Attack the rounds of EM in the same way."""
+    batches = -(-number // (topics - 1))
+    method_ = {"topics": topics, "start_rounds": batches * len(ODDS)}
+    with attacked(directory, corpora, words, method_) as (fed, _, agreed):
+        targets = targets_of(corpora, agreed, number, np.random.default_rng(seed))
+        read = np.zeros((2, len(targets)), dtype=bool)
+        with expected_counts() as expected:
+            for round_, odds in enumerate(ODDS):
+                for first in range(0, len(targets), topics - 1):
+                    some = targets[first : first + topics - 1]
+                    expected.clear()
+                    fed.sum(start.expect, soft_question(agreed, round_ * batches + first, some, topics, odds))
+                    note_read(read, first, some, dict(zip(corpora, expected, strict=True)))
+    return Read(*read.sum(axis=1).tolist(), len(targets))
+
+
+def note_read(read, first, targets, parts):
+    """Mark which targets the totals show, and the part of each target's own party."""
+    total = sum(parts.values())
+    for k, target in enumerate(targets):
+        read[:, first + k] |= is_read(total[k], target), is_read(parts[target.party][k], target)
+
+
+@contextmanager
+def attacked(directory, corpora, words, method_):
+    """A run with secure sums whose members have agreed on words: the server's handle, the settings, the words."""
+    listed = {"mode": "listed", "words": words, "max_share": 1.0}
+    given = {"name": "consensus", "learn_alpha": False, "vocabulary": listed, "evaluate": False, **method_}
+    run = begin(RunSettings(directory=str(directory), heldout=0.0, federation={"secure": True}, method=given), corpora)
+    with closing(run.transport("local", 1)) as transport:
+        fed = handle_of(run, transport)
+        config = settings_of(run).method
+        yield fed, config, agree(fed, config.vocabulary).words
+
+
+@contextmanager
+def expected_counts():
+    """The expected counts [K, V] of each party in turn, in whole tokens."""
+    found, soft_counts = [], start.soft_counts
+
+    def note(*arguments):
+        counts = soft_counts(*arguments)
+        found.append(np.rint(counts.T))
+        return counts
+
+    start.soft_counts = note
+    try:
+        yield found
+    finally:
+        start.soft_counts = soft_counts
 
 
 @contextmanager

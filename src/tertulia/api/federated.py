@@ -29,6 +29,7 @@ from tertulia.methods.fedlda.settings import FedLDASettings
 from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.methods.pctd.settings import PCTDSettings
+from tertulia.methods.private_topics.settings import PrivateTopicsSettings
 from tertulia.methods.registry import METHODS, CustomSettings
 from tertulia.models import Topics
 from tertulia.runs.driver import Observer
@@ -71,6 +72,9 @@ class Federated(Explained, MethodSettings):
     def fit(self, parties: Mapping[str, Documents], **options: Unpack[Options]) -> FederatedTopics:
         """Train on the documents of all parties; `parties` and the options are those of `tertulia.federate`.
 
+        This is a simulation: one person runs all parties on one machine, so nothing hides their documents from that
+        person, also with `federation={"secure": True}`. Between organisations use `tertulia serve` and `attend`.
+
         Frequent options: `seed=1`, `heldout=0.1` (share of documents for scoring only), `validation=0.1` (share by
         which each party selects the best model for its documents), `directory="runs/hospitals"`,
         `engine="processes"`, `party_settings={"south": {"topics": 30}}`.
@@ -85,11 +89,18 @@ class FTM(FTMSettings, Federated):
 
 
 class Consensus(ConsensusSettings, Federated):
-    """Consensus rounds: one set of topics for all parties, about as good as pooled documents."""
+    """Consensus rounds: one set of topics for all parties, about as good as pooled documents.
+
+    `fit` simulates all parties on one machine. Sums are masked only with `federation={"secure": True}`.
+    """
 
 
 class PCTD(PCTDSettings, Federated):
     """Private and consistent topic discovery: EM over n-grams, sentences or paragraphs, with word relations."""
+
+
+class PrivateTopics(PrivateTopicsSettings, Federated):
+    """Topics from a few noisy sums, private for whole documents, or for all documents of a user."""
 
 
 class FedLDA(FedLDASettings, Federated):

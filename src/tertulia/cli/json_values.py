@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tertulia.view.verdicts import Summary
 
-_EPSILONS = {"real_epsilon", "spent_so_far", "after_it", "this_run", "budget", "left"}
+_EPSILONS = {"real_epsilon", "single_reply_epsilon", "spent_so_far", "after_it", "this_run", "budget", "left"}
 _NAMES = {
     "would_leave_though_in_one_document_only": "words_of_one_document",
     "rows": "summary",
@@ -71,7 +71,7 @@ def dry_run_of(report: Mapping[str, Any]) -> dict[str, Any]:
 
 def verdicts_of(pages: Sequence[Summary]) -> list[dict[str, Any]]:
     """Return the verdict of each party's page, one row each."""
-    shown = ("party", "verdict", "rare_words", "refused")
+    shown = ("party", "verdict", "rare_words", "refused", "withdrawn")
     return [{name: getattr(page, name) for name in shown} for page in pages]
 
 

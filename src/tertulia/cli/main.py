@@ -31,7 +31,10 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         *(rehearse.rehearse, operator.invite, operator.serve, operator.start, operator.status),
         operator.revoke,
     ),
-    "A federation: a party": (party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
+    "A federation: a party": (
+        *(party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
+        party.withdraw,
+    ),
     _PRIVACY: (privacy.policy, privacy.disclosures, privacy.privacy),
     "This installation": (installation.doctor, warm.warm, installation.upgrade, installation.completion),
 }

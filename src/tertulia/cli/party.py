@@ -1,4 +1,4 @@
-"""Commands of a party, run where its documents are: join, approve, attend, fetch, leave, forget."""
+"""Commands of a party, run where its documents are: join, approve, attend, fetch, leave, forget, withdraw."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def check_party(directory: Path) -> Mapping[str, Any]:
     seen = _consider(directory)
     if missing := seen.proposal.missing:
         console.say(f"{', '.join(missing)} can still join: the plan is complete, and can be approved, when all have")
-    report = dry_run(seen.settings, {seen.name: seen.corpus})
+    report = dry_run(seen.settings, {seen.name: seen.corpus}, seen.proposal.roster)
     console.say(f"next: tertulia approve {directory}")
     return report
 
@@ -88,7 +88,7 @@ def approve(
     os.umask(0o077)
     seen = _consider(directory)
     plan = seen.proposal.own_plan  # checked: complete, and the plan of the server
-    console.print_dry_run(dry_run(seen.settings, {seen.name: seen.corpus}))
+    console.print_dry_run(dry_run(seen.settings, {seen.name: seen.corpus}, seen.proposal.roster))
     seen.check()
     lines = seen.lines_needed()
     accepted = _accepted(directory, lines, yes)
@@ -219,6 +219,50 @@ def forget(
     what = f"{', '.join(gone)} removed" if gone else "nothing was left to remove"
     console.line(f"run {run}: {what}; it is answered no more, and what left stays in the ledger")
     next_steps(f"tertulia privacy {directory}")
+
+
+_CANNOT_BE_RECALLED = (
+    "Cannot be called back: totals that the server has received, models trained from them, at every member, and their "
+    "cost, which stays in the ledger. Without noise the next run shows by subtraction what is missing."
+)
+
+
+def withdraw(
+    directory: PartyPath,
+    users: Annotated[
+        list[str] | None,
+        typer.Option("--user", metavar="ID", help="User (patient) whose documents are withdrawn; can be repeated."),
+    ] = None,
+    documents: Annotated[
+        list[str] | None, typer.Option("--document", metavar="ID", help="Document to withdraw; can be repeated.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Withdraw without asking.")] = False,
+) -> None:
+    """Withdraw a user or a document permanently: no later run uses it, and nothing of it is reported again."""
+    from tertulia.network.party.withdrawal import OVER, UNDER_WAY, Holder
+    from tertulia.privacy.withdrawals import counted
+
+    os.umask(0o077)
+    if not users and not documents:
+        raise ConfigError("nothing to withdraw: give --user ID or --document ID")
+    party = Holder.open(directory)
+    found = [party.find("user", name) for name in dict.fromkeys(users or ())]
+    found += [party.find("document", name) for name in dict.fromkeys(documents or ())]
+    for one in found:
+        for line in [f"{one.kind} '{one.name}' was withdrawn on {one.since}"] if one.since else one.lines:
+            console.line(line)
+    if new := [one for one in found if not one.since]:
+        if not yes and not typer.confirm("This cannot be undone, not even for a new consent. Withdraw?"):
+            raise ConfigError("not withdrawn: nothing was written")
+        entry = party.record(new).partition(":")[0]
+        what = counted(*(sum(one.kind == kind for one in new) for kind in ("user", "document")))
+        console.line(f"withdrawn: {what}; entry {entry} of {party.home}/ledger.sqlite, which names nobody")
+    console.line(_CANNOT_BE_RECALLED)
+    copies = dict.fromkeys(run for one in found for run in one.runs(UNDER_WAY, OVER))
+    next_steps(
+        *[f"tertulia forget {directory} {run}      # the documents' copy in this run" for run in copies],
+        "tertulia start      # by the operator, without --from: a model that is continued still carries them",
+    )
 
 
 def _consider(directory: Path) -> Review:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -139,6 +141,46 @@ def export(
     console.say(f"{len(opened.entries())} entries written to {output}")
 
 
+_CONSEQUENCES = (
+    "What the lost entries charged is counted nowhere any more: lower the budget in policy.toml by it, as far as it is "
+    "known. From now on the officer's page says that the entries were lost."
+)
+
+
+@ledger.command("accept-loss")
+def accept_loss(
+    home: HomePath,
+    yes: Annotated[bool, typer.Option("--yes", help="Accept without asking.")] = False,
+) -> None:
+    """Record that entries of a ledger are lost, which other members know of and no backup has.
+
+    Restore the newest backup of key and ledger first. The party then answers runs with secure sums again.
+    """
+    from tertulia._locks import directory_lock
+    from tertulia.federation.party.host import PartyConfig
+    from tertulia.privacy.head_store import HeadStore
+    from tertulia.privacy.home import open_home
+
+    os.umask(0o077)
+    directory = ledger_directory(home)
+    fixed_key = PartyConfig.load(home).noise_key if (home / "party.json").exists() else None
+    with directory_lock(directory, wait=console.line):  # no question is being answered
+        store = HeadStore(directory)
+        missing = store.missing()
+        if not missing:
+            raise ConfigError(
+                f"{directory}: no member is known to hold a later head of this ledger, so there is no loss to accept"
+            )
+        for line in (*(one.text for one in missing), _CONSEQUENCES):
+            console.line(line)
+        if not yes and not typer.confirm("This cannot be undone. Accept the loss?"):
+            raise ConfigError("not accepted: nothing was written")
+        with closing(open_home(directory, fixed_key=fixed_key).ledger) as opened:
+            opened.accept_loss(missing)
+            store.note_missing([])
+            console.line(f"entry {opened.digest().partition(':')[0]} of {directory}/ledger.sqlite records the loss")
+
+
 def ledger_directory(home: Path) -> Path:
     """Find the directory of a ledger: a home, or the home of a party's directory in a run."""
     from tertulia.federation.party.host import PartyConfig
@@ -177,10 +219,12 @@ def release_rows(entries: Sequence[chain.Row]) -> list[dict[str, Any]]:
 
 def other_entries(entries: Sequence[chain.Row]) -> dict[str, list[int]]:
     """Return the numbers of the entries that are no releases, by what these entries are."""
-    from tertulia.privacy.chain import DOCUMENTS, KEY, MARK
+    from tertulia.privacy.chain import DOCUMENTS, KEY, LOST, MARK, WITHDRAWN
 
     kinds = {KEY: "the name of the noise key", MARK: "a mark: nothing is protected",
-             DOCUMENTS: "which documents were reported (hashes)"}  # fmt: skip
+             DOCUMENTS: "which documents were reported (hashes)",
+             WITHDRAWN: "a user or a document that was withdrawn (hashes)",
+             LOST: "lost entries, whose cost is not counted"}  # fmt: skip
     found: dict[str, list[int]] = {}
     for entry, seq, _ in entries:
         for start, meaning in kinds.items():

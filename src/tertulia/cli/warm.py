@@ -131,7 +131,7 @@ def _run_samplers() -> None:
 
 def _methods(public: dict[str, Any]) -> Iterator[Any]:
     """Yield every method in the modes, channels and samplers that have their own kernels."""
-    from tertulia.api.federated import FTM, PCTD, Consensus, FedLDA, GFedNTM
+    from tertulia.api.federated import FTM, PCTD, Consensus, FedLDA, GFedNTM, PrivateTopics
 
     small: dict[str, Any] = {"topics": 2, "rounds": 2, "sweeps": 2, "vocabulary": public}
     for kind, mode in product(("lda", "sentence"), ("paper", "sound")):
@@ -143,6 +143,8 @@ def _methods(public: dict[str, Any]) -> Iterator[Any]:
     yield Consensus(**small)
     for mode in ("clear", "paper"):
         yield PCTD(topics=2, rounds=2, mode=mode, vocabulary=public)
+    yield PCTD(topics=2, rounds=2, mode="sound", epsilon=8.0, vocabulary=public)
+    yield PrivateTopics(topics=2, rounds=1, mode="clear", vocabulary=public)
     users: dict[str, Any] = {"topics": 2, "rounds": 1, "vocabulary": public}
     for mechanism in ("rrp", "krr", "tkrr", "hm"):
         sampler = "mh" if mechanism == "rrp" else "gibbs"
@@ -153,3 +155,6 @@ def _methods(public: dict[str, Any]) -> Iterator[Any]:
         for precision, normalisation in product(("float32", "float64"), ("sync", "batch", "layer")):
             yield GFedNTM(**neural, precision=precision, normalisation=normalisation)
         yield GFedNTM(**neural, averaging="fedavg")
+        private: dict[str, Any] = {"topics": 2, "rounds": 1, "hidden": (4, 4), "vocabulary": public, "mode": "doc"}
+        for precision in ("float32", "float64"):
+            yield GFedNTM(**private, epsilon=8.0, declared_documents=1000, sampling_rate=0.5, precision=precision)

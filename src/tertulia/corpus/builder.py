@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 WORDLESS = "no word left after tokenisation"
+NAMELESS = "names no user"
+DOMINANT = "of one user alone, who has half of all documents or more"
 _BLOCK = 1 << 20  # numbers that are buffered, or converted, at a time
 
 
@@ -216,6 +218,7 @@ class Builder:
         if report is None:
             report = ReadReport(rows=table.height, kept=table.height)
         report.note("id seen before", count=table.height - table["id"].n_unique())
+        _note_users(table, report)
         if self._draft is not None:
             self._draft.publish(vocabulary, table, self.options, report)
         corpus = Corpus(**arrays, vocabulary=vocabulary, table=table, options=self.options, report=report)
@@ -229,6 +232,18 @@ class Builder:
             column.close()
         if self._draft is not None:
             self._draft.close()
+
+
+def _note_users(table: pl.DataFrame, report: ReadReport) -> None:
+    """Note documents that should name a user and do not, and a user who has half of all documents."""
+    if "user" not in table.columns:
+        report.note(NAMELESS, count=table.height if NAMELESS in report.examples else 0)
+        return
+    names = table["user"].str.strip_chars()
+    named = names.filter(names.is_not_null() & (names != ""))
+    report.note(NAMELESS, count=table.height - named.len())
+    most = int(named.unique_counts().max() or 0)  # type: ignore[arg-type]
+    report.note(DOMINANT, count=most if most > 1 and 2 * most >= table.height else 0)
 
 
 class _Index(dict[str, int]):

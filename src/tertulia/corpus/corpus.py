@@ -144,6 +144,11 @@ class Corpus:
             first = last
         return found
 
+    def words_in_use(self) -> tuple[str, ...]:
+        """Return the words of the vocabulary that occur in a document, in its order."""
+        found = self.document_frequency()
+        return tuple(word for word, count in zip(self.vocabulary.words, found.tolist(), strict=True) if count)
+
     def split(self, heldout: float, seed: int = 0) -> tuple[Corpus, Corpus]:
         """Split into training and held-out documents by a hash of the id: each stays on its side as data grow."""
         if heldout == 0:

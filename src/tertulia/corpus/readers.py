@@ -26,7 +26,7 @@ import safetensors
 from safetensors.numpy import load_file
 
 from tertulia._arrays import F32, Array
-from tertulia.corpus.builder import WORDLESS, Builder, text_id
+from tertulia.corpus.builder import NAMELESS, WORDLESS, Builder, text_id
 from tertulia.corpus.corpus import Corpus
 from tertulia.corpus.formats import open_table
 from tertulia.corpus.formats.base import EMPTY, Record, Request, Table, is_compressed, undecodable
@@ -196,7 +196,7 @@ def read(
         for place, row in _assignable(source, report, parties):
             if parties is None or parties(row) == party:
                 places.append(report.rows + elsewhere)
-                _add(builder, report, place, row)
+                _add(builder, report, place, row, source.user is not None)
             else:
                 elsewhere += 1
         report.drop(OTHER_PARTY, count=elsewhere)
@@ -214,8 +214,10 @@ def _assignable(source: Source, report: ReadReport, parties: Assignment | None) 
     return source.rows(report, parties.columns)
 
 
-def _add(builder: Builder, report: ReadReport, place: str, row: Row) -> None:
+def _add(builder: Builder, report: ReadReport, place: str, row: Row, users: bool) -> None:
     report.keep()
+    if users and not (row.user or "").strip():
+        report.examples.setdefault(NAMELESS, place)  # the builder counts them
     text = row.text if row.tokens is None else row.tokens
     if not builder.add(row.id, text, row.label, row.date, row.user) and row.text:
         report.note(WORDLESS, place)

@@ -9,12 +9,16 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from tertulia.errors import FormatError
+from tertulia.federation.secure.lists import honest_survivors
 
 Limit = tuple[str, str, str, int | None]  # a step's name, a verb, what leaves, and how often at the most
 MIN_SUMMED = 3
+Places = Literal["anywhere", "one_party"]  # where one user may have documents, by `federation.users`
+ANYWHERE: Places = "anywhere"
+ONE_PARTY: Places = "one_party"
 WIDER, WIDER_VERB = "whether a masked number needs a wider ring", "wider"
 KEEPS = "keeps"  # in place of the verb of steps by which nothing leaves; they are asked by `each`
 
@@ -57,6 +61,19 @@ class Plan:
     def min_summed(self) -> int:
         """The smallest number of parties whose total may be unmasked."""
         return int(self.terms.get("federation.min_summed", MIN_SUMMED))
+
+    @property
+    def noise_shares(self) -> int:
+        """The number of parties whose noise is in every sum and is known to nobody who could subtract it.
+
+        Sums over groups may have as few parties as collude, and then a party's own noise alone is secret.
+        """
+        return honest_survivors(len(self.roster)) if self.secure and not self.groups else 1
+
+    @property
+    def user_at(self) -> int:
+        """The number of members at which one user may have documents: all, or one if the terms say so."""
+        return 1 if self.terms.get("federation.users") == ONE_PARTY else len(self.roster)
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Plan:

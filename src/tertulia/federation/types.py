@@ -30,6 +30,8 @@ _METRIC = "__tertulia_metric__"  # attribute: the step only scores a model
 _DOING = "__tertulia_doing__"  # attribute: the text that people read while the step runs
 _REPLIES = "__tertulia_replies__"  # attribute: what replies to the step are, see `Replies`
 _NAMES = "__tertulia_names__"  # attribute: the step names words, which `each` may do beside secure sums
+_ONE_LIST = "__tertulia_one_list__"  # attribute: masked sums of the step are over the same parties as others
+_ATTRIBUTES = (_STEP, _METRIC, _DOING, _REPLIES, _NAMES, _ONE_LIST)
 Replies = Literal["values", "changes", "standing"]
 
 
@@ -65,7 +67,7 @@ def step(function: _S) -> _S: ...
 
 @overload
 def step(
-    *, doing: str = ..., metric: bool = ..., replies: Replies = ..., names_words: bool = ...
+    *, doing: str = ..., metric: bool = ..., replies: Replies = ..., names_words: bool = ..., one_list: bool = ...
 ) -> Callable[[_S], _S]: ...
 
 
@@ -76,6 +78,7 @@ def step(
     metric: bool = False,
     replies: Replies = "values",
     names_words: bool = False,
+    one_list: bool = False,
 ) -> _S | Callable[[_S], _S]:
     """Make a function a party step. Only its name is sent; a party runs it if one of its methods lists it in `STEPS`.
 
@@ -91,6 +94,8 @@ def step(
     Secure sums send `standing` values as changes, so that a list with other parties does not reveal single values.
 
     `names_words` declares that the replies name agreed words: the only ones that `each` may bring beside secure sums.
+    `one_list` declares that replies of `values` tell what other sums tell, too. Masked sums of such steps, and of first
+    contributions, are over the same parties: totals that differ by one party would show that party's numbers.
     """
 
     def mark(function: _S) -> _S:
@@ -110,11 +115,9 @@ def step(
                 f"{_name(function)} takes whole numbers that nothing bounds: {', '.join(missing)}. Annotate each with "
                 "Capped(...), Between(...) or Uncapped(...) of tertulia.federation.fields"
             )
-        setattr(function, _STEP, True)
-        setattr(function, _METRIC, metric)
-        setattr(function, _DOING, doing or function.__name__.replace("_", " "))
-        setattr(function, _REPLIES, replies)
-        setattr(function, _NAMES, names_words)
+        declared = (True, metric, doing or function.__name__.replace("_", " "), replies, names_words, one_list)
+        for attribute, value in zip(_ATTRIBUTES, declared, strict=True):
+            setattr(function, attribute, value)
         return function
 
     return mark if function is None else mark(function)
@@ -146,6 +149,11 @@ def replies_of(function: Step) -> Replies:
 def names_words(function: Step) -> bool:
     """Tell whether a step's replies name agreed words."""
     return bool(getattr(function, _NAMES, False))
+
+
+def has_one_list(function: Step) -> bool:
+    """Tell whether masked sums of a step are over the same parties as the other such sums of the run."""
+    return bool(getattr(function, _ONE_LIST, False))
 
 
 def step_name(function: Step) -> str:
@@ -242,6 +250,14 @@ class Party(Protocol):
         (`SharedGaussian`). Without them it is 1: each party's reply needs all of the noise.
         """
 
+    def sample(self, rate: float, contents: Sequence[Array], n: int) -> Array:
+        """Choose units 0 to n - 1, each with probability `rate`, by coins that only this party can know.
+
+        `contents` is all that the units hold. The same question about the same contents chooses the same units; no two
+        questions share coins, and no change of the contents keeps them. A sum over the chosen units may be released by
+        `SampledGaussian`. Never put the choice, or its size, into a reply.
+        """
+
     @property
     def score_epsilon(self) -> float | None:
         """The epsilon per document of a noisy score, if the party's policy requires noise; None: scores are exact."""
@@ -335,6 +351,10 @@ class Federation(Protocol):
     @property
     def secure(self) -> bool:
         """Whether sums are masked, so that the server learns only totals."""
+
+    @property
+    def noise_shares(self) -> int:
+        """The number of parties that add the noise of a sum together (`Party.noise_shares`)."""
 
     def commit(self, state: _State, *, durable: int = 1, **metrics: Any) -> _State:
         """End a round: report the metrics, and write the state to disk every `durable` rounds."""

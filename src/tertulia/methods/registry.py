@@ -16,6 +16,7 @@ from tertulia.methods.fedlda.settings import FedLDASettings
 from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.methods.pctd.settings import PCTDSettings
+from tertulia.methods.private_topics.settings import PrivateTopicsSettings
 
 
 class CustomSettings(MethodSettings):
@@ -48,6 +49,7 @@ METHODS = {
     "ftm": Registered(FTMSettings, "tertulia.methods.ftm.method"),
     "fedlda": Registered(FedLDASettings, "tertulia.methods.fedlda.method"),
     "pctd": Registered(PCTDSettings, "tertulia.methods.pctd.method"),
+    "private_topics": Registered(PrivateTopicsSettings, "tertulia.methods.private_topics.method"),
     "gfedntm": Registered(GFedNTMSettings, "tertulia.methods.gfedntm.method"),
     "alone": Registered(AloneSettings, "tertulia.methods.baselines.method"),
     "centralised": Registered(AloneSettings, "tertulia.methods.baselines.method"),

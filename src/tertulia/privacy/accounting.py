@@ -1,9 +1,9 @@
 """The real cost of a set of releases: dp-accounting composes, and we never guess where it does not know.
 
-Privacy loss distributions (PLD) where every event has one; Rényi divergences (RDP) for concentrated DP; where both
-occur, the better of RDP for all, and of each for its own with half of delta. A loss that cannot be converted to the
-unit that is asked for costs infinity. `claim_table` sets claimed beside real. dp-accounting takes seconds to import, so
-only functions that need it do.
+The closed form where all noise is Gaussian; privacy loss distributions (PLD) where every event has one; Rényi
+divergences (RDP) for concentrated DP; where both occur, the better of RDP for all, and of each for its own with half of
+delta. A loss that cannot be converted to the unit that is asked for costs infinity. `claim_table` sets claimed beside
+real. dp-accounting takes seconds to import, so only functions that need it do.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from tertulia.privacy import user_totals
 from tertulia.privacy.adjacency import Bounds, common_level, multiplicity
 from tertulia.privacy.events import concentrated_rho, failure_or_none, flatten, from_data, pure_epsilon
 from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Unit
+from tertulia.privacy.mechanisms.gaussian import epsilon_of
+from tertulia.privacy.reach import AS_CHARGED, Reach, spread_of
+from tertulia.privacy.sampled import distribution_of, sampled_or_none, width_of
 
 if TYPE_CHECKING:
     from tertulia.privacy.mechanisms import Mechanism
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 _FINEST, _GRID = 1e-4, 500_000  # PLDs are rounded up to a grid: this fine, but of no more points than that
 _WIDEST = 1e6  # losses that reach farther have so coarse a grid that one step of it is beyond float64's exp
 _LONGEST_SHIFT = 2000
+PURE = "pure composition"  # holds at any delta
 _HOW = {False: "in the clear", True: "masked, without noise"}
 _LARGEST = 300.0  # above it exp(epsilon) nears the end of float64, and no such epsilon protects
 
@@ -70,7 +74,8 @@ class Loss:
     @property
     def has_pld(self) -> bool:
         """Whether dp-accounting knows its privacy loss distribution."""
-        return self.rho < math.inf and (self.event["type"] == "GaussianDpEvent" or self.pure <= _LARGEST)
+        gaussian = self.event["type"] == "GaussianDpEvent" or sampled_or_none(self.event) is not None
+        return self.rho < math.inf and (gaussian or self.pure <= _LARGEST)
 
 
 def no_guarantee(delta: float, reasons: Iterable[str], *, tight: bool = True) -> Guarantee:
@@ -86,14 +91,15 @@ def guarantee_of(mechanism: Mechanism, delta: float = 0.0, copies: int = 1) -> G
 
 def cost(
     releases: Sequence[Release], unit: Unit, adjacency: Adjacency, delta: float, bounds: Bounds | None = None, *,
-    tokens: int | None = None,
+    tokens: int | None = None, reach: Reach = AS_CHARGED,
 ) -> Guarantee:  # fmt: skip
     """Compute the guarantee that all these releases together give to one unit.
 
     Charges are converted by the limits that were in force then, planned releases by `bounds`. With `tokens`, the unit
-    is a document that has no more tokens than that.
+    is a document that has no more tokens than that. `reach` says what a reader sees, by default of this party alone,
+    and totals where masked.
     """
-    assumptions = list(dict.fromkeys(a for r in releases for a in r.assumptions))
+    assumptions = user_totals.assumed(releases, unit, reach)
     clear = sorted({f"{r.what} left {_HOW[r.masked]}" for r in releases if r.non_private})
     if clear:
         return no_guarantee(delta, [*assumptions, *clear])
@@ -106,13 +112,15 @@ def cost(
         own = user_totals.Kinds()
         assumptions += [a for a in user_totals.assumptions(r, unit) if a not in assumptions]
         for event, count in flatten(r.event) if r.event else []:
-            if why_not := many.why_not or user_totals.why_not(r, unit):
+            seen = spread_of(r, event, reach)
+            if why_not := many.why_not or user_totals.why_not(r, unit) or seen.why_not:
                 return no_guarantee(delta, [*assumptions, f"{r.what}: {why_not}"], tight=False)
             assumptions += [a for a in many.assumptions if a not in assumptions]
-            count = _count_of_unit(r, unit, limits, count) * many.copies
+            count = _count_of_unit(r, unit, limits, count) * many.copies * seen.copies
             # A unit that becomes another fails as one that is added: in both data sets nothing else fails.
             group = many.group if failure_or_none(event) is None else many.units
-            own[json.dumps(event, sort_keys=True), r.adjacency, group] += count
+            how = r.adjacency if many.group == many.units or sampled_or_none(event) is None else adjacency
+            own[json.dumps(seen.event, sort_keys=True), how, group] += count
         if users is None:
             kinds += user_totals.repeated(own, user_totals.documents_of_user(r, unit, now) or 1)
         else:
@@ -150,13 +158,15 @@ def compose(losses: Sequence[Loss], delta: float, assumptions: tuple[str, ...] =
             return no_guarantee(delta, [*assumptions, f"mechanisms fail with probability {spent:.2g} in all"])
         without = compose([loss for loss in losses if loss.failure is None], delta - spent, assumptions)
         return replace(without, delta=delta, tight=False)
-    candidates = [(sum((loss.count * loss.pure for loss in losses), 0.0), "pure composition")]
+    candidates = [(sum((loss.count * loss.pure for loss in losses), 0.0), PURE)]
     if losses and delta > 0:
         smooth = [loss for loss in losses if not loss.has_pld]
         rest = [loss for loss in losses if loss.has_pld]
         if sum(map(_width, rest)) > _WIDEST:
             smooth, rest = list(losses), []
-        if not smooth:
+        if not smooth and all(loss.event["type"] == "GaussianDpEvent" for loss in losses):
+            candidates.append((_gaussian_epsilon(losses, delta), "Gaussian"))
+        elif not smooth:
             candidates.append((_pld_epsilon(losses, delta), "PLD"))
         else:
             candidates.append((_rdp_epsilon(losses, delta), "RDP"))
@@ -166,7 +176,7 @@ def compose(losses: Sequence[Loss], delta: float, assumptions: tuple[str, ...] =
     if epsilon == math.inf:
         kinds = sorted({loss.event["type"] for loss in losses})
         return no_guarantee(delta, [*assumptions, f"no finite epsilon at delta {delta:g} for {kinds}"], tight=False)
-    tight = accountant in ("PLD", "pure composition") and all(loss.group == 1 for loss in losses)
+    tight = accountant in ("PLD", "Gaussian", PURE) and all(loss.group == 1 for loss in losses)
     return Guarantee(epsilon, delta, accountant, assumptions, tight)
 
 
@@ -185,6 +195,11 @@ def vacuity_or_none(
     if words is not None and adjacency is Adjacency.NULL_REPLACE and guarantee.epsilon >= math.log(words):
         return f"epsilon >= ln {words}: publishing almost every word verbatim satisfies it"
     return None
+
+
+def _gaussian_epsilon(losses: Sequence[Loss], delta: float) -> float:
+    """Return the exact epsilon of Gaussian noise alone, in milliseconds where its PLD takes seconds: mu² = 2 rho."""
+    return epsilon_of(math.sqrt(2 * sum(loss.count * loss.rho for loss in losses)), delta)
 
 
 def _rdp_epsilon(losses: Sequence[Loss], delta: float) -> float:
@@ -218,6 +233,8 @@ def _composed_epsilon(events: tuple[str, ...], hits: tuple[tuple[Adjacency, int,
 
 def _width(loss: Loss) -> float:
     """Estimate how far the privacy loss reaches."""
+    if (sampled := sampled_or_none(loss.event)) is not None:
+        return width_of(sampled, loss.group, loss.count)
     if loss.pure < math.inf:
         return loss.count * loss.pure
     rho = loss.count * loss.rho
@@ -245,6 +262,8 @@ def _pld(loss: Loss, interval: float) -> Any:
         case "GaussianDpEvent":
             scale = event["noise_multiplier"] / group / math.sqrt(loss.count)
             return pld.from_gaussian_mechanism(scale, **grid)
+        case "PoissonSampledDpEvent" if (sampled := sampled_or_none(event)) is not None:
+            one = distribution_of(sampled, loss.adjacency, group, interval)
         case "LaplaceDpEvent":
             one = pld.from_laplace_mechanism(event["noise_multiplier"] / group, **grid)
         case "DiscreteLaplaceDpEvent":

@@ -6,6 +6,7 @@ The assumption that something is public is written and read here, so that pages 
 from __future__ import annotations
 
 _IS, _ARE = " is public", " are public"
+AT_ONE_PARTY = "no user has documents at two parties"
 
 
 def declare_public(thing: str, *, plural: bool = False) -> str:

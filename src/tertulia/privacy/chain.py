@@ -18,7 +18,8 @@ from tertulia.errors import FormatError
 from tertulia.privacy.noise import NoiseKey
 
 FORMAT = 3
-KEY, MARK, DOCUMENTS = "key:", "mark:", "documents:"  # ids of entries that are no releases begin with these
+KEY, MARK, DOCUMENTS, WITHDRAWN = "key:", "mark:", "documents:", "withdrawn:"  # ids of entries that are no releases
+LOST = "lost:"  # another of them
 GENESIS = "0" * 64
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS entries (seq INTEGER PRIMARY KEY, id TEXT UNIQUE, body TEXT, hash TEXT, "

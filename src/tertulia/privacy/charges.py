@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from tertulia.errors import FormatError
 from tertulia.privacy import chain
-from tertulia.privacy.chain import DOCUMENTS, KEY, MARK
+from tertulia.privacy.chain import DOCUMENTS, KEY, LOST, MARK, WITHDRAWN
 from tertulia.privacy.releases import Release, version_id
 from tertulia.privacy.reported_documents import Charged, InForce, ReportedDocuments
 
 if TYPE_CHECKING:
     from tertulia.privacy.policy import Policy
 
-NO_RELEASES = (KEY, MARK, DOCUMENTS)
+NO_RELEASES = (KEY, MARK, DOCUMENTS, WITHDRAWN, LOST)
 _NEW_ROWS = "SELECT seq, id, CASE WHEN id LIKE ? THEN '' ELSE body END, policy FROM entries WHERE seq > ? ORDER BY seq"
 _BATCHES = "SELECT body, policy FROM entries WHERE id > ? AND id < ? ORDER BY seq LIMIT -1 OFFSET ?"
 
@@ -57,7 +57,8 @@ class Charges:
             found = self._releases.get(version_id(charge, number))
             if found is not None and found.charged is not None:
                 charged = known.charged(number, found.charged.in_force[0])
-                self._releases[found.id] = replace(found, charged=charged)
+                at = None if found.user_at is None else max(found.user_at, known.user_at)
+                self._releases[found.id] = replace(found, charged=charged, user_at=at)
 
     def reported(self, charge: str) -> ReportedDocuments:
         """Return the documents whose reports a charge covers."""
@@ -69,6 +70,12 @@ class Charges:
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 raise FormatError(f"a ledger's row is damaged ({error}): restore it from a backup") from error
         return known
+
+    def every_reported(self) -> list[ReportedDocuments]:
+        """Return the documents whose reports are covered by any charge."""
+        rows = self._db.execute("SELECT id FROM entries WHERE id LIKE ? ORDER BY seq", (DOCUMENTS + "%",)).fetchall()
+        charges = dict.fromkeys(id_.removeprefix(DOCUMENTS).rpartition("#")[0] for (id_,) in rows)
+        return [self.reported(charge) for charge in charges]
 
     def adopt(self, charge: str, known: ReportedDocuments) -> None:
         """Accept what was just written, as if it were read."""

@@ -14,6 +14,8 @@ from tertulia.privacy.mechanisms import Adjacency, EventData
 if TYPE_CHECKING:
     from dp_accounting.dp_event import DpEvent
 
+_LARGEST = 700.0  # of an exponent in float64
+
 
 def from_data(data: EventData) -> DpEvent:
     """Build the dp-accounting event that the data describe.
@@ -69,6 +71,10 @@ def pure_epsilon(data: EventData, adjacency: Adjacency) -> float:
             if adjacency is Adjacency.NULL_REPLACE:  # the null is answered uniformly: P(o|null) = 1/k
                 return max(math.log(k * (1 - p) + p), -math.log(p))
             return math.log1p(k * (1 - p) / p)
+        case "PoissonSampledDpEvent":  # it protects more only if the rest is the same with and without the unit
+            within, q = pure_epsilon(data["event"], adjacency), data["sampling_probability"]
+            amplified = adjacency is Adjacency.ADD_REMOVE and within < _LARGEST
+            return math.log1p(q * math.expm1(within)) if amplified else within
         case _:
             return math.inf
 
@@ -80,5 +86,7 @@ def concentrated_rho(data: EventData, adjacency: Adjacency) -> float:
             return float(data["rho"])
         case "GaussianDpEvent":
             return math.inf if data["noise_multiplier"] == 0 else 1 / (2 * data["noise_multiplier"] ** 2)
+        case "PoissonSampledDpEvent":  # no more than without sampling, for divergences are quasi-convex
+            return concentrated_rho(data["event"], adjacency)
         case _:
             return pure_epsilon(data, adjacency) ** 2 / 2

@@ -27,17 +27,22 @@ from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
 from tertulia.privacy import accounting, chain
 from tertulia.privacy.accounting import ClaimRow, Extent, Guarantee, charging_or_all, claim_table
 from tertulia.privacy.adjacency import Bounds
-from tertulia.privacy.chain import DOCUMENTS, GENESIS, MARK, Entry
+from tertulia.privacy.chain import DOCUMENTS, GENESIS, LOST, MARK, WITHDRAWN, Entry
 from tertulia.privacy.charges import NO_RELEASES, Charges
+from tertulia.privacy.lost_entries import LostEntries, Missing, body_of, entry_id, read_losses
 from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.noise import NoiseKey
+from tertulia.privacy.reach import AS_CHARGED, Reach
 from tertulia.privacy.releases import Release
 from tertulia.privacy.reported_documents import Fingerprints, Numbered, ReportedDocuments
+from tertulia.privacy.withdrawals import Withdrawal, Withdrawals
 
 if TYPE_CHECKING:
     from tertulia.privacy.policy import Policy
 
 __all__ = ["ClaimRow", "Guarantee", "Ledger", "Release", "charging_or_all"]
+_WITHDRAWALS = "SELECT seq, body, time FROM entries WHERE id > ? AND id < ? AND seq > ? AND seq <= ? ORDER BY seq"
+_LOSSES = "SELECT body, hash, time FROM entries WHERE id > ? AND id < ? ORDER BY seq"
 _NO_KEY = "can only be read without its noise key: open it by its home"
 
 
@@ -110,13 +115,17 @@ class Ledger:
         """Charge for reports of these documents' tokens; `reported_documents` finds new documents and their cost.
 
         The release covers the first version of every document; each later version has its own release. Budgets are
-        checked whenever a document is new, because an earlier charge may then cover more documents of a user.
+        checked whenever a document is new, because an earlier charge may then cover more documents of a user. An entry
+        without documents says that a later run has more members with documents of a user. Withdrawn documents are
+        refused.
         """
         with self._transaction():
+            self.withdrawals().check(documents)
             known = self.reported(release.id)
             numbered, new = known.number(documents)
-            body = new.to_json(release.id, None if policy is None else policy.bounds)
-            after = known.with_batch(body, "" if policy is None else policy.version) if new.is_news else known
+            body = new.to_json(release.id, None if policy is None else policy.bounds, release.user_at)
+            is_news = new.is_news or known.lacks(release.user_at)
+            after = known.with_batch(body, "" if policy is None else policy.version) if is_news else known
             versions = map(release.version, range(1, numbered.versions + 1))
             missing = [version for version in versions if not self._is_known(version)]
             if policy is not None and (len(new) or missing):
@@ -125,7 +134,7 @@ class Ledger:
                 policy.check_budgets(self._charges.covering(release, after, policy), self)
             for version in missing:
                 self._append_release(version, policy)
-            if new.is_news:
+            if is_news:
                 self._append(f"{DOCUMENTS}{release.id}#{known.batches}", body, policy)
         self._charges.adopt(release.id, after)
         return numbered
@@ -134,6 +143,37 @@ class Ledger:
         """Return the documents whose reports a charge covers."""
         with self._errors():
             return self._charges.reported(charge)
+
+    def every_reported(self) -> list[ReportedDocuments]:
+        """Return the documents whose reports any charge covers."""
+        with self._errors():
+            return self._charges.every_reported()
+
+    def withdraw(self, given: Sequence[Withdrawal]) -> int:
+        """Record withdrawals for ever; return how many are new. No charge changes."""
+        with self._transaction():
+            new = [one for one in given if self._body_or_none(one.entry_id) is None]
+            for one in new:
+                self._append(one.entry_id, one.to_json())
+        return len(new)
+
+    def withdrawals(self, *, after: int = 0, until: int | None = None) -> Withdrawals:
+        """Return the withdrawals among the entries after one number, up to another."""
+        last = WITHDRAWN[:-1] + chr(ord(WITHDRAWN[-1]) + 1)
+        with self._errors():
+            most = 2**62 if until is None else until
+            rows = chain.texts(self._db.execute(_WITHDRAWALS, (WITHDRAWN, last, after, most)).fetchall(), first=1)
+        return Withdrawals.collect(rows, self._key, after)
+
+    def accept_loss(self, missing: Sequence[Missing]) -> None:
+        """Record that entries are lost, as other members' heads show; their cost is in no total from now on."""
+        with self._transaction():
+            self._append(entry_id(len(self.losses()) + 1), body_of(missing))
+
+    def losses(self) -> tuple[LostEntries, ...]:
+        """Return the losses that were accepted, in order."""
+        with self._errors():
+            return read_losses(chain.texts(self._db.execute(_LOSSES, (LOST, LOST + "~")).fetchall()))
 
     def bytes_sent(self, but: Release, *, in_round: bool = False) -> int:
         """Count the bytes released in a release's run or round, without its own: a repeat sends the same bytes."""
@@ -175,19 +215,19 @@ class Ledger:
 
     def cost(
         self, unit: Unit, adjacency: Adjacency, delta: float, *, bounds: Bounds | None = None,
-        with_releases: Sequence[Release] = (), tokens: int | None = None,
+        with_releases: Sequence[Release] = (), tokens: int | None = None, reach: Reach = AS_CHARGED,
     ) -> Guarantee:  # fmt: skip
         """Compute the real guarantee of all releases so far, together with `with_releases`.
 
         `with_releases` may hold new releases, and recorded ones whose charges now cover more documents. The latter
         replace their records. Each charge is converted by the limits that were in force when it was made. `bounds`
-        (today's limits) and `tokens` are parameters of `accounting.cost`.
+        (today's limits), `tokens` and `reach` are parameters of `accounting.cost`.
         """
         releases = {release.id: release for release in self.releases()}
         for more in with_releases:
             if more.id not in releases or more.charged is not None:
                 releases[more.id] = more
-        return self._guarantee(list(releases.values()), (unit, adjacency), delta, bounds or Bounds(), tokens)
+        return self._guarantee(list(releases.values()), (unit, adjacency), delta, bounds or Bounds(), tokens, reach)
 
     def table(self, delta: float = 1e-6, *, population: int | None = None, words: int | None = None) -> list[ClaimRow]:
         """Compare claimed with real guarantees by thing, unit, mechanism and claim; see `Extent` for the parameters."""
@@ -226,13 +266,14 @@ class Ledger:
 
     def _guarantee(
         self, releases: Sequence[Release], of: tuple[Unit, Adjacency], delta: float, bounds: Bounds,
-        tokens: int | None = None,
+        tokens: int | None = None, reach: Reach = AS_CHARGED,
     ) -> Guarantee:  # fmt: skip
         marks = self.marks()
         if marks and any(r.charges for r in releases):
             return accounting.no_guarantee(delta, marks)
         try:
-            return accounting.cost(releases, *of, delta, bounds, tokens=tokens)
+            found = accounting.cost(releases, *of, delta, bounds, tokens=tokens, reach=reach)
+            return replace(found, assumptions=(*found.assumptions, *(loss.text for loss in self.losses())))
         except (KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise FormatError(f"{self.path} holds a charge that is none ({error}): restore it from a backup") from error
 

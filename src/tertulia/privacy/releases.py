@@ -10,6 +10,7 @@ from tertulia._arrays import Array
 from tertulia._kinds import check_fields
 from tertulia.errors import FormatError, Unreleased
 from tertulia.privacy.adjacency import Bounds
+from tertulia.privacy.assumptions import AT_ONE_PARTY
 from tertulia.privacy.mechanisms import Adjacency, Claim, Derived, EventData, Mechanism, Unit
 from tertulia.privacy.reported_documents import Charged, limits_or_none
 
@@ -20,6 +21,7 @@ _UNWRITTEN = (
     "charged",
     "masked",
     "agreed",
+    "user_at",
 )  # or only where they say something
 
 
@@ -35,6 +37,7 @@ class Occasion(TypedDict):
     run: NotRequired[str]
     masked: NotRequired[bool]
     agreed: NotRequired[bool]
+    user_at: NotRequired[int | None]
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Release:
     limits: Bounds | None = None  # in force when it was charged; before that, what its mechanism sees to by itself
     documents_of_user: int | None = 1  # one user's, where each document is charged as a user; None: nobody counted
     unnamed_users: bool = False  # some documents did not say whose they are
+    user_at: int | None = None  # at how many members one user may have documents, by the plan; None: not recorded
     charged: Charged | None = field(default=None, compare=False, repr=False)  # by the ledger; None: not yet
 
     @classmethod
@@ -79,15 +83,25 @@ class Release:
             adjacency=m.adjacency, sensitivity=float(m.sensitivity), params=m.params(), claimed=m.claimed,
             assumptions=m.assumptions, metric=m.metric, local=m.local, shape=tuple(x.shape), dtype=str(x.dtype),
             nbytes=int(x.nbytes), limits=None if (n := m.documents_per_user) is None else Bounds(None, n), **occasion,
-        )  # fmt: skip
+        ).with_users()  # fmt: skip
+
+    def with_users(self) -> Self:
+        """Return the release with the assumption on users as its plan makes it; one without noise needs none."""
+        rest = tuple(one for one in self.assumptions if one != AT_ONE_PARTY)
+        if not self.charges or self.non_private:
+            return replace(self, user_at=None, assumptions=rest)
+        return replace(self, assumptions=(*rest, AT_ONE_PARTY) if self.user_at == 1 else rest)
 
     def version(self, number: int) -> Self:
         """Return the release of a later version: an edited document is reported again, and charged again."""
         return replace(self, id=version_id(self.id, number))
 
     def says_the_same(self, other: Release) -> bool:
-        """Return whether two records are of one release, under any limits."""
-        one, two = (replace(r, limits=None, documents_of_user=None, unnamed_users=False) for r in (self, other))
+        """Return whether two records are of one release, under any limits, and whatever is assumed of users."""
+        one, two = (
+            replace(r, limits=None, documents_of_user=None, unnamed_users=False, user_at=None).with_users()
+            for r in (self, other)
+        )
         return one == two
 
     @property
@@ -122,6 +136,8 @@ class Release:
         for name in ("unnamed_users", "masked", "agreed"):
             if getattr(self, name):
                 fields[name] = True
+        if self.user_at is not None:
+            fields["user_at"] = self.user_at
         return json.dumps(fields, sort_keys=True, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod

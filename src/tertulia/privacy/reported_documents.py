@@ -72,13 +72,15 @@ class NewDocuments(NamedTuple):
     found: list[bytes]  # documents that are known, but not as this user's
     found_users: list[bytes]
 
-    def to_json(self, charge: str, limits: Bounds | None) -> str:
-        """Write the body of an entry."""
+    def to_json(self, charge: str, limits: Bounds | None, user_at: int | None = None) -> str:
+        """Write the body of an entry; `user_at`: at how many members one user may have documents."""
         documents, users = (b"".join(part) for part in (self.rows + self.found, self.users + self.found_users))
         body: dict[str, Any] = {"charge": charge, "documents": base64.b64encode(documents).decode()}
         body["users"] = base64.b64encode(users).decode()
         if limits is not None:
             body["limits"] = [limits.tokens_per_document, limits.documents_per_user]
+        if user_at is not None:
+            body["user_at"] = user_at
         return json.dumps(body)
 
     @property
@@ -140,6 +142,7 @@ class ReportedDocuments:
 
     def __init__(self) -> None:
         self.batches = 0
+        self.user_at = 0  # at how many members one user may have documents, at most; 0: not recorded
         self._numbers: dict[bytes, bytes] = {}  # id, content and which -> number
         self._next: dict[bytes, int] = {}  # content -> the first number that no document with it has had
         self._contents: Counter[bytes] = Counter()  # id -> contents that it has had
@@ -156,6 +159,7 @@ class ReportedDocuments:
         """Add the documents of an entry that was written under a policy of this name."""
         found = json.loads(body)
         case = InForce(limits_or_none(found.get("limits")), policy)
+        self.user_at = max(self.user_at, int(found.get("user_at", 0)))
         packed = base64.b64decode(found["documents"])
         users = base64.b64decode(found["users"]) if "users" in found else b""
         grown, named = set(), []  # versions of which documents are new; whose first versions are new
@@ -187,6 +191,18 @@ class ReportedDocuments:
         other._versions = copy.deepcopy(self._versions)
         other.add_batch(body, policy)
         return other
+
+    def lacks(self, user_at: int | None) -> bool:
+        """Tell whether more members than before may have documents of one user that was charged."""
+        return self.batches > 0 and (user_at or 0) > self.user_at
+
+    def has_id(self, id_: bytes) -> bool:
+        """Tell whether a document with this id was ever reported."""
+        return id_ in self._contents
+
+    def ids_of_user(self, user: bytes) -> set[bytes]:
+        """Return the ids of all documents of a user that were ever reported."""
+        return {key[:_MAC] for key, owners in self._owners.items() if user in owners}
 
     def charged(self, version: int, own: InForce) -> Charged:
         """Return what is known of the charge for a version; `own`: the limits beside the charge itself."""

@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tertulia.privacy.adjacency import Bounds
+from tertulia.privacy.assumptions import AT_ONE_PARTY
 from tertulia.privacy.mechanisms import Adjacency, Unit
+from tertulia.privacy.reach import AS_HERE, Reach
 
 if TYPE_CHECKING:
     from tertulia.privacy.releases import Release
@@ -23,6 +25,17 @@ _MOST_COMPARED = 16  # users; beyond it one who has the most of everything stand
 
 Kinds = Counter[tuple[str, Adjacency, int]]  # how often an event hits a group, under an adjacency
 Covered = tuple[Mapping[bytes, int], Kinds]  # documents of each user, and what one document costs
+
+
+def assumed(releases: Sequence[Release], unit: Unit, reach: Reach) -> list[str]:
+    """Return all that releases assume; what they assume of users concerns totals for users only."""
+    found = dict.fromkeys(a for r in releases for a in r.assumptions if a != AT_ONE_PARTY or _at_one_party(r, unit))
+    several = reach.everywhere and any(r.user_at is not None and r.user_at > 1 for r in releases)
+    return [*found, *([AS_HERE] if several else [])]
+
+
+def _at_one_party(release: Release, unit: Unit) -> bool:
+    return unit is Unit.USER and release.user_at == 1
 
 
 def users_or_none(release: Release, unit: Unit) -> Mapping[bytes, int] | None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tertulia.corpus import Corpus
 from tertulia.errors import PolicyRefusal
 from tertulia.federation.fields import capped
+from tertulia.federation.plan import Plan
 from tertulia.federation.types import Planned
 from tertulia.methods.common.evaluation import plan_score
 from tertulia.methods.common.settings import MethodSettings
@@ -38,9 +39,9 @@ def announced(settings: RunSettings, party: str, policy: Policy | None = None) -
     return [one._replace(masked=one.verb in masks) for one in scored]
 
 
-def planned_releases(planned: Sequence[Planned], party: str) -> list[Release]:
-    """Make one release for each planned thing, with the cost of all its repetitions."""
-    return [planned_release(one, party) for one in planned if one.times]
+def planned_releases(planned: Sequence[Planned], party: str, plan: Plan | None = None) -> list[Release]:
+    """Make one release for each planned thing, with the cost of all its repetitions; see `planned_release`."""
+    return [planned_release(one, party, plan) for one in planned if one.times]
 
 
 def check_caps(method: MethodSettings, policy: Policy) -> None:

@@ -157,5 +157,5 @@ def drive(handle: Handle, train: Callable[[Handle, Any, Any], Any], config: Any)
             result = train(handle, config, handle.restore())
         except RolledBack:
             continue
-        handle.flush()
+        handle.finish()
         return result

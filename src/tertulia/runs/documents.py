@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tertulia.corpus import Corpus
-from tertulia.corpus.recipes import parties_in, read_recipe
+from tertulia.corpus.recipes import parties_in
 from tertulia.errors import ConfigError
 from tertulia.methods.common.settings import PATH, Positive, Settings
 
@@ -115,10 +113,3 @@ def split_of(data: DataSettings, seed: int) -> dict[str, Any]:
     if data.split == "random":
         return {"kind": "random", "sizes": data.sizes, "seed": seed}
     return {"kind": "dirichlet", "parties": data.parties, "concentration": data.concentration, "seed": seed}
-
-
-def pool_documents(settings: RunSettings, corpora: Mapping[str, Corpus] | None) -> Corpus:
-    """Concatenate the documents of all parties, for the pooled baseline."""
-    if corpora is None:
-        corpora = {party: read_recipe(recipe) for party, recipe in sources_of(settings).items()}
-    return Corpus.concatenate(list(corpora.values()))

@@ -38,10 +38,11 @@ from tertulia.privacy.ledger import Ledger
 from tertulia.privacy.policy import Policy
 from tertulia.runs.budgets import check_budgets
 from tertulia.runs.directory import Run
-from tertulia.runs.documents import POOLED, pool_documents, sources_of
+from tertulia.runs.documents import POOLED, sources_of
 from tertulia.runs.driver import Observer, finish
 from tertulia.runs.party_layout import choice_in, party_config
 from tertulia.runs.plan import modules_of, plan_of
+from tertulia.runs.present_documents import pool_documents, present_documents
 from tertulia.runs.results import FederatedTopics
 from tertulia.runs.settings import PartySettings, RunSettings
 from tertulia.runs.start_model import copy_start, find_model, go_on
@@ -102,7 +103,7 @@ def begin(
         for party in parties:
             _lay_out(run, party, settings, sources.get(party), plan, _documents(party, sources, corpora))
             if corpora is not None and (durable or settings.engine != "local" or party == POOLED):
-                corpora[party].save(run.party_directory(party) / "corpus")
+                present_documents(settings, party, corpora[party]).save(run.party_directory(party) / "corpus")
         for party, key in roster.items():
             _make_run_keys(run, party, key, plan, last)
         run.save()  # last: a directory with run.json is complete

@@ -31,6 +31,7 @@ from tertulia.models import Topics
 from tertulia.runs.documents import POOLED, sources_of
 from tertulia.runs.driver import finish
 from tertulia.runs.one_machine import begin
+from tertulia.runs.present_documents import present_documents
 from tertulia.runs.settings import PartySettings, RunSettings
 
 SMOOTHING = 0.01  # the uniform distribution's share: a party alone has never seen some words
@@ -46,7 +47,8 @@ def compare(settings: RunSettings, notify: Callable[[str], None]) -> list[Row]:
         )
     if settings.start_from is not None:
         raise ConfigError("scenarios compare runs that begin from nothing: leave `start_from` out")
-    corpora = {party: read_recipe(source) for party, source in sources_of(settings).items()}
+    sources = sources_of(settings).items()
+    corpora = {party: present_documents(settings, party, read_recipe(source)) for party, source in sources}
     halves = [corpus.split(settings.heldout) for corpus in corpora.values()]
     train, heldout = (Corpus.concatenate(list(half)) for half in zip(*halves, strict=True))
     rows: list[Row] = []

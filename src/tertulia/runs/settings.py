@@ -27,7 +27,7 @@ from tertulia.corpus import TextOptions
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.engines.base import check_engine
 from tertulia.federation.fields import EPSILON
-from tertulia.federation.plan import MIN_SUMMED
+from tertulia.federation.plan import ANYWHERE, MIN_SUMMED, Places
 from tertulia.methods.common.descriptions import section_of
 from tertulia.methods.common.settings import (
     PATH,
@@ -148,6 +148,11 @@ class TermsSettings(Settings):
     min_summed: int = Field(
         MIN_SUMMED, ge=MIN_SUMMED, description="with `secure`, the fewest parties whose total the server may learn"
     )
+    users: Places = Field(
+        ANYWHERE,
+        description="where one user (patient) may have documents. `anywhere`: at any number of members, so that the "
+        "epsilon of a user adds up over all of them; `one_party`: at one member only, as all agree",
+    )
 
 
 class FederationSettings(TermsSettings):
@@ -204,7 +209,7 @@ class TrainingSettings(Explained):
     @model_validator(mode="after")
     def _words_are_tokens(self) -> Self:
         n, noise = self.text.get("ngrams", 1), self.method.noise
-        if n > 1 and self.method.has_noise:
+        if n > 1 and self.method.has_noise and noise != "doc":
             raise ValueError(
                 f"text.ngrams = {n} puts a word into up to {n * (n + 1) // 2} tokens, and in mode '{noise}' epsilon is "
                 "of one: leave `ngrams` out, or take mode 'clear'"

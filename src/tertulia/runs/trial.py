@@ -25,6 +25,7 @@ from tertulia.errors import FormatError
 from tertulia.federation.party import reports
 from tertulia.federation.party.document_limits import limit_corpus
 from tertulia.federation.party.host import parts_of
+from tertulia.federation.party.withdrawn_documents import remaining
 from tertulia.federation.types import Planned, names_words
 from tertulia.privacy.home import KEY, LEDGER, Home
 from tertulia.privacy.ledger import Ledger, Release
@@ -35,16 +36,23 @@ from tertulia.runs.settings import PartySettings, RunSettings
 
 if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
+    from tertulia.federation.plan import Plan
 
 Documents = Callable[[], Corpus]
 
 
-def planned_release(planned: Planned, party: str) -> Release:
-    """Make one ledger row for all planned releases of one thing: its event is composed as often."""
+def planned_release(planned: Planned, party: str, plan: Plan | None = None) -> Release:
+    """Make one ledger row for all planned releases of one thing: its event is composed as often.
+
+    With a plan, the row says how many members share noise, and at how many a user may have documents.
+    """
     step, verb, mechanism, times = planned[:4]
+    if plan is not None and planned.masked:
+        mechanism = mechanism.with_shares(plan.noise_shares)
     one = Release.of(
         mechanism, id=f"check/{step.__name__}/{verb}/{mechanism.what}", run="check", party=party, round=0,
         step=step.__name__, verb=verb, message_hash="", x=np.zeros(0), masked=planned.masked, agreed=names_words(step),
+        user_at=None if plan is None else plan.user_at,
     )  # fmt: skip
     return replace(one, event=_repeated(one.event, times)) if one.charges and not one.non_private else one
 
@@ -79,6 +87,7 @@ class _Charging:
     noise_key: NoiseKey
     policy: Policy
     fingerprints: WeakKeyDictionary[Corpus, reports.CorpusReports] = field(default_factory=WeakKeyDictionary)
+    user_at: int | None = None  # a forecast is of this party alone
 
 
 class Trial:
@@ -116,7 +125,8 @@ class Trial:
     @cached_property
     def _train(self) -> Corpus:
         """The documents that a step would see."""
-        corpus = limit_corpus(self._documents(), self._policy.bounds)
+        present = remaining(self._documents(), self.ledger.withdrawals()).corpus
+        corpus = limit_corpus(present, self._policy.bounds)
         return parts_of(corpus, self._settings.heldout, self._settings.validation)["train"]
 
     @cached_property

@@ -213,9 +213,11 @@ def describe(facts: Mapping[str, Any]) -> str:
 
 def print_totals(title: str, totals: Sequence[Mapping[str, Any]]) -> None:
     """Print the total cost; print remarks, which many rows share, once below."""
-    shown = ("party", "of", "real epsilon", "delta", "holds")
+    shared = any(row["single reply epsilon"] != row["real epsilon"] for row in totals)
+    singly = ("single reply epsilon",) if shared else ()
+    shown = ("party", "of", "claimed epsilon", "real epsilon", *singly, "delta", "holds")
     rows = merged([{name: row[name] for name in shown} for row in totals], "party")
-    records(f"{title}, everything together, if one of these is replaced", rows)
+    records(f"{title}, everything together, if one of these is replaced, or is there or not where it says so", rows)
     for remark in dict.fromkeys(remark for row in totals for remark in row["remarks"].split("; ") if remark):
         show(f"- {remark}")
 

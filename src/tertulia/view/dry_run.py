@@ -12,6 +12,7 @@ from tertulia.corpus.recipes import read_recipe
 from tertulia.corpus.vocabulary import UNKNOWN
 from tertulia.federation.party.host import parts_of
 from tertulia.federation.party.reports import REPORTS
+from tertulia.federation.plan import Plan
 from tertulia.federation.types import Planned
 from tertulia.methods.common.vocabulary import propose_words, words_of_one_document
 from tertulia.privacy import accounting
@@ -23,49 +24,66 @@ from tertulia.runs.budgets import announced, forecast, planned_releases, verdict
 from tertulia.runs.documents import POOLED, sources_of
 from tertulia.runs.one_machine import policy_or_none
 from tertulia.runs.plan import plan_of, terms_of
+from tertulia.runs.present_documents import present_documents
 from tertulia.runs.settings import RunSettings
 from tertulia.runs.trial import Documents, trial
-from tertulia.view.tables import claimed_epsilon, seen_by, who_learns
-from tertulia.view.totals import Lengths, Rows, epsilon, in_future, totals_of_plan
+from tertulia.view.tables import seen_by, who_learns
+from tertulia.view.totals import (
+    Lengths,
+    Rows,
+    claimed_epsilon,
+    epsilon,
+    in_future,
+    remarks_on_places,
+    totals_of_plan,
+)
 from tertulia.view.verdicts import NOT_STATED
 
 _DELTA = 1e-6  # delta of the epsilon of a plan
 CHANGED_LISTS = (
     "Masked means have a total weight that the server reads: if a party is in one mean and not in the next, the change "
-    "of the total tells its weight, the number of its documents that count."
+    "of the total tells its weight, the number of its documents that count. All other whole numbers are added over the "
+    "same parties, unless a malicious server asks for them twice, with and without a party."
 )
 
 
-def dry_run(settings: RunSettings, known: Mapping[str, Corpus] | None = None) -> dict[str, Any]:
-    """Report what a run would read, train and disclose, and the verdicts of its parties' policies."""
+def dry_run(
+    settings: RunSettings, known: Mapping[str, Corpus] | None = None, roster: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Report what a run would read, train and disclose, and the verdicts of its parties' policies.
+
+    `roster` names all members of the run; without it the parties whose documents are known are all.
+    """
+    sources = sources_of(settings) if known is None else {}
+    members = roster or list(sources if known is None else known)
+    plan = plan_of(settings, members)  # raises if these parties cannot have such a run
     if known is None:
-        sources = sources_of(settings)
-        plan_of(settings, list(sources))  # raises if these parties cannot have such a run
         known = {party: read_recipe(source) for party, source in sources.items()}
-    corpora = known
+    corpora = {party: present_documents(settings, party, corpus) for party, corpus in known.items()}
     method = settings.method
     parties = [POOLED] if settings.method.pools else list(corpora)
+    totals = [] if settings.method.pools else _planned_totals(settings, corpora, plan)
     return {
         "read": [_read_row(settings, party, corpus) for party, corpus in corpora.items()],
         "terms": terms_of(settings),
         "recipient": {name: value or NOT_STATED for name, value in settings.operator},
         "train": {"directory": settings.directory, "engine": settings.engine, **method.model_dump(mode="json")},
-        "totals": [] if settings.method.pools else _planned_totals(settings, corpora),
+        "totals": totals,
         "budgets": [] if settings.method.pools else _budget_rows(settings, corpora),
         "disclosed": [
             row for party in parties for row in _planned_rows(settings, party, partial(corpora.__getitem__, party))
         ],
-        "remarks": _remarks(settings, parties),
+        "remarks": [*_remarks(settings, parties, len(members)), *remarks_on_places(totals, len(members))],
     }
 
 
-def _remarks(settings: RunSettings, parties: Sequence[str]) -> list[str]:
+def _remarks(settings: RunSettings, parties: Sequence[str], members: int) -> list[str]:
     """Say who would learn what by masked sums, and what they would still tell of single parties."""
     if not settings.federation.secure:
         return []
     planned = (one for party in parties for one in announced(settings, party))
     changed = [CHANGED_LISTS] if any(one.verb == "mean" for one in planned) else []
-    return [who_learns(len(parties), settings.federation.min_summed), *changed]
+    return [who_learns(members, settings.federation.min_summed), *changed]
 
 
 def _read_row(settings: RunSettings, party: str, corpus: Corpus) -> dict[str, Any]:
@@ -97,12 +115,12 @@ def _cost(one: Planned, planned: list[Planned]) -> dict[str, Any]:
     }
 
 
-def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus]) -> Rows:
+def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus], plan: Plan) -> Rows:
     """Compute the total cost of all planned releases, for a word, a document, a user."""
     rows = []
     for party, corpus in corpora.items():
         policy = policy_or_none(settings, party) or Policy()
-        releases = planned_releases(announced(settings, party, policy), party)
+        releases = planned_releases(announced(settings, party, policy), party, plan)
         lengths = Lengths.of(corpus, settings.heldout + settings.validation)
         rows += [{"party": party, **row} for row in totals_of_plan(releases, lengths, policy, _DELTA)]
     return rows

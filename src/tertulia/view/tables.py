@@ -19,11 +19,10 @@ from tertulia.federation.types import min_holders
 from tertulia.models import Topics
 from tertulia.models.display import warn_of_few
 from tertulia.privacy.accounting import vacuity_or_none
-from tertulia.privacy.mechanisms import Claim, Unit
 from tertulia.runs.directory import Run
 from tertulia.runs.one_machine import hosts_of
 from tertulia.runs.release_counts import Left, disclosed_by, left_of_host
-from tertulia.view.totals import Rows, epsilon, totals_of_host
+from tertulia.view.totals import Rows, claimed_epsilon, epsilon, has_documents, populations, totals_of_host
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,8 +58,8 @@ def who_learns(members: int, min_summed: int) -> str:
     return (
         f"Secure sums: the server, alone or together with {helped}, learns totals over at least {least} of the "
         f"{members} parties, and words that {min_holders(members)} of them have. Members learn what the server sends "
-        "them: totals, and the words. A server that makes up its questions can learn more by totals: against it only "
-        "noise protects."
+        "them: totals, and the words. A server that makes up its questions, or asks for the same numbers twice, with "
+        "and without a party, can learn more by totals: against it only noise protects."
     )
 
 
@@ -181,7 +180,7 @@ def thing_rows(host: PartyHost, delta: float) -> Rows:
     releases, left = host.ledger.releases(), left_of_host(host)
     known = [release.params.get("words") for release in releases]
     words = max((number for number in known if isinstance(number, int)), default=0) or None
-    units = _populations(host)
+    units = populations(host.parts["train"]) if has_documents(host) else {}
     return [
         {
             "party": host.config.id,
@@ -210,14 +209,6 @@ def thing_rows(host: PartyHost, delta: float) -> Rows:
     ]
 
 
-def _populations(host: PartyHost) -> dict[Unit, int]:
-    """Count the units of a party where possible; delta must be far below one divided by their number."""
-    if not (host.directory / "corpus" / "corpus.json").exists():
-        return {}
-    train = host.parts["train"]
-    return {Unit.TOKEN: train.n_tokens, Unit.DOCUMENT: train.n_documents}
-
-
 def _hidden(left: Left, host: PartyHost) -> str:
     """Say that a thing reached the server only in totals, or not at all; empty if the server could read it."""
     if not left.masked and left.verb != "relay":
@@ -227,11 +218,6 @@ def _hidden(left: Left, host: PartyHost) -> str:
 
 def _as(sources: Sequence[str]) -> str:
     return f"as its source: {', '.join(sources)}" if sources else ""
-
-
-def claimed_epsilon(claim: Claim | None) -> str:
-    """Format a claimed epsilon with its source."""
-    return f"{claim.epsilon:g} ({claim.source}, delta {claim.delta:g})" if claim else "none"
 
 
 def evaluation(model: Topics, documents: Corpus) -> dict[str, float]:

@@ -138,7 +138,7 @@ def test_a_token_has_one_word_in_all_rounds_and_the_counts_are_exactly_those_of_
     assert (users.word != words).mean() > 0.2  # and many not by their own word
 
 
-def test_words_drawn_anew_leave_counts_that_belong_to_no_token():
+def test_words_drawn_again_leave_counts_that_belong_to_no_token():
     """The paper's way: decrements take back other words than increments gave, so that errors add up for ever."""
     words, documents, topics = five_words_each(400, 40)
     error = {}

@@ -72,7 +72,7 @@ def test_parties_that_are_alike_end_with_the_topics_that_were_asked_for(model, n
 
 
 @pytest.mark.parametrize("model", ["lda", "sentence"])
-def test_parties_of_different_subjects_keep_their_topics_and_are_told(model):
+def test_parties_of_different_subjects_keep_their_topics_with_a_warning(model):
     K = 8
     parties = {f"p{i}": party(f"p{i}-", i, planted(K, slice(130 * i, 130 * i + 130))) for i in range(3)}
     with pytest.warns(MergeWarning, match="side by side"):

@@ -6,21 +6,21 @@ import pytest
 import tertulia as tt
 from tertulia._memory import available_bytes
 from tertulia.api.advice import ManyTopicsWarning, MemoryWarning, warn_of_memory
+from tertulia.errors import InputError
 
 
 def test_more_topics_than_documents(worded):
     with pytest.warns(ManyTopicsWarning, match="40 topics for 30 documents: most will be noise"):
         tt.LDA(topics=40, sweeps=1).fit(worded(0, 30))
     parties = {"a": worded(0, 20), "b": worded(1, 15)}
-    few = "topics, but only 12 words are in enough documents"
     with (
         pytest.warns(ManyTopicsWarning, match="40 topics for 35 documents"),
-        pytest.warns(UserWarning, match=f"40 {few}"),
+        pytest.raises(InputError, match="topics = 40, but the start can find 12 at most"),
     ):
         tt.Consensus(topics=40, rounds=1, sweeps=1).fit(parties)
-    with pytest.warns(UserWarning, match=f"16 {few}") as said:
-        tt.Consensus(topics=16, rounds=1, sweeps=1).fit(parties)
-    assert not [one for one in said if one.category is ManyTopicsWarning]  # together there are more documents
+    with pytest.raises(InputError, match=r"topics = 16, but the start can find 12 at most.* set topics = 12 or less"):
+        tt.Consensus(topics=16, rounds=1, sweeps=1).fit(parties)  # no warning: together there are more documents
+    assert tt.Consensus(topics=12, rounds=1, sweeps=1).fit(parties).n_topics == 12
 
 
 def test_memory_is_compared_with_what_there_is():

@@ -116,7 +116,7 @@ def test_epochs_end_by_themselves_when_the_loss_stalls(monkeypatch):
     assert purity(model) > 0.7
 
 
-def test_a_model_of_words_has_two_thousand_unless_told():
+def test_a_model_of_words_has_two_thousand_by_default():
     assert tt.ProdLDA.trainer().vocabulary.max_words == 2000
     assert tt.GFedNTM(vocabulary={"min_documents": 3}).vocabulary.max_words == 2000
     assert tt.ProdLDA.trainer(vocabulary={"max_words": None}).vocabulary.max_words is None

@@ -34,7 +34,7 @@ class Backwards:
 
 
 @pytest.mark.parametrize("transport", [Backwards, lambda transport: transport], ids=["backwards", "in order"])
-def test_the_order_is_that_of_parties_whoever_answers_first(transport, toy_run, tmp_path):
+def test_the_order_is_that_of_parties_and_not_of_answers(transport, toy_run, tmp_path):
     local = toy_run(tmp_path / "run").transport("local", 3)
     handle = Handle("run", transport(local), Journal(tmp_path / "server"))
     values = dict(zip("abc", ORDERED, strict=True))

@@ -10,7 +10,7 @@ from scipy import stats
 from helpers.marks import slow
 from helpers.mechanisms import Concentrated
 from tertulia.errors import FormatError
-from tertulia.privacy.accounting import Guarantee, Loss, _coarsen, compose, cost, vacuity_or_none
+from tertulia.privacy.accounting import Guarantee, Loss, _coarsen, _pld_epsilon, compose, cost, vacuity_or_none
 from tertulia.privacy.adjacency import Bounds, multiplicity
 from tertulia.privacy.events import flatten, from_data
 from tertulia.privacy.mechanisms import Adjacency, Clear, DiscreteLaplace, Mechanism, Public, Unit
@@ -47,9 +47,16 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 @pytest.mark.parametrize(("mu", "count"), [(0.2367, 1), (0.6477, 1), (1.5315, 1), (0.5, 9)])
 def test_gaussian_noise_costs_what_the_closed_form_says(mu, count):
     result = compose([loss(noisy(GAUSSIAN, 1 / mu), count)], 1e-6)
-    assert result.accountant == "PLD"
+    assert result.accountant == "Gaussian"
     assert result.tight
-    assert gaussian_delta(result.epsilon, mu * math.sqrt(count)) == pytest.approx(1e-6, rel=5e-3)
+    assert gaussian_delta(result.epsilon, mu * math.sqrt(count)) == pytest.approx(1e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize("mu", [0.1, 0.3])
+def test_the_closed_form_is_what_the_grid_gives(mu):
+    """By composing the privacy loss distribution of each of nine events, on a grid that is rounded up."""
+    one = loss(noisy(GAUSSIAN, 1 / mu), 9)
+    assert compose([one], 1e-6).epsilon == pytest.approx(_pld_epsilon([one], 1e-6), rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
@@ -249,7 +256,7 @@ def test_vacuous_guarantees_are_called_so():
 
 @pytest.mark.parametrize("kind", [GAUSSIAN, LAPLACE, "ZCDpEvent", "DiscreteLaplaceDpEvent"])
 @pytest.mark.parametrize(("epsilon", "rounds"), [(1e3, 1), (1e3, 1000), (1e6, 1), (1e6, 100_000), (300.0, 10**8)])
-def test_absurd_epsilons_are_told_and_not_stumbled_over(kind, epsilon, rounds):
+def test_almost_no_noise_gives_a_large_epsilon(kind, epsilon, rounds):
     """Almost no noise gives a number that says so: dp-accounting overflowed, for Gaussians."""
     data = {"ZCDpEvent": {"type": kind, "rho": epsilon}}.get(kind, noisy(kind, 1 / epsilon))
     if kind == "DiscreteLaplaceDpEvent":

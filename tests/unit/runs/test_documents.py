@@ -5,7 +5,8 @@ import json
 import pytest
 
 from tertulia.errors import ConfigError
-from tertulia.runs.documents import DataSettings, pool_documents, sources_of, split_of
+from tertulia.runs.documents import DataSettings, sources_of, split_of
+from tertulia.runs.present_documents import pool_documents
 from tertulia.runs.settings import RunSettings
 
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from tertulia.errors import ConfigError
 from tertulia.federation.plan import Plan
 from tertulia.runs.plan import modules_of, plan_of, terms_of
 from tertulia.runs.settings import RunSettings
@@ -77,3 +78,15 @@ def test_choosing_adds_its_module_and_terms_have_their_names_in_toml():
     assert modules_of(plain) == ("tertulia.methods.consensus.method",)
     assert modules_of(choosing) == (*modules_of(plain), "tertulia.methods.common.model_choice")
     assert {"seed", "heldout", "validation", "text.language", "federation.quorum"} <= terms_of(plain).keys()
+
+
+def test_where_users_may_have_documents_is_a_term_of_the_plan():
+    anywhere, at_one = (
+        plan_of(RunSettings(method={"name": "consensus"}, federation={"users": users}), PARTIES)
+        for users in ("anywhere", "one_party")
+    )
+    assert plan_of(RunSettings(method={"name": "consensus"}), PARTIES).hash == anywhere.hash != at_one.hash
+    assert (anywhere.user_at, at_one.user_at) == (len(PARTIES), 1)
+    assert anywhere.terms["federation.users"] == "anywhere"
+    with pytest.raises(ConfigError, match=r"federation\.users"):
+        RunSettings(federation={"users": "everywhere"})

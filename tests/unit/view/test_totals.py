@@ -1,18 +1,34 @@
 """The total cost: words, documents and users are distinguished, and derived releases are not free."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from helpers.shared_counts import DELTA, epsilon_of_shift
 from tertulia.corpus import Corpus, TextOptions
+from tertulia.corpus.builder import from_texts
 from tertulia.kernels.reports.channel import Channel
+from tertulia.privacy.assumptions import AT_ONE_PARTY
 from tertulia.privacy.ledger import Ledger, Release
-from tertulia.privacy.mechanisms import Adjacency, Clear, Derived, DiscreteLaplace, Public, Unit
+from tertulia.privacy.mechanisms import Adjacency, Claim, Clear, Derived, DiscreteLaplace, Public, Unit
+from tertulia.privacy.mechanisms.shared_gaussian import SharedGaussian
 from tertulia.privacy.mechanisms.token_reports import TokenReports, UserReports
 from tertulia.privacy.policy import Policy
-from tertulia.view.totals import Lengths, totals
+from tertulia.privacy.reach import AS_HERE
+from tertulia.view.totals import (
+    DOCUMENTS_AT_ONE,
+    USERS_ANYWHERE,
+    USERS_AT_ONE,
+    Lengths,
+    is_shared,
+    remarks_on_places,
+    totals,
+    totals_of_plan,
+)
 
+PRESENCE = "a document, there or not"
 KRR = TokenReports("reports of tokens", channel=Channel("krr", 8.0, V=2949))
 
 
@@ -30,8 +46,8 @@ def ledger(tmp_path):
 
 
 def table(ledger, delta, lengths=None, policy=""):
-    spent = lambda unit, bounds: ledger.cost(  # noqa: E731
-        unit, Adjacency.SUBSTITUTE, delta, tokens=bounds.tokens_per_document
+    spent = lambda unit, adjacency, bounds, reach: ledger.cost(  # noqa: E731
+        unit, adjacency, delta, tokens=bounds.tokens_per_document, reach=reach
     )
     return {row["of"]: row for row in totals(ledger.releases(), spent, lengths, Policy.parse(policy))}
 
@@ -79,7 +95,7 @@ def test_clear_things_cost_everything_for_everybody(ledger):
     assert all("scores left in the clear" in row["remarks"] for row in rows.values())
 
 
-def test_users_are_told_of_where_they_are_declared(ledger):
+def test_users_are_mentioned_where_they_are_declared(ledger):
     ledger.record(release(KRR, "a"), Policy.parse("max_documents_per_user = 3"))
     assert "a user" not in table(ledger, 0.0, Lengths(5, 10))
     assert table(ledger, 0.0, Lengths(5, 10), "max_documents_per_user = 3")["a user"]["real epsilon"] == "240"
@@ -94,4 +110,114 @@ def test_users_are_told_of_where_they_are_declared(ledger):
 def test_lengths_are_those_of_training_documents_in_the_vocabulary():
     texts = ["oak elm fir", "oak oak", "elm", ""]
     corpus = Corpus.from_texts(texts, options=TextOptions(stop_words="none"))
-    assert Lengths.of(corpus, 0.0) == Lengths(math.ceil(6 / 4), 3)
+    assert Lengths.of(corpus, 0.0)[:2] == (math.ceil(6 / 4), 3)
+
+
+def shared(shares, unit=Unit.DOCUMENT, sigma=4.0):
+    return SharedGaussian("sums", sensitivity=1.0, sigma=sigma, bits=12, shares=shares, unit=unit)
+
+
+def rows_of_plan(*planned, policy="", lengths=Lengths(5, 10)):  # noqa: B008
+    return {row["of"]: row for row in totals_of_plan(planned, lengths, Policy.parse(policy), DELTA)}
+
+
+def test_a_document_that_is_there_or_not_has_a_row_where_its_cost_is_finite():
+    rows = rows_of_plan(replace(release(shared(1), "a"), masked=True))
+    assert list(rows) == ["a word", "an average document (5 words)", "the longest document (10 words)", PRESENCE]
+    assert float(rows[PRESENCE]["real epsilon"]) == pytest.approx(epsilon_of_shift(1, 4.0), rel=2e-3)
+    for of in list(rows)[:3]:  # replaced: one removed, one added
+        assert float(rows[of]["real epsilon"]) == pytest.approx(epsilon_of_shift(2, 4.0), rel=2e-3)
+    assert PRESENCE not in rows_of_plan(release(KRR, "a"))  # of words: one report more is seen by everybody
+    assert PRESENCE not in rows_of_plan(release(shared(1), "a"), release(KRR, "b"))
+    assert PRESENCE not in rows_of_plan(release(Public("number of documents"), "n"))
+
+
+def test_users_that_are_there_or_not_have_a_row_where_users_are_known():
+    once = release(shared(1), "a")
+    assert "a user, there or not" not in rows_of_plan(once)
+    found = rows_of_plan(once, policy="max_documents_per_user = 3")["a user, there or not"]
+    assert float(found["real epsilon"]) == pytest.approx(epsilon_of_shift(3, 4.0), rel=2e-3)
+    own = rows_of_plan(release(shared(1, Unit.USER), "u"))
+    assert float(own["a user, there or not"]["real epsilon"]) == pytest.approx(epsilon_of_shift(1, 4.0), rel=2e-3)
+    assert float(own["a user"]["real epsilon"]) == pytest.approx(epsilon_of_shift(2, 4.0), rel=2e-3)
+
+
+@pytest.mark.parametrize("shares", [1, 2, 9])
+def test_a_single_reply_has_a_share_of_the_noise(shares):
+    rows = rows_of_plan(*(replace(release(shared(shares), name), masked=True) for name in "abc"))  # three rounds
+    row = rows[PRESENCE]
+    assert float(row["real epsilon"]) == pytest.approx(epsilon_of_shift(3**0.5, 4.0), rel=2e-3)
+    singly = epsilon_of_shift(3**0.5, 4.0 / shares**0.5)
+    assert float(row["single reply epsilon"]) == pytest.approx(singly, rel=2e-3)
+    assert is_shared(row) == (shares > 1)
+
+
+def test_shares_of_noise_that_no_mask_adds_up_are_all_there_is():
+    row = rows_of_plan(release(shared(4), "a"))[PRESENCE]
+    assert float(row["real epsilon"]) == pytest.approx(epsilon_of_shift(1, 2.0), rel=2e-3)
+    assert not is_shared(row)
+
+
+def test_nothing_is_known_of_shares_of_other_noise():
+    laplace = replace(release(DiscreteLaplace("counts", 1, 1.0), "a"), params={"shares": 3}, masked=True)
+    row = rows_of_plan(laplace)[PRESENCE]
+    assert (row["real epsilon"], row["single reply epsilon"]) == ("1", "infinite (non-private)")
+
+
+def test_claims_are_shown_at_their_unit():
+    claim = Claim(1.5, 1e-6, "sec. 3")
+    rows = rows_of_plan(replace(release(shared(1), "a"), claimed=claim))
+    assert rows[PRESENCE]["claimed epsilon"] == "1.5 (sec. 3, delta 1e-06)"
+    assert {row["claimed epsilon"] for of, row in rows.items() if of != PRESENCE} == {"none"}
+    words = rows_of_plan(replace(release(KRR, "a"), claimed=claim))
+    assert [of for of, row in words.items() if row["claimed epsilon"] != "none"] == ["a word"]
+
+
+def test_users_at_several_parties_have_rows_of_all_members():
+    own = replace(release(shared(2, Unit.USER, sigma=16.0), "u"), masked=True, user_at=3)
+    rows = rows_of_plan(own)
+    assert [of for of in rows if "user" in of] == [
+        "a user", "a user, at all 3 parties", "a user, there or not", "a user, there or not, at all 3 parties",
+    ]  # fmt: skip
+    for of, shift in (("a user, at all 3 parties", 2), ("a user, there or not, at all 3 parties", 1)):
+        expected = epsilon_of_shift(shift * 6**0.5, 16.0)  # three members, each with half of the variance
+        assert float(rows[of]["real epsilon"]) == pytest.approx(expected, rel=2e-3)
+        assert rows[of]["single reply epsilon"] == rows[of]["real epsilon"]
+        assert (rows[of]["members"], rows[of]["claimed epsilon"]) == (3, "none")
+        assert AS_HERE in rows[of]["remarks"]
+    assert rows["a user, there or not"]["members"] == 1
+    assert AS_HERE not in rows["a user, there or not"]["remarks"]
+    said = remarks_on_places(list(rows.values()), 3)
+    assert said == [DOCUMENTS_AT_ONE, USERS_ANYWHERE.format(3)]
+
+
+def test_users_at_one_party_as_declared_have_no_such_rows():
+    rows = rows_of_plan(replace(release(shared(2, Unit.USER, sigma=16.0), "u"), masked=True, user_at=1).with_users())
+    assert [of for of in rows if "user" in of] == ["a user", "a user, there or not"]
+    assert AT_ONE_PARTY in rows["a user"]["remarks"]
+    assert AT_ONE_PARTY not in rows["a word"]["remarks"]
+    assert remarks_on_places(list(rows.values()), 3) == [DOCUMENTS_AT_ONE, USERS_AT_ONE]
+
+
+def test_places_are_named_only_where_noise_protects_and_several_meet():
+    clear = rows_of_plan(replace(release(Clear("scores"), "b"), user_at=3))
+    assert remarks_on_places(list(clear.values()), 3) == []
+    noisy = list(rows_of_plan(replace(release(shared(1), "a"), user_at=3)).values())
+    assert remarks_on_places(noisy, 1) == []
+    assert remarks_on_places(noisy, 3) == [DOCUMENTS_AT_ONE]  # nothing is known of users
+
+
+def test_a_delta_that_is_not_below_one_over_the_units_means_nothing():
+    corpus = from_texts(["oak elm fir"] * 8, users=["ann", "ann", "ben", "ben", None, None, " ", "cay"])
+    lengths = Lengths.of(corpus, 0.0)
+    assert lengths.units == {Unit.TOKEN: 24, Unit.DOCUMENT: 8, Unit.USER: 6}  # three are named, three are not
+    own = release(shared(1, Unit.USER), "u")
+
+    def remarks(delta, *planned):
+        return {row["of"]: row["remarks"] for row in totals_of_plan(planned, lengths, Policy(), delta)}
+
+    assert not any("delta >=" in one for one in remarks(0.04, own).values())
+    found = remarks(1 / 7, own)
+    assert "delta >= 1/8: publishing one unit picked at random satisfies it" in found[PRESENCE]
+    assert "delta >=" not in found["a user, there or not"]  # six users
+    assert "delta >= 1/6" in remarks(1 / 5, own)["a user, there or not"]

@@ -17,8 +17,17 @@ class Total(Output):
     party: str
     of: str = Field(description="in words")
     unit: str = Field(description="token, document or user")
-    words: int | None = Field(description="of that document; null for a user")
-    real_epsilon: float | None = Field(description=NO_BOUND)
+    adjacency: str = Field(description="`substitute`: one is replaced by another; `add-remove`: it is there or not")
+    words: int | None = Field(description="of that document; null for a user, or if epsilon does not depend on them")
+    members: int = Field(description="at how many parties it has documents: 1, or for a user all that may have some")
+    claimed_epsilon: float | None = Field(description="the largest claim for this unit; null: none")
+    claimed_in: str | None = Field(description="source of the claim")
+    claimed_delta: float | None
+    real_epsilon: float | None = Field(description=f"against the server; {NO_BOUND}")
+    single_reply_epsilon: float | None = Field(
+        description=f"against a reader of this party's single replies: larger where parties share noise; {NO_BOUND}"
+    )
+    level: str = Field(description="of the real epsilon: `good` up to 3, `weak` up to 10, else `bad`")
     delta: float = Field(description="at which epsilon holds")
     remarks: list[str]
     holds: str = Field(description="in this run, or in all runs with this home")
@@ -52,6 +61,7 @@ class Verdict(Output):
     verdict: str
     rare_words: str
     refused: str
+    withdrawn: str = Field(description="documents that are never used again; empty if there are none")
 
 
 class Privacy(Output):

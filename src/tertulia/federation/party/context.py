@@ -18,7 +18,6 @@ from tertulia.federation.fields import Weight, field_with
 from tertulia.federation.messages import BEFORE_ALL, Ask, Question
 from tertulia.federation.party import reports
 from tertulia.federation.party.failures import NGRAMS
-from tertulia.federation.secure.lists import honest_survivors
 from tertulia.federation.types import PartyId, Randomness, Step, min_holders
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public, Randomiser, Unit
@@ -96,7 +95,17 @@ class StepContext:
     @property
     def noise_shares(self) -> int:
         """The number of parties whose noise is in every sum and is known to nobody who could subtract it."""
-        return 1 if self._host.secure is None else honest_survivors(len(self._host.secure.keys.members))
+        plan = self._host.door.plan
+        return 1 if plan is None else plan.noise_shares
+
+    def sample(self, rate: float, contents: Sequence[Array], n: int) -> Array:
+        """Choose units 0 to n - 1, each with probability `rate`, by secret coins of this question and its contents."""
+        host, question = self._host, self._question
+        macs = "/".join(map(host.noise_key.mac_of_array, contents))
+        place = f"{question.run}/{self.id}/{question.place[0]}.{question.place[1]}/sample/{macs}"
+        coins = host.noise_key.stream(question.run, place, question.hash).words(n)
+        most = int(rate * 2**64)  # words below it: rounded down, so that no unit takes part more often
+        return np.flatnonzero(coins < np.uint64(most)) if most < 2**64 else np.arange(n)
 
     @property
     def score_epsilon(self) -> float | None:
@@ -121,6 +130,7 @@ class StepContext:
             step=self._ask.step, verb=self._ask.verb, message_hash=question.hash, x=x,
             masked=host.secure is not None and self._ask.verb in ("sum", "mean"),
             agreed=host.secure is not None and self._ask.verb == "each",  # the door lets nothing else pass by `each`
+            user_at=host.user_at,
         )  # fmt: skip
         host.door.check_release(release)
         self._ledger.record(release, host.policy, sync=noisy or question.durable)

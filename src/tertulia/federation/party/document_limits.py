@@ -12,11 +12,12 @@ import numpy as np
 from tertulia.corpus import Corpus
 from tertulia.corpus.offsets import drop_empty, narrow, offsets_of
 from tertulia.errors import PolicyRefusal
+from tertulia.federation.party.reports import users_of
 from tertulia.privacy.adjacency import Bounds
 
 NO_USERS = (
-    "not all documents say whose they are: name the column of users by `user`, beside `path`, and fill it; else leave "
-    "the limit out"
+    "{} of {} documents do not say whose they are: name the column of users by `user`, beside `path`, and fill it; "
+    "else leave the limit out"
 )
 WHOLE_TEXTS = "some documents are longer, and their texts or embeddings, which models may read, cannot be cut"
 
@@ -29,9 +30,9 @@ def limit_corpus(corpus: Corpus, bounds: Bounds) -> Corpus:
 def _cut_users(corpus: Corpus, most: int | None) -> Corpus:
     if most is None or corpus.n_documents == 0:
         return corpus
-    users = corpus.table["user"].to_list() if "user" in corpus.table.columns else [None]
-    if not all(user and user.strip() for user in users):  # an empty cell of a CSV file names nobody
-        raise PolicyRefusal("max_documents_per_user", NO_USERS)
+    users = [user or "" for user in users_of(corpus)]
+    if nameless := users.count(""):
+        raise PolicyRefusal("max_documents_per_user", NO_USERS.format(nameless, corpus.n_documents))
     seen: dict[str, int] = {}
     keep = np.zeros(corpus.n_documents, np.bool_)
     for place, user in enumerate(users):

@@ -61,7 +61,7 @@ class Door:
 
     @cached_property
     def _agreed(self) -> dict[str, str]:
-        """The pinned facts: the hash of the plan, the fingerprint of the words, the name of the home."""
+        """The pinned facts: hash of the plan, fingerprint of the words, name of the home, its last withdrawal."""
         try:
             found = json.loads(self._path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -81,9 +81,14 @@ class Door:
         return self._agreed.get("home")
 
     def pin_home(self, home: Home) -> None:
-        """Pin the home at the first answer; `open_home` then refuses another one."""
+        """Pin the home at the first answer; `open_home` then refuses another one. Pin the last withdrawal, too."""
         if self.home is None:
-            self._pin(home=home.identity)
+            self._pin(home=home.identity, withdrawn=str(home.ledger.withdrawals().last))
+
+    @property
+    def withdrawn(self) -> int | None:
+        """The number of the ledger's last withdrawal when this run began; None before the first answer."""
+        return None if self.home is None else int(self._agreed.get("withdrawn", 0))
 
     # --- the envelope ---------------------------------------------------------------------------------------------
 

@@ -19,7 +19,10 @@ ABSENT = "absent: it missed an earlier question"
 OWN_EPSILON = "the party's own epsilon"
 ONE_CONTENT = "one release, one content"
 NGRAMS = "ngrams"
-RULES = frozenset({"run", "plan", "words", "rounds", OWN_EPSILON, ONE_CONTENT, NGRAMS})  # beside those of policies
+OLDER_LEDGER = "older ledger"
+RULES = frozenset(  # beside those of policies
+    {"run", "plan", "words", "rounds", OWN_EPSILON, ONE_CONTENT, NGRAMS, OLDER_LEDGER}
+)
 LOG = "party.log"
 REFUSALS = "refusals.log"  # one rule's name per line
 

@@ -37,8 +37,10 @@ from tertulia.federation.party.context import StepContext
 from tertulia.federation.party.document_limits import limit_corpus
 from tertulia.federation.party.door import Door, policy_path_or_none
 from tertulia.federation.party.inquiries import INQUIRIES
+from tertulia.federation.party.ledger_heads import HEADS, LedgerHeads
 from tertulia.federation.party.reports import CorpusReports
 from tertulia.federation.party.secure_member import SecureMember
+from tertulia.federation.party.withdrawn_documents import RunWithdrawals
 from tertulia.federation.party.word_store import LackingWords
 from tertulia.federation.plan import WIDER, WIDER_VERB
 from tertulia.federation.secure.rings import TooWide
@@ -130,6 +132,7 @@ class PartyHost:
         self.fingerprints: WeakKeyDictionary[Corpus, CorpusReports] = WeakKeyDictionary()
         self._lock = threading.Lock()  # one question at a time, even if an earlier one has timed out
         self.door = Door(self)
+        self._withdrawals = RunWithdrawals(self)
         self._packing = PartyPacking()
         self._last: Answer | None = None  # to the question that is being answered, in a run with secure sums
 
@@ -162,14 +165,16 @@ class PartyHost:
             return Corpus.load(stored)
         if self.config.source is None:
             raise InputError(f"party '{self.config.id}' has no documents: {stored} is missing and no source is given")
-        from tertulia.corpus.recipes import read_recipe
-
-        return read_recipe(self.config.source, stored)
+        return self._withdrawals.read(self.config.source, stored)
 
     @cached_property
     def parts(self) -> dict[str, Corpus]:
-        """Training, held-out and validation documents, split by a hash of their ids, within the policy's limits."""
-        return parts_of(limit_corpus(self.corpus, self.policy.bounds), self.config.heldout, self.config.validation)
+        """Training, held-out and validation documents, split by a hash of their ids, within the policy's limits.
+
+        Withdrawn documents are in none of them.
+        """
+        corpus = limit_corpus(self._withdrawals.leave_out(self.corpus), self.policy.bounds)
+        return parts_of(corpus, self.config.heldout, self.config.validation)
 
     def documents(self, vocabulary: Vocabulary | None, part: str, *, unknown: bool = False) -> Corpus:
         """Return one part over an agreed vocabulary, from a small cache: every round asks for the same."""
@@ -183,6 +188,11 @@ class PartyHost:
             if part == "train" and (text := emptied_or_none(self.parts[part], self._encoded[key])):
                 self.notice(text)
         return self._encoded[key]
+
+    @property
+    def user_at(self) -> int | None:
+        """At how many members one user may have documents, by the plan; None without a plan."""
+        return None if self.door.plan is None else self.door.plan.user_at
 
     @cached_property
     def home(self) -> Home:
@@ -256,7 +266,11 @@ class PartyHost:
         self.door.check_plan(asked.plan)
         if self.secure is None:
             raise FormatError(NOT_SECURE)
-        return encode(Answer("ok", "", self.secure.exchange(decode(asked.body))))
+        message = decode(asked.body)
+        if self.heads is None or not isinstance(message, HEADS):
+            return encode(Answer("ok", "", self.secure.exchange(message)))
+        with self._alone_at_home():
+            return encode(Answer("ok", "", self.heads.exchange(message)))
 
     @cached_property
     def secure(self) -> SecureMember | None:
@@ -265,6 +279,12 @@ class PartyHost:
         if plan is None or not plan.secure:
             return None
         return SecureMember(self.directory, self.config.id, self.config.run, plan, durable=self.config.durable)
+
+    @cached_property
+    def heads(self) -> LedgerHeads | None:
+        """The party's half of the exchange of ledger heads, None if the plan has no secure sums."""
+        plan, secure = self.door.plan, self.secure
+        return None if plan is None or secure is None else LedgerHeads(self, secure.keys, plan.keys)
 
     def _answer(self, packed: Question) -> bytes:
         """Answer a question, packed if the server accepts that. The plan is checked before anything is unpacked."""
@@ -280,6 +300,8 @@ class PartyHost:
 
     def _answer_hidden(self, secure: SecureMember, question: Question) -> bytes:
         """Answer a question of a run with secure sums: by a masked reply, or a commitment to a note."""
+        if self.heads is not None:
+            self.heads.check_shown()
         _ = self.steps  # their modules define the classes of messages
         ask, step = self.door.admit(question)
         secure.check_question(question, step, ask.verb)
@@ -322,6 +344,7 @@ class PartyHost:
 
     def _run(self, question: Question, ask: Ask, step: Step) -> bytes:
         self.door.pin_home(self.home)
+        self._withdrawals.check()
         context = StepContext(self, question, ask)
         faults.point("party.before_step")
         state, reply = step(context, self.answers.state, ask.message)

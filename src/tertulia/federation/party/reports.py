@@ -23,6 +23,7 @@ from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import Randomiser, Unit
 from tertulia.privacy.noise import NoiseKey
 from tertulia.privacy.reported_documents import NO_IDS, NOBODY, Fingerprints, Numbered
+from tertulia.privacy.withdrawals import mac_of_id, mac_of_user
 
 if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
@@ -55,7 +56,7 @@ def randomise(host: PartyHost, ledger: Ledger, corpus: Corpus, mechanism: Random
     family += "" if known.named else _NAMELESS
     if family not in known.made:
         own = mechanism.assumptions + (() if known.named else (NO_IDS,))
-        release = replace(_release(host, mechanism, family), assumptions=own)
+        release = replace(_release(host, mechanism, family), assumptions=own).with_users()
         numbered = ledger.record_reports(release, known.documents, host.policy)
         charges = tuple(release.version(number).id for number in range(1, numbered.versions + 1))
         keys = _keys(host.noise_key, family, known.documents, numbered)
@@ -86,8 +87,9 @@ def forecast(party: str, ledger: Ledger, key: NoiseKey, corpus: Corpus, mechanis
 
 def _release(host: PartyHost, mechanism: Randomiser, id_: str) -> Release:
     return Release.of(
-        mechanism, id=id_, party=host.config.id, round=0, step=REPORTS, verb=REPORTS, message_hash="", x=_NOTHING
-    )
+        mechanism, id=id_, party=host.config.id, round=0, step=REPORTS, verb=REPORTS, message_hash="", x=_NOTHING,
+        user_at=host.user_at,
+    )  # fmt: skip
 
 
 def _of_users(release: Release, documents: Fingerprints) -> Release:
@@ -103,18 +105,22 @@ def fingerprints_of(corpus: Corpus, key: NoiseKey) -> Fingerprints:
     """Return MACs of documents' ids, words and users."""
     words, ends = np.ascontiguousarray(corpus.words, np.int32), pairwise(corpus.documents.tolist())
     contents = [key.mac(b"words", words[a:b].tobytes()) for a, b in ends]
-    ids = [key.mac(b"id", str(name).encode()) for name in corpus.table["id"]]
-    return Fingerprints(
-        ids, contents, [NOBODY if user is None else key.mac(b"user", user) for user in users_of(corpus)]
-    )
+    ids, users = names_of(corpus, key)
+    return Fingerprints(ids, contents, users)
 
 
-def users_of(corpus: Corpus) -> list[bytes | None]:
+def names_of(corpus: Corpus, key: NoiseKey) -> tuple[list[bytes], list[bytes]]:
+    """Return MACs of documents' ids and users."""
+    ids = [mac_of_id(key, str(name)) for name in corpus.table["id"]]
+    return ids, [NOBODY if user is None else mac_of_user(key, user) for user in users_of(corpus)]
+
+
+def users_of(corpus: Corpus) -> list[str | None]:
     """Return the user of each document; None where it is missing."""
     if "user" not in corpus.table.columns:
         return [None] * corpus.n_documents
     users = corpus.table["user"].to_list()
-    return [user.encode() if user and user.strip() else None for user in users]
+    return [user if user and user.strip() else None for user in users]
 
 
 def has_ids(corpus: Corpus) -> bool:

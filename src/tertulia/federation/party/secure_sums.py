@@ -26,7 +26,7 @@ from tertulia.federation.party.member_keys import FOLDER, RULE, MemberKeys, chec
 from tertulia.federation.party.sum_records import Masked, SumRecords
 from tertulia.federation.secure import shamir
 from tertulia.federation.secure.keys import KEY_BYTES, box_key, derive, seal, unseal
-from tertulia.federation.secure.lists import Label, SumList, body_hash, box_bytes, check_list, threshold
+from tertulia.federation.secure.lists import Label, SumList, body_hash, box_bytes, check_list, digest, threshold
 from tertulia.federation.secure.masks import SEED_BYTES, add_masks, random_bytes, sign_of
 from tertulia.federation.secure.messages import (
     ZERO_CELLS,
@@ -64,7 +64,9 @@ class SecureSums:
 
     def check_question(self, question: Question, step: Step) -> None:
         """Refuse, before the step runs, a question whose masked answer must not be given."""
-        self.records.check(question.place, self.body_of(question), question.attempt)
+        body = self.body_of(question)
+        self.records.check(question.place, body, question.attempt)
+        self.records.check_repeat(question.place, body, question.counted)
         if replies_of(step) != "values":
             self.records.check_counted(step_name(step), question.counted)
 
@@ -73,19 +75,20 @@ class SecureSums:
         body, name, standing = self.body_of(question), step_name(step), replies_of(step) == "standing"
         label = Label(self._keys.keys_hash, question.place, body, question.attempt)
         known = self.records.reply_or_none(question.place, body, question.attempt)
-        if known is not None and known.counted != question.counted:
-            raise PolicyRefusal(RULE, "the same question names another reply as the last that was added")
         integers = to_integers(reply)
         values = tuple(tuple(map(int, array.reshape(-1))) for array in integers) if standing else ()
         if standing and question.counted != BEFORE_ALL:
             integers = self._changes(integers, self.records.standing_or_none(name, question.counted))
+        contents = _hash_of(integers)
+        self.records.check_repeat(question.place, body, question.counted, contents)
         arrays = to_ring(integers, widths_of(type(reply), question.widths), self._n)
         root = secrets.token_bytes(KEY_BYTES) if known is None else known.root
         first = replies_of(step) != "values" and question.counted == BEFORE_ALL
         masked = self._masked(label, reply, arrays, root, first=first)
         found = masked.digest.tobytes().hex()
         if known is None:
-            record = Masked(name, root, found, question.counted, replies_of(step) != "values", first, values)
+            differs = replies_of(step) != "values"
+            record = Masked(name, root, found, question.counted, differs, first, contents, values)
             self.records.add_reply(question.place, body, question.attempt, record)
         elif known.digest != found:
             raise FormatError("the stored answer to a masked question has changed: restore it from a backup")
@@ -211,3 +214,8 @@ class SecureSums:
                 seeds = self._seeds(label.to_bytes(), known.root)
                 own = rows_of([seeds[v] for v in absent], 0, len(absent), SEED_BYTES)
         return Shares(selves, pairs.reshape(len(opened), len(absent), SEED_BYTES), own)
+
+
+def _hash_of(integers: list[Array]) -> str:
+    """Hash the numbers of a reply, whatever the width of their rings. The hash stays at the party."""
+    return digest(*(array.astype(np.int64).tobytes() for array in integers)).hex()

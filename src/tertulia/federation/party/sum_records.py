@@ -34,6 +34,7 @@ class Masked:
     counted: Place  # the reply that this one is a difference from
     differs: bool  # whether replies to the step are differences
     first: bool  # whether it is a first contribution, which is no difference
+    contents: str  # the hash of the numbers before they were masked
     values: tuple[tuple[int, ...], ...] = ()  # of a step whose total stands: the numbers before the difference
 
 
@@ -78,6 +79,19 @@ class SumRecords:
         """Return the record of a masked reply."""
         known = self._places.get(place)
         return None if known is None else known.replies.get((body, attempt))
+
+    def check_repeat(self, place: Place, body: str, counted: Place, contents: str | None = None) -> None:
+        """Raise `PolicyRefusal` if this party has answered this place with other numbers, at any attempt.
+
+        Lists of two attempts may name the same survivors, so the difference of their totals would be that of one party.
+        The other members may have signed a list that this party has not seen, so its own signature does not matter.
+        """
+        known = self._places.get(place)
+        replies = [] if known is None else [reply for (asked, _), reply in known.replies.items() if asked == body]
+        if any(reply.counted != counted for reply in replies):
+            raise PolicyRefusal(RULE, f"place {place} was asked with another reply as the last that was added")
+        if contents is not None and any(reply.contents != contents for reply in replies):
+            raise PolicyRefusal(RULE, f"this party has answered place {place} with other numbers")
 
     def check_list(self, listed: SumList) -> None:
         """Raise `PolicyRefusal` if another list was signed for this place."""
@@ -192,7 +206,7 @@ def _masked_line(place: Place, body: str, attempt: int, reply: Masked) -> dict[s
     return {
         "masked": place, "body": body, "attempt": attempt, "step": reply.step, "root": reply.root.hex(),
         "digest": reply.digest, "counted": reply.counted, "differs": reply.differs, "first": reply.first,
-        "values": reply.values,
+        "contents": reply.contents, "values": reply.values,
     }  # fmt: skip
 
 
@@ -200,7 +214,7 @@ def _reply(line: dict[str, Any]) -> Masked:
     values = tuple(tuple(map(int, part)) for part in line["values"])
     root, counted = bytes.fromhex(line["root"]), _place(line["counted"])
     flags = bool(line["differs"]), bool(line["first"])
-    return Masked(str(line["step"]), root, str(line["digest"]), counted, *flags, values)
+    return Masked(str(line["step"]), root, str(line["digest"]), counted, *flags, str(line["contents"]), values)
 
 
 def _seal(line: dict[str, Any]) -> bytes:

@@ -1,7 +1,8 @@
 """The messages of secure sums, between a party's host and the server's handle. Methods do not see them.
 
 A run begins with four exchanges by which members agree on keys (`secure.keys`). A masked sum has three: the reply, the
-signature of the list of survivors, and the shares that unmask their total.
+signature of the list of survivors, and the shares that unmask their total. Heads of ledgers take four: challenges, what
+members hold of each other, the present heads, and that these are stored.
 """
 
 from __future__ import annotations
@@ -14,10 +15,14 @@ import numpy as np
 
 from tertulia._arrays import Array
 from tertulia.errors import FormatError
-from tertulia.federation.secure.keys import Card
+from tertulia.federation.secure.keys import TAG_BYTES, Card
 from tertulia.federation.secure.lists import Label, SumList, digest
 from tertulia.federation.types import PartyId, Place, message
+from tertulia.privacy.head_store import HEAD_BYTES, KEPT
 
+HEAD_SALT = 32  # bytes before a sealed box of heads; they are part of its key
+HELD_BOX = HEAD_SALT + KEPT * HEAD_BYTES + TAG_BYTES
+NEW_BOX = HEAD_SALT + HEAD_BYTES + TAG_BYTES
 ZERO_CELLS = 4  # cells that every party sets to zero: their total shows whether all masks cancel
 
 
@@ -163,6 +168,42 @@ class SignedNotes:
     place: Place
     body: str
     signatures: tuple[Array, ...]
+
+
+# --- heads of ledgers -------------------------------------------------------------------------------------------------
+
+
+@message
+class AskChallenge:
+    """Ask a member for a challenge, with which the others seal what they send it."""
+
+
+@message
+class Challenge:
+    """A member's challenge: random bytes, which make old boxes useless."""
+
+    challenge: Array
+
+
+@message
+class Challenges:
+    """All members' challenges [n, 32]; zeros for members that are absent."""
+
+    challenges: Array
+
+
+@message
+class HeldHeads:
+    """Boxes [n, b] with the heads that members hold of each other's ledgers, from one to all, or from all to one."""
+
+    boxes: Array
+
+
+@message
+class NewHeads:
+    """Boxes [n, b] with the present heads of members' ledgers, from one to all, or from all to one."""
+
+    boxes: Array
 
 
 def notes_hash(label: Label, commitments: Array) -> bytes:

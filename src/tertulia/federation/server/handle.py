@@ -20,9 +20,11 @@ from tertulia.federation.engines.base import Transport
 from tertulia.federation.messages import BEFORE_ALL, Answer, Question, Verb, WordLists, body
 from tertulia.federation.packing import ServerPacking
 from tertulia.federation.plan import Plan
+from tertulia.federation.secure.lists import honest_survivors
 from tertulia.federation.server.aggregation import add_replies, average_replies, divide, weight_of
 from tertulia.federation.server.answers import Masking, QuestionToAll, read_answer
 from tertulia.federation.server.journal import Commit, Journal
+from tertulia.federation.server.ledger_heads import exchange_heads
 from tertulia.federation.server.live_status import LiveStatus
 from tertulia.federation.server.masked_totals import MaskedTotals, Wider, check_hides
 from tertulia.federation.server.membership import Dropouts, Membership, Presence
@@ -87,7 +89,7 @@ class Handle:
         self._behind: Counter[PartyId] = Counter()  # how often each party has lost its answers
         self._silent: dict[PartyId, list[str]] = {}  # why parties did not answer
         self._heard: list[PartyId] = []  # that answered the last question
-        self._sums = None
+        self._sums, self._next_heads = None, 1  # the round after which members next exchange heads of their ledgers
         if plan is not None and plan.secure:
             sums = SumJournal(journal.directory / "sums", durable=journal.durable)
             warn = lambda text: self.observe("warning", {"text": text})  # noqa: E731
@@ -96,9 +98,16 @@ class Handle:
         self._begin(_NEW_RUN)
 
     def prepare(self) -> None:
-        """Let the members agree on keys, if sums are to be secure."""
+        """Let the members agree on keys and show each other what they hold of their ledgers, if sums are secure."""
         if self._sums is not None:
             self._sums.agree_on_keys()
+            exchange_heads(self._sums)
+
+    def finish(self) -> None:
+        """Write the last commit, and let the members exchange the heads of their ledgers."""
+        self.flush()
+        if self._sums is not None:
+            exchange_heads(self._sums)
 
     # --- the four verbs -------------------------------------------------------------------------------------------
 
@@ -123,6 +132,11 @@ class Handle:
     def secure(self) -> bool:
         """Whether sums are masked."""
         return self._sums is not None
+
+    @property
+    def noise_shares(self) -> int:
+        """The number of parties that add the noise of a sum together."""
+        return 1 if self._sums is None else honest_survivors(len(self._sums.members))
 
     def sum(self, step: Step, message: Any | Mapping[PartyId, Any]) -> Any:
         """Return the total of the replies, in 64-bit arithmetic and party order."""
@@ -196,6 +210,9 @@ class Handle:
         if self._sums is not None:
             self._sums.journal.forget_before(self._safe)
         self._lost, self._left_out = set(), set()
+        if self._sums is not None and self.round >= self._next_heads:
+            exchange_heads(self._sums)
+            self._next_heads = 2 * self.round
 
     def _flush_parties(self) -> None:
         """Make the parties write their last answers to disk; roll back if a party has lost them in a crash."""

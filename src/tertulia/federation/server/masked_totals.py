@@ -1,4 +1,9 @@
-"""Totals of masked replies: which replies are added, and the places at which sums were begun before."""
+"""Totals of masked replies: which replies are added, and the places at which sums were begun before.
+
+Several sums tell the same of a party's documents: counts of words, and the first contribution to each step that sends
+changes. From two such totals over parties that differ by one, that party's numbers follow by subtraction. So parties
+that enter such a sum together enter all others together, too (`Tally.entered`).
+"""
 
 from __future__ import annotations
 
@@ -9,14 +14,14 @@ from typing import Any, Protocol
 
 from tertulia.errors import ConfigError, QuorumError
 from tertulia.federation.checks import hides_replies
-from tertulia.federation.messages import Answer, Verb, body
+from tertulia.federation.messages import BEFORE_ALL, Answer, Verb, body
 from tertulia.federation.secure.rings import wider
 from tertulia.federation.server.answers import Masking
 from tertulia.federation.server.membership import Presence
 from tertulia.federation.server.secure_sums import SecureSums
 from tertulia.federation.server.sum_journal import MaskedSum
 from tertulia.federation.server.tally import Tally
-from tertulia.federation.types import PartyId, Place, Step, replies_of, step_name
+from tertulia.federation.types import PartyId, Place, Step, has_one_list, replies_of, step_name
 
 
 class Wider(Exception):
@@ -70,6 +75,8 @@ class MaskedTotals:
         total, survivors = self._sums.total(place, *begun), list(begun[0].survivors)
         asker.tally.answered |= dict.fromkeys(survivors, place)
         asker.tally.count(name, survivors, place)
+        if has_one_list(step) or replies_of(step) == "changes":
+            asker.tally.enter(survivors, place)
         return asker.tally.add_standing(name, total) if replies_of(step) == "standing" else total, survivors
 
     def _add_up(self, verb: Verb, step: Step, message: Any, question: str) -> MaskedSum:
@@ -91,20 +98,35 @@ class MaskedTotals:
         return self._sums.add_up(place, name, question, masking, {p: replies[p] for p in survivors})
 
     def _survivors(self, step: Step, replies: Mapping[PartyId, Any], place: Place, *, grouped: bool) -> list[PartyId]:
-        """Choose the parties of a list: a few first contributions must wait, for the total would show them."""
-        counted, sums = self._asker.tally.counted_of(step_name(step)), self._sums
-        new = [party for party in replies if party not in counted] if replies_of(step) != "values" else []
-        waiting = new if len(new) < sums.min_summed else []
-        for party in waiting:
-            why = f"its first contribution waits for those of at least {sums.min_summed} parties"
+        """Choose the parties of a list: a few whole contributions must wait, for the total would show them."""
+        sums, waiting = self._sums, self._waiting(step, replies)
+        for party, why in waiting.items():
             self._asker.note_silence(party, why)
         chosen = [party for party in replies if party not in waiting]
         if len(chosen) < (needed := sums.needed(chosen if grouped else ())):
+            why = next(iter(waiting.values()), "")
             raise QuorumError(
                 f"{len(chosen)} of {len(sums.members)} members answered {step.__name__} in round {place[0]}, and a "
-                f"masked sum needs {needed}: wait for more parties and resume"
+                f"masked sum needs {needed}: wait for more parties and resume" + (f" ({why})" if why else "")
             )
         return chosen
+
+    def _waiting(self, step: Step, replies: Mapping[PartyId, Any]) -> dict[PartyId, str]:
+        """Return the parties whose whole numbers must wait for those of other parties, each with the reason."""
+        tally, least, kind = self._asker.tally, self._sums.min_summed, replies_of(step)
+        if kind == "values" and not has_one_list(step):
+            return {}
+        counted = {} if kind == "values" else tally.counted_of(step_name(step))
+        entered = {} if kind == "standing" else tally.entered
+        whole = [party for party in replies if party not in counted]
+        new = [party for party in whole if party not in entered]
+        few = f"its first contribution waits for those of at least {least} parties"
+        waiting = dict.fromkeys(new, few) if len(new) < least else {}
+        missing = {place: p for p, place in entered.items() if p not in counted and p not in replies}
+        for party in whole:
+            if (other := missing.get(entered.get(party, BEFORE_ALL))) is not None:
+                waiting[party] = f"its numbers wait for those of '{other}', with which they are in an earlier total"
+        return waiting
 
 
 def check_hides(step: Step) -> None:

@@ -60,6 +60,7 @@ class SecureSums:
         self.members = plan.roster
         self._cards: tuple[Card, ...] = ()
         self._widths: dict[str, tuple[int, ...]] = {}  # step -> widths of its next sum
+        self.failed: set[PartyId] = set()  # parties that could not help with the last message
 
     @property
     def _n(self) -> int:
@@ -104,19 +105,23 @@ class SecureSums:
             )
         return {party: replies[party] for party in self.members}
 
-    def exchange(self, messages: Mapping[PartyId, Any], kind: type, enough: int | None = None) -> dict[PartyId, Any]:
+    def exchange(
+        self, messages: Mapping[PartyId, Any], kind: type, enough: int | None = None, what: str = "a masked sum"
+    ) -> dict[PartyId, Any]:
         """Send each party a message of the protocol; return the replies of this kind, and warn of other answers."""
         frames = {p: Exchange(self._run, self._plan.hash, encode(one)).to_bytes() for p, one in messages.items()}
         received = self._transport.ask(frames, self._timeout, enough)
-        replies = {}
+        replies, self.failed = {}, set()
         for party, frame in frames.items():
             self._count(party, len(frame), len(received.get(party, b"")))
             answer = read_answer(received[party]) if party in received else None
             if answer is not None and answer.kind == "ok" and isinstance(answer.reply, kind):
                 replies[party] = answer.reply
             elif answer is not None:
+                if answer.kind == "failed":
+                    self.failed.add(party)
                 why = answer.text or f"its answer is no {kind.__name__}"
-                self._warn(f"party '{party}' did not help with a masked sum: {why}")
+                self._warn(f"party '{party}' did not help with {what}: {why}")
         return replies
 
     # --- a sum --------------------------------------------------------------------------------------------------------
@@ -192,7 +197,7 @@ class SecureSums:
         def ask(parties: Sequence[PartyId], enough: int | None) -> None:
             messages = {p: self._listed_for(p, listed, found, signatures) for p in parties}
             for party, reply in self.exchange(messages, Shares, enough).items():
-                if _fit(reply.of_selves, (s, SEED_BYTES)) and _fit(reply.of_pairs, (s, absent, SEED_BYTES)):
+                if fits(reply.of_selves, (s, SEED_BYTES)) and fits(reply.of_pairs, (s, absent, SEED_BYTES)):
                     given[party] = reply
 
         self._ask_enough(found, given, ask, "given their shares")
@@ -235,7 +240,7 @@ class SecureSums:
         for place, member in enumerate(survivors):
             commitments = found.commitments[place][absent]
             own_pairs = given[member].own_pairs if member in given else np.zeros((0, SEED_BYTES), np.uint8)
-            if _fit(own_pairs, (len(absent), SEED_BYTES)) and _all_committed(own_pairs, commitments):
+            if fits(own_pairs, (len(absent), SEED_BYTES)) and _all_committed(own_pairs, commitments):
                 of_pairs[place] = own_pairs
             elif absent:
                 names = [f"the mask of '{member}' and '{self.members[v]}'" for v in absent]
@@ -286,12 +291,13 @@ def _flat(reply: MaskedReply) -> list[Array]:
 def _square(replies: Mapping[PartyId, Any], name: str, shape: tuple[int, ...]) -> Array:
     """Stack one array of each member [n, n, b]; raise `PartyFailure` for one of another shape."""
     for party, reply in replies.items():
-        if not _fit(getattr(reply, name), shape):
+        if not fits(getattr(reply, name), shape):
             raise PartyFailure(f"party '{party}' sent keys of another form")
     return np.stack([getattr(reply, name) for reply in replies.values()])
 
 
-def _fit(array: Any, shape: tuple[int, ...]) -> bool:
+def fits(array: Any, shape: tuple[int, ...]) -> bool:
+    """Tell whether a party has sent bytes of this shape."""
     return isinstance(array, np.ndarray) and array.dtype == np.uint8 and array.shape == shape and prod(shape) >= 0
 
 

@@ -17,6 +17,8 @@ from tertulia.federation.codec import decode, encode
 from tertulia.federation.secure.keys import Card
 from tertulia.federation.types import Place, message
 
+_HEADS = "heads"
+
 
 @message
 class MaskedSum:
@@ -57,6 +59,17 @@ class SumJournal:
     def keep_cards(self, cards: tuple[Card, ...]) -> None:
         """Store the members' cards, once all have the members' key."""
         self._write("cards.safetensors", cards)
+
+    @property
+    def has_heads(self) -> bool:
+        """Whether all members have shown each other the heads of their ledgers."""
+        return (self._directory / _HEADS).exists()
+
+    def note_heads(self) -> None:
+        """Store that all members have done so."""
+        if not self.has_heads:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            atomic_write(self._directory / _HEADS, b"", durable=self._durable)
 
     def find_or_none(self, place: Place) -> tuple[MaskedSum, Seeds | None] | None:
         """Return the sum at a place, and its seeds if it was unmasked."""

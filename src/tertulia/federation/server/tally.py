@@ -11,6 +11,8 @@ from tertulia.federation.server.aggregation import add_replies
 from tertulia.federation.server.journal import Commit
 from tertulia.federation.types import PartyId, Place
 
+_ENTERED = "first list"  # no step's name: that has a colon
+
 
 @dataclass
 class Tally:
@@ -37,6 +39,15 @@ class Tally:
     def count(self, step: str, parties: Iterable[PartyId], place: Place) -> None:
         """Record that a sum contains the replies of these parties."""
         self.counted.setdefault(step, {}).update(dict.fromkeys(parties, place))
+
+    @property
+    def entered(self) -> dict[PartyId, Place]:
+        """The places of the first masked sums with parties' whole numbers; equal places: parties that came together."""
+        return self.counted_of(_ENTERED)
+
+    def enter(self, parties: Iterable[PartyId], place: Place) -> None:
+        """Record that a masked sum contains whole numbers of these parties, for some of them the first."""
+        self.count(_ENTERED, [party for party in parties if party not in self.entered], place)
 
     def add_standing(self, step: str, change: Any) -> Any:
         """Add a change to the total that stands, and return the new total."""

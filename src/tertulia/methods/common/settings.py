@@ -87,7 +87,8 @@ class Explained(Settings):
             raise ConfigError("settings hold half a character (a lone surrogate), which is no text") from None
 
 
-Noise = Literal["none", "paper", "sound"]  # `paper`: the paper's, which keeps less than it claims
+# `paper`: the paper's, which keeps less than it claims; `sound`: of words; `doc`: of whole documents
+Noise = Literal["none", "paper", "sound", "doc"]
 
 
 class SweepsAlone(NamedTuple):
@@ -174,7 +175,7 @@ class MethodSettings(Settings):
         """Say why sums cannot be secure, if the run continues an earlier model or not; None: they can."""
         if not self.federates:
             return "it does not federate"
-        words, private = self.vocabulary_settings, self.noise == "sound"
+        words, private = self.vocabulary_settings, self.noise in ("sound", "doc")
         if words is None or words.in_secret or words.mode == "private" or (words.mode == "public" and private):
             return None
         if words.mode == "public":
@@ -342,6 +343,13 @@ Epsilon = Annotated[
         json_schema_extra={"party": "its own epsilon, if smaller than the method's; a larger one is ignored"},
     ),
     Least(LEAST_EPSILON),
+]
+DocumentEpsilon = Annotated[
+    Epsilon,
+    Field(description="for mode `doc`: the privacy parameter of one document, there or not, for the whole run"),
+]
+DocumentDelta = Annotated[
+    float, Field(gt=0, lt=1, description="beside this epsilon; smaller than 1 / documents"), Least(1e-300)
 ]
 MoreRounds = Annotated[
     int,

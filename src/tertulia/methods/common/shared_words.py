@@ -4,20 +4,21 @@ Over a public list (`listed`), parties sum indicators of its words, in an order 
 that the server does not know. The server returns the positions with enough members.
 
 Without a list (`common`), each word of a party goes into one of 2^22 buckets, by an HMAC under the members' key, and
-the parties sum indicators of buckets. For words in buckets with enough members they exchange tags, HMACs under a second
-key, as notes that the server cannot read. A word is agreed on if enough notes have its tag; the other words of its
-bucket are not. Words of fewer than RARE documents take no part.
+the parties sum indicators of buckets. Words of fewer than RARE documents take no part.
+
+In both cases the members do not rely on what the server says of positions or buckets. For their own words there they
+exchange tags, HMACs under a second key, as notes that the server cannot read. A word is agreed on if enough notes have
+its tag; the other words of a bucket are not.
 
 With an `epsilon`, each party first names further words under noise (`word_union`), also words of one party alone.
 
-In both cases members name the agreed words only after all have signed that they found the same. One malicious member
-lowers `min_parties` by one for words that it can guess. The server together with one member can test guessed words
-against all buckets or positions.
+Members name the agreed words only after all have signed that they have the same notes. One malicious member lowers
+`min_parties` by one for words that it can guess. The server together with one member can test guessed words against all
+buckets or positions.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
@@ -40,15 +41,14 @@ from tertulia.privacy.policy import RARE
 BITS = 22  # of the number of buckets
 TAG_BYTES = 16
 MOST_WORDS = 1 << 18  # of a party, the most frequent: with more, most buckets would hold words by chance
-Holders = Annotated[int, fields.Uncapped("the party takes its own minimum, if that is larger")]
 Bitmap = Annotated[Array, fields.Numbers(("*",), "u")]
 TagRows = Annotated[Array, fields.Numbers(("*", "*"), "u")]
 BucketBits = Annotated[int, fields.Between(8, 24)]
 
 INDICATORS = Clear(thing("indicators of words", "which words it has, in an order that the server does not know"))
 TAGS = Clear(thing("tags of words", "codes of words, for members only"))
-NAMES = Clear(thing("names of agreed words", "words that several parties have"))
-CHOSEN = thing("words chosen under noise", "words that many of its documents have")
+NAMES = Clear(thing("names of agreed words", "words that several parties have", words="agreed"))
+CHOSEN = thing("words chosen under noise", "words that many of its documents have", words="agreed")
 KEPT = "chosen-words"
 DOCUMENT_COUNTS = Clear(thing("document counts of agreed words", "in how many documents each agreed word is"))
 DOCUMENTS = Public("number of documents")
@@ -69,11 +69,27 @@ class ListedTask:
 
 
 @message
+class HolderSettings(Settings):
+    """The number of members that must have a word, which must be the plan's."""
+
+    min_parties: Annotated[
+        int | None,
+        Field(description="None: the least"),
+        fields.Between(1, 10_000),
+        fields.OneOf(("vocabulary.min_parties",)),
+    ]
+
+    def least(self, own: int) -> int:
+        """Return the number, given the least that secure sums allow."""
+        return max(own, self.min_parties or 0)
+
+
+@message
 class Found:
     """The buckets or positions with enough members."""
 
     passed: Bitmap
-    holders: Holders
+    holders: HolderSettings
     bits: BucketBits = 8  # of buckets
     with_chosen: bool = False  # whether parties have named further words under noise
     words: fields.Words = ()  # the public list, in mode `listed`
@@ -93,7 +109,7 @@ class Indicators:
 
 @message
 class Tags:
-    """Tags of a party's words in the passed buckets, or the hash of the words at the passed positions."""
+    """Tags of a party's words in the passed buckets, or at the passed positions."""
 
     tags: TagRows
     chosen: TagRows  # of words that it has named under noise
@@ -164,7 +180,7 @@ def count_buckets(party: Party, state: Any, ask: BucketTask) -> tuple[Any, Indic
 @step(doing="agreeing on words")
 def count_listed(party: Party, state: Any, ask: ListedTask) -> tuple[Any, Indicators]:
     """Mark the words of the list that this party has, in the members' order."""
-    own = set(propose(party.documents(), party.min_documents_per_word).words)
+    own = _own_listed(party)
     held = np.array([word in own for word in _in_secret_order(party, ask.words)], np.uint8)
     return state, Indicators(party.release(held, INDICATORS))
 
@@ -184,39 +200,29 @@ def choose_words(party: Party, state: Any, ask: UnionTask) -> tuple[Any, Names]:
 
 @step(doing="agreeing on words")
 def tag_words(party: Party, state: Any, ask: Found) -> tuple[Any, Tags]:
-    """Tell the other members which words this party has in the passed buckets, or which words have passed."""
-    tags = party.word_tags(_passed_listed(party, ask)) if ask.words else party.word_tags(_passed_own(party, ask))
-    if ask.words:
-        tags = np.frombuffer(hashlib.sha256(tags.tobytes()).digest(), np.uint8)[None]
+    """Tell the other members which words this party has in the passed buckets, or at the passed positions."""
+    tags = np.array(party.word_tags(_passed_own(party, ask)))
     chosen, derived = _chosen_tags(party, ask)
     return state, Tags(party.release(tags, derived if ask.is_empty else TAGS), party.release(chosen, derived))
 
 
 @step(doing="agreeing on words", names_words=True)
 def name_words(party: Party, state: Any, ask: Found) -> tuple[Any, Names]:
-    """Name the agreed words that this party has, once all members have signed that they found the same."""
+    """Name the agreed words, of `common` those that this party has, once all have signed that their notes are equal."""
     notes = party.notes(tag_words)
     chosen = {row.tobytes() for note in notes.values() for row in note.chosen} if ask.with_chosen else set()
-    if ask.words:
-        named = _passed_listed(party, ask)
-        agreed = party.word_tags(named)
-        found = hashlib.sha256(agreed.tobytes()).digest()
-        if any(note.tags.tobytes() != found for note in notes.values()):
-            raise FormatError("the members have found different words at the passed positions")
-    else:
-        counted = Counter(tag for note in notes.values() for tag in {row.tobytes() for row in note.tags})
-        least = max(party.min_holders, ask.holders)
-        passed = sorted(tag for tag, holders in counted.items() if holders >= least)
-        agreed = _rows(passed)
-        own, known = _passed_own(party, ask), set(passed)
-        named = [word for word, tag in zip(own, party.word_tags(own), strict=True) if tag.tobytes() in known]
-    party.agree_to_words(_rows({row.tobytes() for row in agreed} | chosen))
+    counted = Counter(tag for note in notes.values() for tag in {row.tobytes() for row in note.tags})
+    least = ask.holders.least(party.min_holders)
+    agreed = {tag for tag, holders in counted.items() if holders >= least}
+    words = _passed_listed(party, ask) if ask.words else _passed_own(party, ask)
+    named = [word for word, tag in zip(words, party.word_tags(words), strict=True) if tag.tobytes() in agreed]
+    party.agree_to_words(_rows(agreed | chosen))
     text, offsets = pack_words(sorted(named))
     how = _chosen_tags(party, ask)[1] if ask.is_empty else NAMES
     return state, Names(party.release(text, how), party.release(offsets, how))
 
 
-@step(doing="agreeing on words")
+@step(doing="agreeing on words", one_list=True)
 def count_words(party: Party, state: Any, ask: Candidates) -> tuple[Any, WordCounts]:
     """Count the documents that hold each agreed word."""
     words = unpack_words(ask.text, ask.offsets)
@@ -254,8 +260,16 @@ def _buckets(party: Party, words: Sequence[str], bits: int) -> Array:
     return tags.view("<u4").reshape(-1) & ((1 << bits) - 1)
 
 
+def _own_listed(party: Party) -> set[str]:
+    """Return the words that count for a public list: there each is known anyway."""
+    return set(propose(party.documents(), party.min_documents_per_word).words)
+
+
 def _passed_own(party: Party, ask: Found) -> list[str]:
-    """Return this party's words in the passed buckets."""
+    """Return this party's words in the passed buckets, or at the passed positions of the list."""
+    if ask.words:
+        own = _own_listed(party)
+        return [word for word in _passed_listed(party, ask) if word in own]
     passed = _bitmap(ask.passed, 1 << ask.bits)
     words = _own_words(party)
     return [word for word, bucket in zip(words, _buckets(party, words, ask.bits), strict=True) if passed[bucket]]
@@ -297,7 +311,8 @@ def agree_in_secret(fed: Federation, terms: VocabularySettings) -> Vocabulary:
         return Vocabulary(chosen[: terms.max_words])
     words = sorted({*chosen} | {word for one in replies for word in unpack_words(one.text, one.offsets)})
     if not words:
-        raise InputError(f"the members have agreed on no word: none is held by {found.holders} of them")
+        least = terms.least_holders(len(fed.parties))
+        raise InputError(f"the members have agreed on no word: none is held by {least} of them")
     counted = fed.sum(count_words, Candidates(*pack_words(words)))
     limits = terms.limits(int(counted.documents))
     return prune(words, np.asarray(counted.counts), int(counted.documents), *limits, terms.max_words)
@@ -320,8 +335,9 @@ def _union(terms: VocabularySettings) -> UnionSettings:
 def _find(fed: Federation, terms: VocabularySettings) -> Found:
     """Find the buckets of words, or positions on the list, with enough members."""
     least, with_chosen = terms.least_holders(len(fed.parties)), terms.epsilon is not None
+    holders = HolderSettings(min_parties=terms.min_parties)
     if terms.mode == "private":
-        return Found(np.zeros(1 << 5, np.uint8), least, 8, with_chosen)  # no bucket
+        return Found(np.zeros(1 << 5, np.uint8), holders, 8, with_chosen)  # no bucket
     if terms.mode == "common":
         held = fed.sum(count_buckets, BucketTask(BITS)).held
     else:
@@ -333,8 +349,8 @@ def _find(fed: Federation, terms: VocabularySettings) -> Found:
             "languages different, or their documents few? Lower min_parties, or use a public word list"
         )
     if terms.mode == "common":
-        return Found(np.packbits(passed), least, BITS, with_chosen)
-    return Found(np.packbits(passed), least, 8, with_chosen, terms.words)
+        return Found(np.packbits(passed), holders, BITS, with_chosen)
+    return Found(np.packbits(passed), holders, 8, with_chosen, terms.words)
 
 
 def plan_in_secret(terms: VocabularySettings) -> list[Planned]:

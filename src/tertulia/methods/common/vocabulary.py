@@ -26,7 +26,7 @@ from tertulia.methods.common.shared_words import agree_in_secret, choose, plan_c
 from tertulia.privacy.mechanisms import Clear, Public
 from tertulia.privacy.mechanisms.things import thing
 
-WORDS = Clear(thing("words with document counts", "words, each with the number of documents that have it"))
+WORDS = Clear(thing("words with document counts", "words, each with the number of documents that have it", words="own"))
 DOCUMENTS = Public("number of documents")
 NONE_CHOSEN = (
     "no word was chosen under noise: no party has one in enough documents. Raise vocabulary.epsilon, or give a word "

@@ -13,7 +13,6 @@ topic that fewer than five have. Totals of fewer documents could be read like th
 
 from __future__ import annotations
 
-import warnings
 from typing import Annotated, Any
 
 import numpy as np
@@ -44,7 +43,6 @@ _PROFILE_BITS = 5  # profiles are whole numbers of 2^-5: a number of a document'
 
 OfWords = Annotated[Array, fields.Numbers(("V",), "iu", 0)]
 Chosen = Annotated[Array, fields.Numbers(("words",), "iu", 0, fields.MOST_COUNT)]
-OfChosen = Annotated[Array, fields.Numbers(("words",), "iu", 0)]
 ProfileSums = Annotated[Array, fields.Numbers(("words", str(word_profiles.DIMENSIONS)), "iu", ring=16)]
 
 
@@ -73,10 +71,9 @@ class ProfileTask:
 
 @message
 class Profiles:
-    """Profiles of words, in units of 2^-5, and the number of documents in each."""
+    """Profiles of words, in units of 2^-5."""
 
     sums: ProfileSums  # [n, DIMENSIONS]
-    documents: OfChosen  # [n]
 
 
 @message
@@ -112,7 +109,7 @@ class Expecting:
     counted: Expected | None  # this party's part of the sum when it sent its latest
 
 
-@step(doing="counting words")
+@step(doing="counting words", one_list=True)
 def count_tokens(party: Party, state: Any, ask: WordTask) -> tuple[Any, WordTotals]:
     """Count the documents and the tokens of each word."""
     corpus = _documents(party, ask.words)
@@ -122,18 +119,15 @@ def count_tokens(party: Party, state: Any, ask: WordTask) -> tuple[Any, WordTota
     return state, WordTotals(party.release(df, WORD_COUNTS), party.release(tokens, WORD_COUNTS))
 
 
-@step(doing="finding topics")
+@step(doing="finding topics", one_list=True)
 def profile_words(party: Party, state: Any, ask: ProfileTask) -> tuple[Any, Profiles]:
     """Add up the documents of each chosen word."""
     if np.any(np.diff(ask.chosen) <= 0) or (len(ask.chosen) and ask.chosen[-1] >= len(ask.words)):
         raise FormatError("'chosen' must be places on the word list, in increasing order")
     corpus = _documents(party, ask.words)
     chosen = ask.chosen.astype(np.int64)
-    found, documents = word_profiles.profiles(
-        corpus.words, corpus.documents, len(ask.words), chosen, _least_of_words(party)
-    )
-    sums = word_profiles.on_grid(found, _PROFILE_BITS)
-    return state, Profiles(party.release(sums, PROFILES), party.release(documents, PROFILES))
+    found, _ = word_profiles.profiles(corpus.words, corpus.documents, len(ask.words), chosen, _least_of_words(party))
+    return state, Profiles(party.release(word_profiles.on_grid(found, _PROFILE_BITS), PROFILES))
 
 
 @step(doing="finding topics", replies="changes")
@@ -157,26 +151,31 @@ STEPS = (count_tokens, profile_words, expect)
 
 def find_topics(fed: Federation, config: ConsensusSettings, words: tuple[str, ...]) -> I64:
     """Return first topics as expected numbers of tokens [K, V]."""
+    _check_topics(config.topics, len(words))
     seen = fed.sum(count_tokens, WordTask(words))
     chosen = word_profiles.most_frequent(seen.documents)
     if not len(chosen):
         raise InputError("no word is in enough documents of a party to begin with: give more documents")
-    if len(chosen) < config.topics:
-        warnings.warn(
-            f"{config.topics} topics, but only {len(chosen)} words are in enough documents of a party to begin with: "
-            "some topics will repeat others. Ask for fewer topics, or give more documents",
-            stacklevel=2,
-        )
+    _check_topics(config.topics, len(chosen))
     found = fed.sum(profile_words, ProfileTask(words, chosen))
     sums = np.ldexp(found.sums.astype(np.float64), -_PROFILE_BITS)
     key = np.uint64(config.seed or 0)
-    first = word_profiles.topics_of_profiles(sums, found.documents, chosen, seen.tokens, config.topics, key)
+    first = word_profiles.topics_of_profiles(sums, seen.documents[chosen], chosen, seen.tokens, config.topics, key)
     counts, alpha = np.rint(first * FRACTION), symmetric(config.alpha, config.topics)
     contributed = np.zeros(counts.shape, dtype=np.int64)
     for round_ in range(config.start_rounds):
         contributed += fed.sum(expect, SoftTask(words, round_, _within_bounds(counts), alpha)).counts
         counts = np.maximum(contributed, 0)
     return np.asarray(np.rint(counts / FRACTION).astype(np.int64))
+
+
+def _check_topics(topics: int, words: int) -> None:
+    """Raise `InputError` if fewer words than topics can be grouped: topics would repeat others."""
+    if words < topics:
+        raise InputError(
+            f"topics = {topics}, but the start can find {words} at most, for only {words} agreed words are in enough "
+            f"documents of a party: set topics = {words} or less, or give more documents"
+        )
 
 
 def plan_start(config: ConsensusSettings) -> list[Planned]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 
@@ -33,25 +34,26 @@ from tertulia.kernels.core.rng import derive
 from tertulia.kernels.fedlda import tuples
 from tertulia.kernels.fedlda.sampling import MOST_TOPICS, broadcast_phi, resample
 from tertulia.kernels.reports import reports_of_documents
-from tertulia.kernels.reports.channel import Channel
 from tertulia.kernels.reports.preparation import listed_reports
 from tertulia.methods.common.contributions import check_not_counted, counted_or_none
 from tertulia.methods.common.earlier_model import pseudo_counts
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
-from tertulia.methods.common.local_lda import REPORTS
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_rounds
 from tertulia.methods.common.vocabulary import DOCUMENTS, WORD_STEPS, agree, plan_vocabulary
 from tertulia.methods.fedlda.answers import TUPLES, Answers, charge_of, report_perturbed, report_truth, users_after
 from tertulia.methods.fedlda.settings import FedLDASettings, UserSettings
 from tertulia.methods.fedlda.shard import Users, check_users, count_arrived, draw_participants, initial_users, shard_of
+from tertulia.methods.fedlda.user_budget import check_total, reports_of_user
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Unit
 from tertulia.privacy.mechanisms.perturbation import HYBRID_GRID
-from tertulia.privacy.mechanisms.token_reports import UserReports
 from tertulia.privacy.mechanisms.user_tuples import UserTuples
 
 MOVES, COUNTS = "topic-word counts of users' tuples", "topic-word counts of reports"
+
+
+UserChange = Annotated[Array, fields.Numbers((), "iu")]
 
 
 @message
@@ -69,7 +71,7 @@ class Moves:
     """A shard's reply: the changes of counts by its users' tuples."""
 
     moved: fields.CountChange  # [K, V]; with the hybrid mechanism in multiples of HYBRID_GRID
-    users: fields.DocumentCount  # the number of users who answered
+    users: UserChange  # the number of users who answered, minus that of the reply before
 
 
 @message
@@ -103,6 +105,7 @@ class FedLDAState:
     round: int
     words: tuple[str, ...]
     counts: Array  # [K, V]
+    users: int = 0  # who answered, by the last reply of each shard
 
 
 @step(doing="sampling", replies="changes")
@@ -133,8 +136,9 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
         randomness = party.randomise(corpus, charge)
         reported = report_perturbed(answers, randomness.key, threads)  # lines 7-8
         mechanism = Derived(MOVES, parents=randomness.parents)
-    return users_after(answers, reported.word), Moves(
-        party.release(reported.moved, mechanism), party.release(np.array(answering.sum()), DOCUMENTS)
+    after = dataclasses.replace(users_after(answers, reported.word), answered=int(answering.sum()))
+    return after, Moves(
+        party.release(reported.moved, mechanism), party.release(np.array(after.answered - users.answered), DOCUMENTS)
     )
 
 
@@ -143,9 +147,10 @@ def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> t
     """Sweep over reports (mode `sound`). A user makes its reports once, in its first round."""
     settings = ask.settings.limit_epsilon(party.setting("epsilon", None))
     corpus = party.documents(Vocabulary.of(ask.words), unknown=True)
-    shard = shard_of(corpus, settings.max_words)
-    channel = _channel(settings, len(ask.words))
-    randomness = party.randomise(corpus, UserReports(REPORTS, channel=channel, tokens=settings.max_words))
+    check_total(corpus, settings)
+    charge = reports_of_user(settings, len(ask.words))
+    shard, channel = shard_of(corpus, charge.tokens), charge.channel
+    randomness = party.randomise(corpus, charge)
     documents = shard.documents[: count_arrived(corpus.n_documents, ask.round, settings) + 1]
     source = partial(reports_of_documents, *shard, channel, randomness.documents)
     reports = listed_reports(source, channel, int(documents[-1]))
@@ -189,12 +194,6 @@ def _counts_of(z: I32, word: I32, shape: tuple[int, ...]) -> I32:
     return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.int32)
 
 
-def _channel(settings: UserSettings, V: int) -> Channel:
-    if settings.epsilon is None:
-        raise ConfigError("mode 'sound' needs an epsilon: set method.epsilon")
-    return Channel(settings.channel, settings.epsilon, V + 1)  # with UNK
-
-
 STEPS = (*WORD_STEPS, local_sampling, count_reports, score)
 
 
@@ -208,8 +207,11 @@ def train(fed: Federation, config: FedLDASettings, state: FedLDAState | None = N
 
     def integrate(state: FedLDAState) -> tuple[FedLDAState, Metrics]:
         ask = Broadcast(state.words, config.part(UserSettings), state.counts, state.round)
-        counts, metrics = (_from_reports if config.mode == "sound" else _from_tuples)(fed, ask)
-        return FedLDAState(state.round + 1, state.words, counts), metrics
+        if config.mode == "sound":
+            return FedLDAState(state.round + 1, state.words, _from_reports(fed, ask)), {}
+        counts, more = _from_tuples(fed, ask)
+        users = state.users + more
+        return FedLDAState(state.round + 1, state.words, counts, users), {"users": users}
 
     evaluation = Evaluation[FedLDAState](config, lambda state: _topic_word(state.counts, config.beta))
     return _result(config, run_rounds(fed, config, state, integrate, [evaluation]))
@@ -223,15 +225,15 @@ def continue_from(fed: Federation, config: FedLDASettings, last: Topics) -> FedL
     return FedLDAState(0, words, counts)
 
 
-def _from_tuples(fed: Federation, ask: Broadcast) -> tuple[F64, Metrics]:
-    """Add the moves of this round to the server's counts (lines 3-7)."""
+def _from_tuples(fed: Federation, ask: Broadcast) -> tuple[F64, int]:
+    """Add the moves of this round to the server's counts (lines 3-7); also return how many more users answered."""
     reply = fed.sum(local_sampling, ask)
     grid = HYBRID_GRID if ask.settings.perturbation().kind == "hm" else 1.0
-    return _contributed(ask) + reply.moved * grid, {"users": int(reply.users)}
+    return _contributed(ask) + reply.moved * grid, int(reply.users)
 
 
-def _from_reports(fed: Federation, ask: Broadcast) -> tuple[F64, Metrics]:
-    return _contributed(ask) + fed.sum(count_reports, ask).counts.astype(np.float64), {}
+def _from_reports(fed: Federation, ask: Broadcast) -> F64:
+    return np.asarray(_contributed(ask) + fed.sum(count_reports, ask).counts.astype(np.float64))
 
 
 def _contributed(ask: Broadcast) -> F64:
@@ -247,8 +249,7 @@ def plan(config: FedLDASettings) -> list[Planned]:
 
 
 def _plan_reports(config: FedLDASettings) -> list[Planned]:
-    channel = _channel(config.part(UserSettings), max(1, len(config.vocabulary.words)))
-    charge = UserReports(REPORTS, channel=channel, tokens=config.max_words)
+    charge = reports_of_user(config.part(UserSettings), max(1, len(config.vocabulary.words)))
     counts = Derived(COUNTS, parents=("reports",))
     return [Planned(count_reports, "reports", charge, 1), Planned(count_reports, "sum", counts, config.rounds)]
 

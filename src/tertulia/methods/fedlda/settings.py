@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from tertulia.federation.fields import Capped, Uncapped
+from tertulia.federation.fields import Capped, Least, Uncapped
 from tertulia.federation.types import message
 from tertulia.methods.common.settings import (
+    LEAST_EPSILON,
     AgreedWords,
     AlphaSum,
     Beta,
@@ -36,6 +37,8 @@ from tertulia.privacy.mechanisms.perturbation import Perturbation
 if TYPE_CHECKING:
     from tertulia.models import Topics
 
+FEWEST_WORDS = 2  # of a document that say something about its topics
+
 
 @message
 class FedLDAPaper(Settings):
@@ -58,8 +61,29 @@ UserEpsilon = Annotated[
     Epsilon,
     Field(
         description="the privacy parameter: in mode `paper` of one tuple (with `hm`, of one round), in mode `sound` of "
-        "one token"
+        "one token, beside `user_epsilon` at most"
     ),
+]
+UserTotal = Annotated[
+    float | None,
+    Field(
+        gt=0,
+        le=10_000,
+        description="the total for all reports of a user, in mode `sound`: the number of words that count, up to "
+        "`max_words`, and the epsilon of each are chosen for it by a public rule; None: `epsilon` decides",
+    ),
+    Least(LEAST_EPSILON),
+]
+UserDelta = Annotated[
+    float, Field(gt=0, lt=1, description="beside `user_epsilon`; smaller than 1 / documents of every shard")
+]
+UserDocuments = Annotated[
+    Positive,
+    Field(
+        description="documents of one user that `user_epsilon` is for; with a column `user` at least the policy's "
+        "`max_documents_per_user`"
+    ),
+    Uncapped("more documents only make each report noisier"),
 ]
 Mechanism = Annotated[Literal["rrp", "krr", "tkrr", "hm"], Field(description="how mode `paper` perturbs tuples")]
 UserChannel = Annotated[Literal["krr", "subset"], Field(description="how mode `sound` reports a token")]
@@ -89,6 +113,9 @@ class UserSettings(Settings):
     channel: UserChannel = "subset"
     sampler: UserSampler = "gibbs"
     max_words: WordsPerUser = 150
+    user_epsilon: UserTotal = None
+    user_delta: UserDelta = 1e-6
+    user_documents: UserDocuments = 1
     sample_ratio: SampleRatio = 0.7
     users_per_round: UsersPerRound = 1.0
     user_dropout: UserDropout = 0.0
@@ -96,7 +123,7 @@ class UserSettings(Settings):
 
     @model_validator(mode="after")
     def _epsilon_with_noise(self) -> Self:
-        check_epsilon(self.mode, self.epsilon)
+        _check_epsilons(self)
         return self
 
     @property
@@ -106,7 +133,7 @@ class UserSettings(Settings):
 
     def limit_epsilon(self, own: float | None) -> Self:
         """Return the same settings with a shard's own epsilon, if that is stricter."""
-        if self.epsilon is None or own is None or own >= self.epsilon:
+        if self.mode == "clear" or own is None or own >= (self.epsilon or math.inf):
             return self
         return self.replace(epsilon=own)
 
@@ -121,6 +148,16 @@ class UserSettings(Settings):
     def drawn_once(self) -> bool:
         """Whether a token has the same word in all its reports: a move then takes back what an earlier one gave."""
         return self.paper.bookkeeping == "converging" and self.perturbation().kind in ("rrp", "krr", "tkrr")
+
+
+def _check_epsilons(settings: UserSettings | FedLDASettings) -> None:
+    """Raise unless there is an epsilon of a token or of a user where the mode has noise, and only there."""
+    if settings.user_epsilon is None:
+        check_epsilon(settings.mode, settings.epsilon)
+    elif settings.mode != "sound":
+        raise ValueError(f"user_epsilon is for mode 'sound': a user of mode '{settings.mode}' has no bound")
+    elif settings.max_words < FEWEST_WORDS:
+        raise ValueError(f"max_words = {settings.max_words}: topics are learned from pairs of words, so give 2 or more")
 
 
 class FedLDASettings(MethodSettings):
@@ -144,6 +181,9 @@ class FedLDASettings(MethodSettings):
     channel: UserChannel = "subset"
     sampler: UserSampler = "gibbs"
     max_words: WordsPerUser = 150
+    user_epsilon: UserTotal = None
+    user_delta: UserDelta = 1e-6
+    user_documents: UserDocuments = 1
     sample_ratio: SampleRatio = 0.7
     users_per_round: UsersPerRound = 1.0
     user_dropout: UserDropout = 0.0
@@ -159,8 +199,13 @@ class FedLDASettings(MethodSettings):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        check_epsilon(self.mode, self.epsilon)
+        _check_epsilons(self)
         check_word_list(self.mode, self.vocabulary)
+        if self.user_epsilon is not None and self.vocabulary.mode != "public":
+            raise ValueError(
+                "user_epsilon is a total, and words that are chosen under noise cost a user more: set "
+                "vocabulary.mode = 'public'"
+            )
         if self.mode == "sound" and (self.users_per_round < 1 or self.user_dropout > 0):
             raise ValueError("mode 'sound' asks each user once: leave users_per_round and user_dropout alone")
         return self
@@ -177,7 +222,7 @@ class FedLDASettings(MethodSettings):
 
     def with_own_epsilon(self, own: float) -> Self:
         """Lower epsilon to the party's own."""
-        return self if self.epsilon is None else self.replace(epsilon=min(own, self.epsilon))
+        return self if self.mode == "clear" else self.replace(epsilon=min(own, self.epsilon or own))
 
     @property
     def passes(self) -> int:

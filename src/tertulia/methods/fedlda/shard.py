@@ -42,6 +42,7 @@ class Users:
     z: Array  # [N] topic of each token, -1 before the first
     reported: Array  # [N] topic under which the server has it, -1: it has not
     word: Array  # [N] word under which the server has it, -1: it has not; empty unless words are drawn once
+    answered: int = 0  # users who answered in the last round
 
 
 def initial_users(settings: UserSettings, tokens: int, V: int) -> Users:

@@ -51,6 +51,17 @@ def begin(fed: Federation, config: GFedNTMSettings, last: Topics | None = None) 
     words = agree(fed, config.vocabulary, last.vocabulary.words if last else ()).words
     if not words:
         raise InputError("the agreed vocabulary is empty: lower `min_documents` or raise `max_share`")
+    documents, width = _count(fed, config, words) if config.mode == "clear" else (config.declared_documents or 0, 0)
+    network = network_for(config, len(words), width)
+    weights, statistics = network.initial_weights(config.seed or 0), network.initial_statistics()
+    if last is not None and last.encoder is not None:
+        weights, statistics = extend_network(network, weights, statistics, last.encoder)
+    moments = Moments.initial(weights).values
+    return NeuralState(0, words, documents, width, weights, statistics, moments)
+
+
+def _count(fed: Federation, config: GFedNTMSettings, words: tuple[str, ...]) -> tuple[int, int]:
+    """Count the documents to train on, and find the width of their embeddings."""
     counted = fed.sum(count_documents, agreement_of(config, words))
     (documents, validation), (total, squares, parties) = map(int, counted.documents), map(int, counted.width)
     if documents == 0:
@@ -59,13 +70,7 @@ def begin(fed: Federation, config: GFedNTMSettings, last: Topics | None = None) 
         raise InputError(f"validation = {config.validation}: of {documents} documents none falls to it; set it to 0")
     if total**2 != parties * squares:  # they vary
         raise InputError("parties embed sentences with models of different width: use the same for all")
-    width = total // parties
-    network = network_for(config, len(words), width)
-    weights, statistics = network.initial_weights(config.seed or 0), network.initial_statistics()
-    if last is not None and last.encoder is not None:
-        weights, statistics = extend_network(network, weights, statistics, last.encoder)
-    moments = Moments.initial(weights).values
-    return NeuralState(0, words, documents, width, weights, statistics, moments)
+    return documents, total // parties
 
 
 def extend_network(network: Network, weights: Array, statistics: Array, before: Encoder) -> tuple[Array, Array]:

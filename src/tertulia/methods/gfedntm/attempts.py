@@ -3,7 +3,7 @@
 Shared statistics and the gradient that is taken through them belong together only if the same parties' batches are in
 both. So one set of parties takes a step: those that answered its first question. If one of them drops out later (it is
 late, or it died), the others begin the step again; each time they are fewer, and a quorum is needed. The party that
-dropped out is asked again in the next step.
+dropped out is asked again in the next step. Under secure sums each attempt takes another mini-batch.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Attempt:
         self._begun = False
         self.parties = list(parties)
         self.number = number  # parties check that a question and what they hold are of the same attempt
+        self.secure = fed.secure
 
     def sum(self, step: Step, message: Any) -> Any:
         """Sum the replies of all these parties."""

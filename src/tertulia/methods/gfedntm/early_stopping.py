@@ -113,6 +113,8 @@ def is_finished(config: GFedNTMSettings, state: NeuralState) -> bool:
 
     Where no number of epochs is given, training ends when its loss stalls, by the rule of one machine.
     """
+    if config.mode == "doc":  # its noise is for this number of steps, and no loss leaves
+        return state.step >= (config.rounds or 0)
     limit = (config.epochs or MOST_EPOCHS) * batches_of(config, state)
     if config.rounds is not None:
         limit = min(limit, config.rounds * config.steps_per_round)

@@ -67,7 +67,7 @@ class _Found(NamedTuple):
     weight: float  # documents
 
 
-@step
+@step(doing="normalising")
 def sum_moments(party: Party, state: Any, ask: NeuralTask | SharedNorms) -> tuple[PartyMemory, MomentSums]:
     """Sum what makes the next norm's statistics: the encoder's, then the decoder's."""
     memory, norms = _recall(state, ask)
@@ -78,7 +78,7 @@ def sum_moments(party: Party, state: Any, ask: NeuralTask | SharedNorms) -> tupl
     return memory, MomentSums(party.release(values, STATISTICS), party.release(np.array(batch.size), DOCUMENTS))
 
 
-@step
+@step(doing="normalising")
 def sum_slopes(party: Party, state: Any, ask: SharedNorms) -> tuple[PartyMemory, SlopeMeans]:
     """Return a part of the mean slopes by which a norm's gradient goes on: the decoder's, then the encoder's."""
     memory, norms = _recall(state, ask)
@@ -92,7 +92,7 @@ def sum_slopes(party: Party, state: Any, ask: SharedNorms) -> tuple[PartyMemory,
     return memory, SlopeMeans(party.release(values, STATISTICS))
 
 
-@step
+@step(doing="training")
 def send_gradient(party: Party, state: Any, ask: NeuralTask | SharedNorms) -> tuple[PartyMemory, GradientUpdate]:
     """Send the gradient of one mini-batch at the current weights (Algorithm 1, getClientGrad)."""
     memory, norms = _recall(state, ask)
@@ -102,7 +102,7 @@ def send_gradient(party: Party, state: Any, ask: NeuralTask | SharedNorms) -> tu
     return memory, _release(party, found)
 
 
-@step
+@step(doing="measuring the gradient")
 def sum_norms(party: Party, state: Any, ask: NeuralTask | SharedNorms) -> tuple[PartyMemory, BlockNorms]:
     """Measure how much each block of the gradient, with what was held back before, would move."""
     memory, norms = _recall(state, ask)
@@ -111,7 +111,7 @@ def sum_norms(party: Party, state: Any, ask: NeuralTask | SharedNorms) -> tuple[
     return memory, BlockNorms(party.release(by_block, GRADIENT))
 
 
-@step
+@step(doing="training")
 def send_blocks(party: Party, state: PartyMemory, ask: ChosenBlocks) -> tuple[PartyMemory, GradientUpdate]:
     """Send the chosen blocks of the gradient; the rest is held back for the next step."""
     memory, norms = _recall(state, ask.norms)

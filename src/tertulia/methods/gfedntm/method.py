@@ -10,11 +10,13 @@ The paper's early stopping holds out a quarter of the documents (`validation = 0
 
 Departures: FedAvg and FedAdam (`averaging`) for networks on which thousands of tiny rounds are too slow; Adam at the
 server. A gradient is no protection: a batch's words can be read off it, and documents reconstructed (docs/gfedntm.md).
+Mode `doc` clips gradients of single documents and adds noise (`private`).
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -58,6 +60,7 @@ from tertulia.methods.gfedntm.messages import (
     SharedNorms,
     task_of,
 )
+from tertulia.methods.gfedntm.private import plan_private, private_round, send_noisy_sum
 from tertulia.methods.gfedntm.results import measure_topics, own_models, shared_model, sum_sizes
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
 from tertulia.models import Topics
@@ -67,7 +70,7 @@ from tertulia.models.neural.training import MOMENTUM, MOST_EPOCHS
 
 STEPS = (
     *WORD_STEPS, count_documents, sum_moments, sum_slopes, send_gradient, sum_norms, send_blocks, train_locally,
-    train_alone, sum_validation, validate, sum_sizes,
+    train_alone, sum_validation, validate, sum_sizes, send_noisy_sum,
 )  # fmt: skip
 
 
@@ -77,11 +80,17 @@ def train(fed: Federation, config: GFedNTMSettings, state: NeuralState | None = 
         state = fed.commit(begin(fed, config))  # stage 1
     if config.scenario == "alone":
         return own_models(config, state, fed.each(train_alone, task_of(config, state)))
-    take_round = synchronous_round if config.averaging == "syncopt" else averaging_round
     callbacks = [partial(validate_epoch, config), partial(measure_topics, config)]
-    finished, one_round = partial(is_finished, config), partial(take_round, fed, config)
+    finished, one_round = partial(is_finished, config), partial(_round_of(config), fed, config)
     state = run_until(fed, finished, state, one_round, callbacks, durable=config.checkpoint_every)  # stage 2
     return shared_model(config, state)
+
+
+def _round_of(config: GFedNTMSettings) -> Callable[..., tuple[NeuralState, Metrics]]:
+    """Return the function that takes one round."""
+    if config.mode == "doc":
+        return private_round
+    return synchronous_round if config.averaging == "syncopt" else averaging_round
 
 
 def continue_from(fed: Federation, config: GFedNTMSettings, last: Topics) -> NeuralState:
@@ -106,6 +115,8 @@ class MeanGradient(NamedTuple):
 def mean_gradient(config: GFedNTMSettings, state: NeuralState, fed: Attempt) -> MeanGradient:
     """Compute the mean gradient of all parties' mini-batches, weighted by their sizes (2)."""
     task = task_of(config, state, fed.number)
+    if fed.secure:  # totals of one batch with and without a party would show its part: a new attempt, another batch
+        task = dataclasses.replace(task, step=fed.number - 1)  # equals `state.step` until an attempt was given up
     norms = synchronise_norms(fed, task) if config.norm == "sync" else None
     ask = task if norms is None else norms
     if config.paper.keep is None:
@@ -150,6 +161,8 @@ def apply_gradient(config: GFedNTMSettings, state: NeuralState, mean: MeanGradie
 
 def plan(config: GFedNTMSettings) -> list[Planned]:
     """List what will leave a party, for `tertulia check`; the number of steps is known once documents are counted."""
+    if config.mode == "doc":
+        return [*plan_vocabulary(config.vocabulary), *plan_private(config)]
     first = [*plan_vocabulary(config.vocabulary), Planned(count_documents, "sum", DOCUMENTS, 1)]
     if config.scenario == "alone":
         return [*first, *(Planned(train_alone, "each", how, 1) for how in (WEIGHTS, STATISTICS, SIZES))]

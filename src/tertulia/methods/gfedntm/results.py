@@ -82,8 +82,8 @@ def sum_sizes(party: Party, state: Any, ask: NeuralTask) -> tuple[Any, TopicSize
 
 
 def measure_topics(config: GFedNTMSettings, fed: Federation, state: NeuralState) -> tuple[NeuralState, Metrics]:
-    """Ask for the sizes of the resulting topics once training has ended."""
-    if not is_finished(config, state):
+    """Ask for the sizes of the resulting topics once training has ended; in mode `doc` they stay unknown."""
+    if config.mode == "doc" or not is_finished(config, state):
         return state, {}
     chosen = state.best or state
     task = dataclasses.replace(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from tertulia.federation.fields import Capped
+from tertulia.federation.fields import Capped, Least
 from tertulia.federation.types import message
 from tertulia.methods.common.neural_settings import (
     Arithmetic,
@@ -27,7 +27,16 @@ from tertulia.methods.common.neural_settings import (
     check_several_topics,
     sizes_of,
 )
-from tertulia.methods.common.settings import MethodSettings, Positive, Rounds, Settings, TopicCount
+from tertulia.methods.common.settings import (
+    DocumentDelta,
+    DocumentEpsilon,
+    MethodSettings,
+    Noise,
+    Positive,
+    Rounds,
+    Settings,
+    TopicCount,
+)
 from tertulia.models.neural.architecture import Kind, Normalisation, Sizes
 
 if TYPE_CHECKING:
@@ -57,6 +66,21 @@ Compression = Annotated[
 ]
 
 
+Clip = Annotated[
+    float, Field(gt=0, description="for mode `doc`: the norm to which the gradient of a document is cut"), Least(1e-6)
+]
+SamplingRate = Annotated[
+    float,
+    Field(
+        gt=0,
+        le=1,
+        description="for mode `doc`, in place of `batch_size`: the probability with which a document takes part in a "
+        "step, by a coin that its party keeps secret",
+    ),
+    Least(1e-6),
+]
+
+
 @message
 class PartyTraining(Settings):
     """All that a party must know to compute gradients or to train: the part of the settings that travels."""
@@ -76,6 +100,17 @@ class PartyTraining(Settings):
     def reads_sentences(self) -> bool:
         """Whether the encoder reads sentence embeddings."""
         return self.model != "prodlda"
+
+
+@message
+class DocumentNoise(Settings):
+    """All that a party must know to clip, sample and add noise."""
+
+    epsilon: DocumentEpsilon
+    delta: DocumentDelta
+    clip: Clip
+    sampling_rate: SamplingRate
+    rounds: Rounds
 
 
 class GFedNTMSettings(MethodSettings):
@@ -106,6 +141,18 @@ class GFedNTMSettings(MethodSettings):
     model: NetworkKind = "prodlda"
     local_steps: LocalSteps = 10
     compression: Compression = "none"
+    mode: Literal["clear", "doc"] = Field(
+        "clear", description="`clear`: no noise. `doc`: differentially private for documents, by DP-SGD; ProdLDA only"
+    )
+    epsilon: DocumentEpsilon = None
+    delta: DocumentDelta = 1e-6
+    declared_documents: Positive | None = Field(
+        None,
+        description="for mode `doc`: how many documents all parties declare to have. Sums are divided by this number "
+        "times `sampling_rate`, because nothing may depend on how many there are",
+    )
+    clip: Clip = 1.0
+    sampling_rate: SamplingRate = 0.1
     seed: int | None = Field(None, description="of weights, batches, dropout and draws; None: the run's")
     scenario: Literal["federated", "centralised", "alone"] = Field(
         "federated", description="the paper's three: all parties together, all documents in one place, each by itself"
@@ -130,6 +177,7 @@ class GFedNTMSettings(MethodSettings):
     @model_validator(mode="after")
     def _fits_together(self) -> GFedNTMSettings:
         check_several_topics(self.topics)
+        check_documents_private(self)
         if self.averaging != "syncopt" and (self.compression != "none" or self.paper.keep is not None):
             raise ValueError("compression and paper.keep are of gradients: they go with averaging = 'syncopt'")
         if self.compression != "none" and self.paper.keep is not None:
@@ -156,6 +204,15 @@ class GFedNTMSettings(MethodSettings):
         return sizes_of(self, words, embedding, normalisation, literal_adapter=self.paper.literal_adapter)
 
     @property
+    def noise(self) -> Noise:
+        """As the mode says."""
+        return "doc" if self.mode == "doc" else "none"
+
+    def with_own_epsilon(self, own: float) -> GFedNTMSettings:
+        """Lower epsilon to the party's own."""
+        return self if self.epsilon is None else self.replace(epsilon=min(own, self.epsilon))
+
+    @property
     def pools(self) -> bool:
         """Whether all documents are brought to one place."""
         return self.scenario == "centralised"
@@ -175,7 +232,7 @@ class GFedNTMSettings(MethodSettings):
         """The norms' kind. Local steps cannot share statistics, and where parties differ their own spoil the topics."""
         if self.normalisation == "batch" or self.normalisation == "layer":
             return self.normalisation
-        if self.averaging != "syncopt":
+        if self.averaging != "syncopt" or self.mode == "doc":
             return "layer"
         return "sync" if self.scenario == "federated" else "batch"  # in one place the batch's own are everybody's
 
@@ -183,3 +240,44 @@ class GFedNTMSettings(MethodSettings):
     def steps_per_round(self) -> int:
         """How many steps a round has."""
         return 1 if self.averaging == "syncopt" else self.local_steps
+
+
+def check_documents_private(config: GFedNTMSettings) -> None:
+    """Raise `ValueError` unless mode `doc` has all that it needs, and nothing that would show a document."""
+    if config.mode == "clear":
+        if config.epsilon is not None:
+            raise ValueError("an epsilon goes with mode 'doc': set mode = 'doc', or leave epsilon out")
+        return
+    declared, words = config.declared_documents, config.vocabulary.mode
+    if config.epsilon is None:
+        raise ValueError("mode 'doc' needs an epsilon of a document: set epsilon")
+    if declared is None:
+        raise ValueError(
+            "mode 'doc' divides by a number that the parties declare, never by one that was counted: set "
+            "declared_documents to about the documents of all parties"
+        )
+    if config.delta >= 1 / declared:
+        raise ValueError(
+            f"delta = {config.delta:g} is not below 1 / {declared} (declared_documents): publishing one document "
+            "picked at random would satisfy it; lower delta"
+        )
+    for wrong, why in (
+        (config.rounds is None, "pays for each step: set rounds"),
+        (config.epochs is not None, "counts rounds, not passes over the documents: leave epochs out"),
+        (config.model != "prodlda", f"trains ProdLDA only, not '{config.model}': set model = 'prodlda'"),
+        (
+            config.normalisation in ("batch", "sync"),
+            "cannot clip a document under BatchNorm, which mixes documents: set normalisation = 'layer'",
+        ),
+        (config.averaging != "syncopt", "sums gradients in each step: set averaging = 'syncopt'"),
+        (config.compression != "none" or config.paper.keep is not None, "sends all sums whole: leave compression out"),
+        (config.scenario == "alone", "has no noise for models of single parties: use tt.ProdLDA at each of them"),
+        (config.validation > 0, "scores no document, as scores leave without noise: set validation = 0"),
+        (
+            words not in ("public", "private"),
+            f"needs a public word list (vocabulary.mode = 'public') or one under noise ('private'): '{words}' shows "
+            "words of documents",
+        ),
+    ):
+        if wrong:
+            raise ValueError(f"mode 'doc' {why}")

@@ -12,12 +12,17 @@ Noise is added to the counts before anything is computed from them. So there is 
 far weaker than the claimed one: see `mechanisms.gaussian`. The noise is drawn by an exact shortcut
 (`kernels.pctd.unit_noise`). Equation (4) can also be read as noise only on the words that a unit contains. That
 guarantees nothing, but agrees with the paper's figures.
+
+Mode `sound` is ours: no noise on units, but on the sum over documents, each of which is clipped (`clipped`). The server
+averages the noisy sums over the rounds, with weights 1, 2, 3 ... (Lacoste-Julien, Schmidt, Bach 2012): the first ones
+are about topics at random.
 """
 
 from __future__ import annotations
 
+import math
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -28,14 +33,17 @@ from tertulia.errors import ConfigError, InputError
 from tertulia.federation import fields
 from tertulia.federation.types import Federation, Nothing, Party, Place, Planned, message, step
 from tertulia.kernels.pctd import em, unit_noise
+from tertulia.kernels.pctd.clipped import clipped_statistics
 from tertulia.kernels.pctd.normals import normals
 from tertulia.methods.common.contributions import counted_or_none
 from tertulia.methods.common.earlier_model import pseudo_counts, smooth
 from tertulia.methods.common.evaluation import Evaluation, plan_evaluation, score
+from tertulia.methods.common.noisy_counts import denoise, louder
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_rounds
 from tertulia.methods.common.vocabulary import WORD_STEPS, agree, plan_vocabulary
-from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, UnitSettings
+from tertulia.methods.pctd.clipped import BITS, clip_of, deviation, mechanism_of
+from tertulia.methods.pctd.settings import PCTDSettings, SumNoise, UnitNoise, UnitSettings
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism
 from tertulia.privacy.mechanisms.gaussian import sigma_for
@@ -47,6 +55,7 @@ STATISTICS = thing("expected topic-word counts", "words by topic (expected count
 NOISE = "noisy counts of words in units"
 SIGMA = 0.25  # the paper's
 OWN_DELTA = 1e-6  # delta of a party's own epsilon, unless the party sets another
+PASSES = 10  # over each document's units in a round of mode `sound`
 GRID_BITS, FINE_BITS = 20, 40  # releases are multiples of 2^-20 with noise, of 2^-40 in clear
 NO_SHARES = "topics must hold p(w|z): every number above 0, and each row with a sum of 1"
 _NEAR = 1e-6
@@ -67,6 +76,30 @@ class Statistics:
     """One party's new expected counts minus its counts at the server, which learns only the parties' sum."""
 
     counts: fields.RealCounts  # [K, V] M_t(w, z)
+
+
+@message
+class ClippedTask:
+    """The question of a round to all parties, in mode `sound`."""
+
+    words: fields.Words
+    units: UnitSettings
+    noise: SumNoise
+    topic_word: fields.TopicWord  # [K, V] p(w|z)
+
+
+@message
+class ClippedCounts:
+    """One party's expected counts of clipped documents, with noise, in steps of 2^-14; only the total is revealed."""
+
+    counts: Annotated[Array, fields.Numbers(("K", "V"), "iu")]
+
+
+@message
+class OwnShares:
+    """A party's state in mode `sound`: p(z|d)."""
+
+    theta: Array  # [D, K]
 
 
 @message
@@ -94,7 +127,7 @@ class PCTDState:
     words: tuple[str, ...]
     topic_word: Array  # [K, V]
     weights: Array  # [K] expected tokens of each topic
-    statistic: Array  # [K, V] the parties' sum of M(w, z)
+    statistic: Array  # [K, V] the parties' sum of M(w, z); in mode `sound` the mean of the noisy ones so far
 
 
 class Expected(NamedTuple):
@@ -146,6 +179,34 @@ def _under_noise(
     return Expected(r, on_grid(statistic[:-1]), Derived(STATISTICS, parents=randomness.parents))
 
 
+@step(doing="counting")
+def expect_clipped(party: Party, state: OwnShares | None, ask: ClippedTask) -> tuple[OwnShares, ClippedCounts]:
+    """Compute responsibilities and shares without noise, and send a noisy sum in which each document is clipped.
+
+    Rounds cost epsilon, and passes over a document's own units do not, so there are several in a round.
+    """
+    check_shares(ask.topic_word)
+    corpus = party.documents(Vocabulary.of(ask.words))
+    K, V = ask.topic_word.shape
+    bounds = corpus.units(ask.units.unit, ask.units.unit_words)
+    found = em.semantic_units(corpus.words, corpus.documents, bounds, len(corpus.vocabulary))
+    theta = np.full((corpus.n_documents, K), 1.0 / K) if state is None else state.theta
+    log_phi = np.log(ask.topic_word.T)
+    for _ in range(PASSES):
+        r, _ = em.responsibilities(found, log_phi, theta, party.setting("threads", 1))  # (3)
+        theta = em.shares(found, r)  # (7)
+    counts = np.ascontiguousarray(clipped_statistics(found, r, V, clip_of(ask.noise), BITS).T)
+    mechanism = mechanism_of(STATISTICS, ask.noise, _own_noise(party, ask.noise), party.noise_shares)
+    return OwnShares(theta), ClippedCounts(party.release(counts, mechanism))
+
+
+def _own_noise(party: Party, noise: SumNoise) -> SumNoise | None:
+    """Return the noise that a party's own epsilon and delta ask for, if it has an epsilon."""
+    own: float | None = party.setting("epsilon", None)
+    delta = min(noise.delta, party.setting("delta", OWN_DELTA))
+    return None if own is None else noise.replace(epsilon=own, delta=delta)
+
+
 def check_shares(topic_word: Array) -> None:
     """Raise `InputError` unless each row holds positive probabilities with a sum of 1."""
     phi = np.asarray(topic_word)
@@ -185,14 +246,16 @@ def _sigma(noise: UnitNoise) -> float:
 
 
 @step(doing="keeping its shares")
-def keep_shares(party: Party, state: Shares | None, ask: Nothing) -> tuple[Shares | None, Nothing]:
+def keep_shares(
+    party: Party, state: Shares | OwnShares | None, ask: Nothing
+) -> tuple[Shares | OwnShares | None, Nothing]:
     """Store the topic shares of the documents at their party."""
     if state is not None:
         party.keep("shares", theta=state.theta)
     return state, Nothing()
 
 
-STEPS = (*WORD_STEPS, expect, keep_shares, score)
+STEPS = (*WORD_STEPS, expect, expect_clipped, keep_shares, score)
 KEEPING = (keep_shares,)  # steps that release nothing
 
 
@@ -205,6 +268,8 @@ def train(fed: Federation, config: PCTDSettings, state: PCTDState | None = None)
     known = known_relations(config, state.words)
 
     def iterate(state: PCTDState) -> tuple[PCTDState, Metrics]:
+        if config.mode == "sound":
+            return _clipped_round(fed, config, state, known), {}
         M = state.statistic + fed.sum(expect, _task(config, state)).counts
         phi, weights = maximise(M, config.beta)
         return PCTDState(state.round + 1, state.words, make_consistent(phi, known, config.tau), weights, M), {}
@@ -214,6 +279,26 @@ def train(fed: Federation, config: PCTDSettings, state: PCTDState | None = None)
     alpha = symmetric(config.alpha, config.topics)
     topics = Topics(state.topic_word, Vocabulary(state.words), alpha, config.beta, state.weights)
     return Trained(topics, {})
+
+
+def _clipped_round(fed: Federation, config: PCTDSettings, state: PCTDState, known: Relations | None) -> PCTDState:
+    """Ask for a noisy sum, and estimate topics from the mean of all so far."""
+    noise, n = config.part(SumNoise), state.round + 1
+    ask = ClippedTask(state.words, config.part(UnitSettings), noise, state.topic_word)
+    total = np.ldexp(fed.sum(expect_clipped, ask).counts, -BITS)
+    M = state.statistic + 2 / (n + 1) * (total - state.statistic)
+    spread = deviation(noise) * louder(fed) * averaged(n)
+    phi = make_consistent(denoise(M, spread), known, config.tau)
+    return PCTDState(n, state.words, phi, np.maximum(M.sum(axis=1), _NEAR), M)
+
+
+def averaged(n: int) -> float:
+    """Return the deviation of the mean of n independent numbers of deviation 1, weighted by 1, 2, ... n.
+
+    >>> averaged(2) == math.sqrt(1 + 4) / 3
+    True
+    """
+    return math.sqrt(2 * (2 * n + 1) / (3 * n * (n + 1)))
 
 
 def continue_from(fed: Federation, config: PCTDSettings, last: Topics) -> PCTDState:
@@ -267,6 +352,9 @@ def make_consistent(phi: F64, known: Relations | None, tau: float) -> F64:
 
 def plan(config: PCTDSettings) -> list[Planned]:
     """List everything that will leave a party, for `tertulia check`."""
+    if config.mode == "sound":
+        clipped = Planned(expect_clipped, "sum", mechanism_of(STATISTICS, config.part(SumNoise)), config.rounds)
+        return [*plan_vocabulary(config.vocabulary), clipped, *plan_evaluation(config)]
     noise = _noise(config)
     charges = [] if noise is None else [Planned(expect, "reports", _charge(noise, None), config.rounds)]
     mechanism = Clear(STATISTICS) if noise is None else Derived(STATISTICS, parents=("reports",))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from tertulia.federation.fields import Capped, Least, Uncapped
 from tertulia.federation.types import message
@@ -22,6 +22,7 @@ from tertulia.methods.common.settings import (
     Settings,
     TopicCount,
     VocabularySettings,
+    check_word_list,
     why_no_start,
 )
 
@@ -46,8 +47,11 @@ Unit = Annotated[
 ]
 UnitWords = Annotated[Positive, Field(description="words of an n-gram"), Uncapped("documents have no more words")]
 NoiseMode = Annotated[
-    Literal["clear", "paper"],
-    Field(description="`clear`: no noise. `paper`: Gaussian noise on the word counts of units. There is no `sound`"),
+    Literal["clear", "paper", "sound"],
+    Field(
+        description="`clear`: no noise. `paper`: Gaussian noise on the word counts of units. `sound`: Gaussian noise "
+        "on clipped sums over documents, private for whole documents"
+    ),
 ]
 Iterations = Annotated[Positive, Field(description="iterations of EM (T)"), Capped("max_rounds")]
 Sigma = Annotated[
@@ -56,7 +60,11 @@ Sigma = Annotated[
     Least(1e-6),
 ]
 RealEpsilon = Annotated[
-    Epsilon, Field(description="instead of sigma: the real privacy parameter of one token, over all rounds")
+    Epsilon,
+    Field(
+        description="the real privacy parameter over all rounds: in mode `sound` of one document, there or not; in "
+        "mode `paper`, instead of sigma, of one token"
+    ),
 ]
 Delta = Annotated[
     float,
@@ -67,6 +75,14 @@ Delta = Annotated[
         json_schema_extra={"party": "its own delta, at which its own epsilon holds; the method's, if that is smaller"},
     ),
     Least(1e-300),
+]
+DocumentWords = Annotated[
+    Positive,
+    Field(
+        description="for mode `sound`: about how many words of the list a document has, as is publicly known: longer "
+        "ones are cut in weight, shorter ones get more noise than they need"
+    ),
+    Uncapped("it sets the norm to which a document is cut, and with it the noise"),
 ]
 PaperDetails = Annotated[PCTDPaper, Field(description="details of the paper that only a reproduction needs")]
 
@@ -90,34 +106,42 @@ class UnitNoise(Settings):
     delta: Delta = 1e-6
     paper: PaperDetails = PCTDPaper()
 
-    @field_validator("mode", mode="before")
-    @classmethod
-    def _no_sound_mode(cls, value: Any) -> Any:
-        return refuse_sound_mode(value)
-
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        if self.mode == "sound":
+            raise ValueError("in mode 'sound' counts of units have no noise of their own")
         check_noise(self.mode, self.sigma, self.epsilon, self.paper)
         return self
 
 
-def refuse_sound_mode(mode: Any) -> Any:
-    """Raise if the mode is `sound`, and say which method to take."""
-    if mode == "sound":
-        raise ValueError(
-            "there is no sound mode: the noise is drawn in floating point, and drowns all topics long before "
-            "epsilon is small; use 'consensus' or 'ftm' with mode 'sound', or mode 'paper', whose real epsilon "
-            "`tertulia privacy` shows"
-        )
-    return mode
+@message
+class SumNoise(Settings):
+    """The noise on clipped sums over documents."""
+
+    epsilon: RealEpsilon = None
+    rounds: Iterations = 35
+    delta: Delta = 1e-6
+    words_per_document: DocumentWords = 100
+
+    @model_validator(mode="after")
+    def _has_epsilon(self) -> Self:
+        check_noise("sound", None, self.epsilon, PCTDPaper())
+        return self
 
 
 def check_noise(mode: str, sigma: float | None, epsilon: float | None, paper: PCTDPaper) -> None:
     """Raise unless the settings of the noise fit together."""
+    if mode == "sound":
+        if sigma is not None or paper.noise_on == "held":
+            raise ValueError("sigma and paper.noise_on go with mode 'paper': in mode 'sound' epsilon sets the noise")
+        if epsilon is None:
+            raise ValueError("mode 'sound' needs an epsilon of a document: set epsilon, such as 8")
     if sigma is not None and epsilon is not None:
         raise ValueError("sigma and epsilon both say how much noise there is: give one of them")
     if mode == "clear" and (sigma is not None or epsilon is not None):
-        raise ValueError("sigma and epsilon go with mode 'paper': in mode 'clear' there is no noise")
+        raise ValueError(
+            "sigma and epsilon go with mode 'paper', and epsilon with mode 'sound': in mode 'clear' there is no noise"
+        )
     if paper.noise_on == "held" and (mode == "clear" or epsilon is not None):
         raise ValueError("paper.noise_on = 'held' goes with mode 'paper' and a sigma: it keeps no epsilon")
 
@@ -139,6 +163,7 @@ class PCTDSettings(MethodSettings):
     evaluate: Evaluate = None
     sigma: Sigma = None
     delta: Delta = 1e-6
+    words_per_document: DocumentWords = 100
     paper: PaperDetails = PCTDPaper()
     seed: int | None = Field(None, description="of the server's random numbers; None: the run's")
     vocabulary: AgreedWords = VocabularySettings()
@@ -161,14 +186,10 @@ class PCTDSettings(MethodSettings):
         description="how hard related words pull each other up; without `vectors` or `relations` nothing does",
     )
 
-    @field_validator("mode", mode="before")
-    @classmethod
-    def _no_sound_mode(cls, value: Any) -> Any:
-        return refuse_sound_mode(value)
-
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         check_noise(self.mode, self.sigma, self.epsilon, self.paper)
+        check_word_list(self.mode, self.vocabulary)
         if self.vectors is not None and self.relations is not None:
             raise ValueError("vectors and relations both say how words relate: give one of them")
         return self
@@ -180,8 +201,10 @@ class PCTDSettings(MethodSettings):
 
     @property
     def noise(self) -> Noise:
-        """As the mode says."""
-        return "none" if self.mode == "clear" else self.mode
+        """As the mode says; in mode `sound` it is for documents."""
+        if self.mode == "sound":
+            return "doc"
+        return "none" if self.mode == "clear" else "paper"
 
     def with_own_epsilon(self, own: float) -> Self:
         """Lower epsilon to the party's own, or let it say how much noise there is, in place of sigma."""

@@ -21,6 +21,7 @@ from tertulia.federation.identity.keys import readable
 from tertulia.federation.party.door import NOT_SECURE
 from tertulia.federation.party.host import PartyConfig
 from tertulia.federation.party.member_keys import make_run_keys
+from tertulia.federation.party.withdrawn_documents import read_remaining
 from tertulia.models import Topics
 from tertulia.network.party.party_directory import PartyDirectory
 from tertulia.network.party.received_models import NOT_SEEN, is_fetched, open_start, write_files
@@ -29,6 +30,7 @@ from tertulia.privacy.policy_lines import lines_needed
 from tertulia.runs.budgets import announced, check_budgets, check_caps, planned_releases
 from tertulia.runs.documents import sources_of
 from tertulia.runs.party_layout import party_config
+from tertulia.runs.present_documents import present_documents, withdrawals_of
 from tertulia.runs.settings import RunSettings
 from tertulia.runs.start_model import START
 
@@ -70,8 +72,8 @@ class Review:
 
     @cached_property
     def corpus(self) -> Corpus:
-        """The party's documents as they are now."""
-        return read_recipe(sources_of(self.settings)[self.name])
+        """The party's documents as they are now, without withdrawn ones."""
+        return present_documents(self.settings, self.name, read_recipe(sources_of(self.settings)[self.name]))
 
     def with_start(self, data: bytes) -> Review:
         """Add the model that the run would start from; raise `ConfigError` if the proposal names another one."""
@@ -134,7 +136,7 @@ class Review:
             return directory
         source = sources_of(self.settings)[self.name]
         if not (directory / "corpus" / "corpus.json").exists():
-            read_recipe(source, directory / "corpus")
+            read_remaining(source, directory / "corpus", withdrawals_of(self.settings, self.name))
         if self.start_files:
             write_files(private_directory(directory / START), self.start_files)
         if plan.secure:

@@ -4,6 +4,7 @@ party.toml            the party's: where the server is, where its documents are,
 policy.toml           what may leave; the server sees neither of these two
 identity/             the key, which was made here and never travels, and its certificate; not where FLARE has them
 ledger.sqlite         with the noise key: what left, in all runs; unless party.toml names another `home`
+heads.json            beside it: sealed heads of other members' ledgers, which this party holds for them
 proposal.json         what the operator proposes, put here by hand where FLARE carries the federation
 runs/<run>/           a run that was approved: its plan, the documents as arrays, what was answered, the shared model
 status.json           the state of `tertulia attend`

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -90,6 +90,10 @@ class Mechanism(ABC):
     def params(self) -> dict[str, Any]:
         """Return the mechanism's own parameters, for the ledger."""
         return {}
+
+    def with_shares(self, shares: int) -> Self:
+        """Return the mechanism where that many parties add its noise together, if its noise can be shared."""
+        return self
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ which moves epsilon by a part of 1 / s².
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tertulia._arrays import Array
 from tertulia.errors import ConfigError
@@ -56,7 +56,7 @@ class SharedGaussian(Mechanism):
         said = [f"noise on a grid of 2^-{self.bits} counts as Gaussian (epsilon differs by less than 1e-3 of itself)"]
         if self.shares > 1:
             said.append(f"every sum holds the noise of at least {self.shares} parties that keep theirs secret")
-        object.__setattr__(self, "assumptions", (*self.assumptions, *said))
+        object.__setattr__(self, "assumptions", tuple(dict.fromkeys((*self.assumptions, *said))))
 
     @property
     def _steps(self) -> Fraction:
@@ -70,6 +70,10 @@ class SharedGaussian(Mechanism):
     def params(self) -> dict[str, Any]:
         """Return the deviation of the whole noise, the number of shares, and the grid."""
         return {"sigma": self.sigma, "shares": self.shares, "bits": self.bits}
+
+    def with_shares(self, shares: int) -> Self:
+        """Return the mechanism with this number of shares."""
+        return replace(self, shares=shares)
 
     def apply(self, x: Array, noise: NoiseStream) -> Array:
         """Add this party's share of the noise, as int64."""

@@ -11,18 +11,18 @@ from tertulia import __version__
 from tertulia.federation.party.host import PartyHost
 from tertulia.federation.party.reports import REPORTS
 from tertulia.methods.common.settings import Noise
-from tertulia.methods.common.vocabulary import WORDS
 from tertulia.methods.registry import load_declarations
 from tertulia.metrics.history import Participation
-from tertulia.privacy.chain import DOCUMENTS, KEY, MARK, Row
-from tertulia.privacy.mechanisms.things import plain_words
+from tertulia.privacy.chain import Row
+from tertulia.privacy.charges import NO_RELEASES
+from tertulia.privacy.mechanisms.things import plain_words, words_in_or_none
 from tertulia.privacy.releases import Release
 from tertulia.runs.release_counts import plan_and_fact_or_none, settings_or_none
 from tertulia.view.console import size
 from tertulia.view.pages.figures import bar, epsilon_scale
 from tertulia.view.pages.html import Html, el, join, table, text
 from tertulia.view.tables import min_summed_at, who_learns
-from tertulia.view.totals import epsilon, epsilon_and_delta
+from tertulia.view.totals import Rows, epsilon, epsilon_and_delta, is_shared, level_of_epsilon, remarks_on_places
 from tertulia.view.verdicts import MEANING, NOT_STATED, level_of, number_of, often, sent, summary_of
 
 SEEN_BY = {
@@ -33,10 +33,19 @@ SEEN_BY = {
     REPORTS: "nobody: it stays here, and is the noise in what follows",
 }
 MASKED = "nobody: it is masked, and the server learns only the total over at least {} parties"
+SHARED = (
+    "With secure sums the parties share their noise, and the server, which learns totals only, faces all of it. A "
+    "reader of this party's single replies would face this party's share alone: then the last column holds."
+)
+OWN = (
+    "This party adds all of its noise itself. So the same numbers hold, with secure sums and without, for a reader of "
+    "totals and of single replies."
+)
 _NOISE: dict[Noise, str] = {
     "none": "without noise",
     "paper": "with the paper's noise",
     "sound": "with noise whose guarantee holds",
+    "doc": "with noise whose guarantee holds for whole documents",
 }
 
 
@@ -48,7 +57,7 @@ def officer_sections(host: PartyHost, delta: float, took_part: Participation | N
     numbers = [(_person(row["of"]), number_of(row["real epsilon"])) for row in found.totals]
     return join(
         el("h1", f"What left “{_short(found.party)}”"),
-        verdict_box(found.verdict),
+        verdict_box(_person(found.verdict)),
         _facts(host, took_part),
         _record(host),
         el("h2", "What left"),
@@ -59,15 +68,18 @@ def officer_sections(host: PartyHost, delta: float, took_part: Participation | N
         el("p", el("b", "Did not leave: "), "the documents themselves, their ids, dates and labels, and the noise "
            "key. Everything that leaves is written into the ledger first."),
         el("p", found.refused, " ", found.rare_words, " The words themselves are listed only at the party."),
+        el("p", found.withdrawn) if found.withdrawn else None,
         el("h2", "How strongly words and documents are protected"),
         el("p", "The smaller the number, the less a reader of everything that left can learn whether a certain word, "
            "or a whole document, was present. Each number is for everything that left, taken together. ", MEANING),
         epsilon_scale(f"Epsilon of what left {_short(found.party)}", numbers),
+        _claimed_and_real(found.totals, 1 if host.door.plan is None else len(host.door.plan.roster)),
         el("p", f"These numbers hold {found.totals[0]['holds']}, at delta {delta:g}, if one of these is replaced "
-           "by another of the same kind.", class_="soft"),
+           "by another of the same kind or, where a row says so, is there or not.", class_="soft"),
+        _losses(host),
         _budgets(host),
         _plan(host),
-        _assumptions(found.assumptions),
+        _assumptions(list(map(_person, found.assumptions))),
         _files(host),
         _signature(),
     )  # fmt: skip
@@ -91,13 +103,34 @@ def _who_learns(host: PartyHost) -> Html | None:
     return el("p", who_learns(len(plan.roster), plan.min_summed)) if plan is not None and plan.secure else None
 
 
+def _claimed_and_real(totals: Rows, members: int) -> Html:
+    """Build the table of what is claimed and what holds, for readers of totals and of single replies."""
+    shared = any(map(is_shared, totals))
+    names = ["for", "claimed", "real, for the server", "real, for a reader of single replies"]
+    rows = [
+        [text(_person(row["of"])), text(_of_claim(row["claimed epsilon"]), 120),
+         *(_number(row[name]) for name in ("real epsilon", "single reply epsilon"))]
+        for row in totals
+    ]  # fmt: skip
+    said = [SHARED if shared else OWN, *map(_person, remarks_on_places(totals, members))]
+    return join(table(names, rows, numeric="--rr", stacks=True), [el("p", one, class_="soft") for one in said])
+
+
+def _of_claim(claim: str) -> str:
+    return "nothing" if claim == "none" else f"epsilon {claim}"
+
+
+def _number(real: str) -> Html:
+    return el("span", "no bound" if real.startswith("infinite") else real, class_=level_of_epsilon(number_of(real)))
+
+
 def _person(of: str) -> str:
-    return of.replace("a word", "one word").replace("a user", "a person")
+    return re.sub(r"\b([Aa]|no) user\b", r"\1 person", of.replace("a word", "one word"))
 
 
 def _thing(row: dict[str, Any], min_summed: int) -> list[Html]:
     packed = "" if row["verb"] == REPORTS else f" ({size(row['before packing'])} before packing)"
-    members = "; the words that are kept: all members" if row["what"] == WORDS.what else ""
+    members = "; the words that are kept: all members" if words_in_or_none(row["what"]) == "own" else ""
     return [
         text(plain_words(row["what"]), 90), text(often(row["releases"])), text(sent(row) + packed),
         protection(row["mechanism"], row["real epsilon"], row["delta"], hidden=_hidden(row)),
@@ -116,12 +149,12 @@ def protection(mechanism: str, real: str, delta: float, *, hidden: str = "") -> 
     if real.startswith("infinite"):
         return el("span", hidden or "none", class_="weak" if hidden else "bad")
     said = f"noise, {epsilon_and_delta(real, delta)}"
-    return el("span", said, class_=f"whole {'good' if number_of(real) <= 3 else 'weak'}")
+    return el("span", said, class_=f"whole {level_of_epsilon(number_of(real))}")
 
 
 def entries_of_run(host: PartyHost) -> list[tuple[Row, Release]]:
     """Return the entries of this run in the ledger."""
-    rows = [row for row in host.ledger.entries() if not row.entry.id.startswith((DOCUMENTS, KEY, MARK))]
+    rows = [row for row in host.ledger.entries() if not row.entry.id.startswith(NO_RELEASES)]
     found = [(row, Release.from_json(row.entry.body)) for row in rows]
     return [(row, release) for row, release in found if release.run == host.config.run]
 
@@ -186,6 +219,12 @@ def _record(host: PartyHost) -> Html:
 
 def _day(time: str) -> str:
     return time[:16].replace("T", " ")
+
+
+def _losses(host: PartyHost) -> Html | None:
+    """Say which entries of the ledger were lost, as the party has accepted."""
+    found = [el("p", f"Not in these numbers: {loss.text}.", class_="bad") for loss in host.ledger.losses()]
+    return join(*found) if found else None
 
 
 def _budgets(host: PartyHost) -> Html:

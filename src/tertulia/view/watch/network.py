@@ -133,8 +133,9 @@ class PartyMonitor:
 
     def _judge(self, config: PartyConfig) -> dict[str, str] | None:
         """Return the verdict on the plan for this party."""
-        settings = settings_or_none(Plan.from_dict(config.plan)) if config.plan else None
-        return None if settings is None else verdict_of_plan_or_none(settings, [self._name], self._party.policy)
+        plan = Plan.from_dict(config.plan) if config.plan else None
+        settings = None if plan is None else settings_or_none(plan)
+        return None if settings is None else verdict_of_plan_or_none(settings, [self._name], self._party.policy, plan)
 
     def _rounds(self, directory: Path, fetched: bool) -> dict[str, Any]:
         """Return the rounds in which this party took part, once it has fetched the model."""

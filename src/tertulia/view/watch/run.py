@@ -11,22 +11,20 @@ import numpy as np
 
 from tertulia._locks import seems_held
 from tertulia.errors import TertuliaError
+from tertulia.federation.plan import Plan
 from tertulia.federation.server.live_status import live_status_or_none
 from tertulia.metrics.history import Communication, Participation, participation
 from tertulia.operations.progress import Progress, forming_or_none, progress_or_none
-from tertulia.privacy import accounting
-from tertulia.privacy.accounting import Guarantee
-from tertulia.privacy.adjacency import Bounds
-from tertulia.privacy.mechanisms import Adjacency, Unit
 from tertulia.privacy.policy import Policy
 from tertulia.runs.budgets import announced, planned_releases
 from tertulia.runs.directory import Run
 from tertulia.runs.driver import settings_of
 from tertulia.runs.one_machine import policy_or_none
+from tertulia.runs.plan import plan_of
 from tertulia.runs.results import reason_of
 from tertulia.runs.scenarios import kept_rows
 from tertulia.runs.settings import RunSettings
-from tertulia.view.totals import totals
+from tertulia.view.totals import spent_by_plan, totals
 from tertulia.view.verdicts import is_masked, level_of, masked_over, verdict
 from tertulia.view.watch.releases import LedgerMonitor, allows_scores, releases_of_history, scores_in
 from tertulia.view.watch.snapshot import Snapshot, new_party, new_snapshot, number_or_none, phase_of, short, time_left
@@ -186,28 +184,28 @@ def rounds_of(known: Participation | None) -> dict[str, Any]:
 
 
 def verdict_of_plan_or_none(
-    settings: RunSettings, parties: Sequence[str], own: Policy | None = None
+    settings: RunSettings, parties: Sequence[str], own: Policy | None = None, plan: Plan | None = None
 ) -> dict[str, str] | None:
-    """Return the verdict on the plan for the party that it protects least; None for a method without a plan."""
+    """Return the verdict on the plan for the party that it protects least; None for a method without a plan.
+
+    `plan` is needed where `parties` are not all members.
+    """
     if settings.method.pools:
         return None
     said = []
     for party in parties:
         try:
+            plan = plan or plan_of(settings, parties)
             policy = own or policy_or_none(settings, party) or Policy()
             planned = announced(settings, party, policy)
-            releases = planned_releases([one._replace(times=min(one.times, 1)) for one in planned], party)
+            releases = planned_releases([one._replace(times=min(one.times, 1)) for one in planned], party, plan)
             if not any(release.non_private for release in releases):  # else one release of each kind decides
-                releases = planned_releases(planned, party)
+                releases = planned_releases(planned, party, plan)
         except (TertuliaError, ImportError):
             return None
         if not releases:
             return None
-
-        def spent(unit: Unit, bounds: Bounds, releases: Any = releases) -> Guarantee:
-            return accounting.cost(releases, unit, Adjacency.SUBSTITUTE, _DELTA, bounds)
-
         masked = masked_over(releases, settings.federation.min_summed)
-        said.append(verdict(totals(releases, spent, None, policy), masked=masked))
+        said.append(verdict(totals(releases, spent_by_plan(releases, _DELTA), None, policy), masked=masked))
     worst = min(said, key=lambda one: ("bad", "weak", "good").index(level_of(one)), default=None)
     return None if worst is None else {"level": level_of(worst), "text": worst}

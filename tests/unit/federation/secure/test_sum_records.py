@@ -8,7 +8,7 @@ from tertulia.federation.party import sum_records
 from tertulia.federation.party.sum_records import Masked, SumRecords
 from tertulia.federation.secure.lists import Label, SumList
 
-REPLY = Masked("step", b"r" * 32, "digest", BEFORE_ALL, True, True)
+REPLY = Masked("step", b"r" * 32, "digest", BEFORE_ALL, True, True, "contents")
 
 
 def listed(place=(1, 0), body="b", attempt=0, who=("a", "b", "c")):
@@ -59,6 +59,20 @@ def test_attempts_only_grow(opened):
         records.check((1, 0), "b", 1)
 
 
+def test_other_numbers_for_an_answered_question_are_refused_at_any_attempt(opened):
+    records = opened()
+    records.check_repeat((1, 0), "b", BEFORE_ALL, "contents")
+    records.add_reply((1, 0), "b", 2, REPLY)
+    for found in (records, opened()):
+        found.check_repeat((1, 0), "b", BEFORE_ALL, "contents")
+        found.check_repeat((1, 0), "wider", BEFORE_ALL, "other")  # one of the two bodies gets a total
+        found.check_repeat((1, 1), "b", (1, 0), "other")
+        with pytest.raises(PolicyRefusal, match="with other numbers"):
+            found.check_repeat((1, 0), "b", BEFORE_ALL, "other")
+        with pytest.raises(PolicyRefusal, match="another reply as the last"):
+            found.check_repeat((1, 0), "b", (0, 0))
+
+
 def test_a_line_that_a_crash_has_cut_off_counts_for_nothing(opened, tmp_path):
     records = opened()
     records.add_reply((1, 0), "b", 0, REPLY)
@@ -92,7 +106,7 @@ def test_damage_elsewhere_is_an_error(opened, tmp_path):
 def test_old_rounds_are_dropped_and_refused(opened, tmp_path, monkeypatch):
     monkeypatch.setattr(sum_records, "_COMPACTED", 10)
     records = opened()
-    standing = Masked("score", b"r" * 32, "digest", BEFORE_ALL, True, True, ((1, 2), (3,)))
+    standing = Masked("score", b"r" * 32, "digest", BEFORE_ALL, True, True, "contents", ((1, 2), (3,)))
     for round_ in range(30):
         records.add_reply((round_, 0), "b", 0, standing)
         records.sign(listed(place=(round_, 0)))

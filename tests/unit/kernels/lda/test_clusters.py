@@ -198,7 +198,7 @@ def test_rows_have_length_one():
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_rows_are_the_same_whoever_makes_them(threads):
+def test_rows_are_the_same_for_any_number_of_threads(threads):
     words, documents, _ = made()
     chosen, weight = np.arange(0, 400, 3), np.linspace(0, 2, V).astype(np.float32)  # the first word does not count
     place = np.maximum(np.arange(V) - 1, 0).astype(np.int32)

@@ -51,7 +51,7 @@ def test_blocks_and_threads_change_no_bit(name, sampler):
     ("name", "sampler"), [("laplace", "dense"), ("laplace", "gibbs"), ("krr", "mh"), ("krr", "warp")]
 )
 @pytest.mark.parametrize("beta", [0.1, np.linspace(0.05, 0.2, V)])
-def test_counts_are_those_of_told_words(name, sampler, beta):
+def test_counts_are_those_of_inferred_words(name, sampler, beta):
     r = source(name)(0, len(WORDS))
     state = noise_aware.init(r, DOCUMENTS, V, K, 0.1, beta, 1)
     state, _ = noise_aware.run(r, DOCUMENTS, state, 4, 2, sampler, Learning(True, True, every=2))

@@ -23,7 +23,7 @@ def source(name):
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-def test_blocks_and_threads_change_no_bit_and_counts_are_of_told_words(name):
+def test_blocks_and_threads_change_no_bit_and_counts_are_of_inferred_words(name):
     whole = source(name)(0, N)
     state = sentence.init(whole, *UNITS, V, K, 0.1, 0.1, 1)
     once, info = sentence.run(whole, *UNITS, state, 12, 2, learning=Learning(True))

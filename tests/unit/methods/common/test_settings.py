@@ -20,7 +20,7 @@ from tertulia.methods.common.settings import MethodSettings, own_choices
 from tertulia.methods.fedlda.settings import FedLDASettings, UserSettings
 from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.methods.gfedntm.settings import GFedNTMSettings, PartyTraining
-from tertulia.methods.pctd.settings import PCTDSettings, UnitNoise, UnitSettings
+from tertulia.methods.pctd.settings import PCTDSettings, SumNoise, UnitNoise, UnitSettings
 from tertulia.methods.registry import METHODS, SETTINGS, CustomSettings, entry_of
 from tertulia.network.party.party_directory import PartyFile
 from tertulia.network.server.federation_directory import FederationFile
@@ -31,6 +31,8 @@ MEANINGS = {  # names that stand for more than one thing, and for which
     "address": "of a cluster (a run); that parties dial (federation.toml)",
     "alpha": "sum of theta's prior (LDA); of each topic (neural)",
     "channel": "of reports of tokens (FTM, Consensus; with Laplace); of users' reports (FedLDA)",
+    "clip": "of a document's gradient (gFedNTM); of its counts, in messages",
+    "declared_documents": "by what sums are divided (gFedNTM); what a verdict is made from (PrivateTopics)",
     "delta": "of a guarantee (PC-TD, prevalence); a topic's deserted tail (FedLDA, the paper's symbol)",
     "documents": "where a party's are (party.toml); how many, in messages",
     "engine": "of a simulation, or of a run that has begun; what carries a federation (federation.toml)",
@@ -39,6 +41,7 @@ MEANINGS = {  # names that stand for more than one thing, and for which
     "home": "of a party in one file for all; in its own file",
     "max_words": "of a vocabulary; of a user (FedLDA)",
     "members": "of a federation (federation.toml); of groups, in messages",
+    "min_parties": "of a vocabulary; the part of it that travels",
     "mode": "of privacy; of a vocabulary",
     "model": "what has a topic (LDA); which network (gFedNTM); a saved one (prevalence)",
     "more_rounds": "rounds of a run that goes on; of Consensus two at least, for in its first tokens find their places",
@@ -52,9 +55,12 @@ MEANINGS = {  # names that stand for more than one thing, and for which
     "sweeps": "of LDA; of a user (FedLDA); on one machine also as many as it takes",
     "tau": "threshold of Laplace reports; how hard related words pull (PC-TD)",
     "text": "the column of texts; how texts are cut",
+    "unit": "what has one topic (PC-TD); what is hidden (PrivateTopics)",
+    "users": "where one may have documents (terms); how many there are, in FedLDA's state",
     "validation": "share of documents that choose a model (a run); that stop training (neural)",
     "vocabulary": "of every method; of neural models, which take fewer words",
     "words": "a public word list; the words that were agreed on, in messages",
+    "words_per_document": "that count for names of words (a vocabulary); of a usual document (PC-TD), or the median",
 }
 ARRAYS = (
     "Change",
@@ -80,6 +86,7 @@ PARTS = {
     UserSettings: FedLDASettings,
     UnitSettings: PCTDSettings,
     UnitNoise: PCTDSettings,
+    SumNoise: PCTDSettings,
     PartyTraining: GFedNTMSettings,
 }
 
@@ -215,7 +222,7 @@ def test_parties_may_choose_what_is_marked_within_its_bounds():
         (lambda: tt.FTM(nonsense=1), "unknown key 'nonsense': remove it"),
     ],
 )
-def test_a_key_in_the_wrong_place_is_told_its_place(make, says):
+def test_a_key_in_the_wrong_place_is_reported_with_its_place(make, says):
     with pytest.raises(ConfigError, match=says):
         make()
 

@@ -163,7 +163,7 @@ def test_topics_without_a_token_say_nothing():
 
 
 @pytest.mark.parametrize(("topics", "sizes", "says"), [(3, (5, 4), "fewer"), (9, (5, 4), "side by side")])
-def test_a_merge_that_did_nothing_or_too_much_is_told(topics, sizes, says):
+def test_a_merge_that_did_nothing_or_too_much_is_reported(topics, sizes, says):
     with pytest.warns(MergeWarning, match=says):
         warn_of_merge(topics, sizes)
 

@@ -190,7 +190,7 @@ def test_training_in_two_parts_is_training_in_one(kind, normalisation, bags):
     assert again.moments.steps == whole.moments.steps > half.moments.steps
 
 
-def test_divergence_of_training_is_told(bags):
+def test_divergence_of_training_is_reported(bags):
     net = network("prodlda", precision="float32")
     with pytest.raises(tt.TertuliaError, match="lower `learning_rate`"):
         train(

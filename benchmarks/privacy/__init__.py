@@ -1,0 +1,1 @@
+"""Quality against real epsilon, of words and of documents."""

@@ -1,0 +1,1 @@
+"""PrivateTopics: topics from a few noisy sums, private for whole documents or users."""
