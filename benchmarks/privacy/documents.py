@@ -81,13 +81,13 @@ def verdict(quick: bool) -> dict[str, Any]:
         subject = _Lazy(make)
         for epsilon in EPSILONS:
             cell = _cell(name, subject, epsilon, 0)
-            found[f"{name}, epsilon {epsilon:g}"] = [cell["predicted"], cell["topics"]]
+            found[f"{name}, epsilon {epsilon:g}"] = [_predicted(subject(), epsilon), cell["topics"]]
     for source in () if quick else TUNED_ON:
         for documents in (2_000, 10_000):
             name = f"generated from {source.partition('_')[0].partition('.')[0]}, {documents}"
             subject = _Lazy(lambda source=source, documents=documents: generated(documents, source))  # type: ignore[misc]
             cell = _cell(name, subject, 3.0, 0)
-            found[f"{name}, epsilon 3"] = [cell["predicted"], cell["topics"]]
+            found[f"{name}, epsilon 3"] = [_predicted(subject(), 3.0), cell["topics"]]
     return {"verdict": found}
 
 
@@ -119,17 +119,20 @@ def _private(subject: Subject, epsilon: float | None, seed: int, *, adapt: bool 
     words = {"mode": "public", "words": subject.train.vocabulary.words}
     method = tt.PrivateTopics(**{"topics": subject.topics, "vocabulary": words, "adapt": adapt, **settings})
     options: dict[str, Any] = {} if epsilon is None else {"federation": {"secure": True}}
-    lengths = float(np.median(subject.train.lengths))
-    forecast = verdict_or_none(
-        method.part(PrivateTopicsSettings), subject.train.n_documents, lengths, np.sqrt(PARTIES / 2)
-    )
-    facts = {"predicted": None if forecast is None else forecast.topics}
     try:
         seconds, model = _timed(lambda: method.fit(_parties(subject.train, seed), seed=seed, progress=False, **options))
     except TertuliaError as error:
         say(f"stopped: {error}")
-        return {**facts, "ppl": None, "npmi": None, "match": 0.0, "topics": 0, "seconds": 0.0}
-    return {**facts, **_scores(model, subject), "topics": len(model.topic_word), "seconds": seconds}
+        return {"ppl": None, "npmi": None, "match": 0.0, "topics": 0, "seconds": 0.0}
+    return {**_scores(model, subject), "topics": len(model.topic_word), "seconds": seconds}
+
+
+def _predicted(subject: Subject, epsilon: float) -> int:
+    """Return the verdict's number of topics, for three parties that share the noise."""
+    settings = PrivateTopicsSettings(topics=subject.topics, epsilon=epsilon, delta=DELTA)
+    lengths = float(np.median(subject.train.lengths))
+    found = verdict_or_none(settings, subject.train.n_documents, lengths, np.sqrt(PARTIES / 2))
+    return 0 if found is None else found.topics
 
 
 def _timed(train: Callable[[], Any]) -> tuple[float, Any]:

@@ -40,7 +40,7 @@ METHODS = {
     "toy": {"name": "custom", "module": "helpers.toys", "config": {"rounds": 4}},
     "ftm": FTMSettings(topics=4, rounds=3, sweeps=5).model_dump(),
     "consensus": ConsensusSettings(  # half of its questions are sent as differences from those before
-        topics=40, rounds=6, start_sweeps=2, sweeps=1, vocabulary={"max_share": 1.0}
+        topics=12, rounds=6, start_sweeps=2, sweeps=1, vocabulary={"max_share": 1.0}
     ).model_dump(),
     "continued": ConsensusSettings(topics=3, start_sweeps=2, sweeps=2, vocabulary={"max_share": 1.0}).model_dump(),
     "pctd": PCTDSettings(topics=2, rounds=4, mode="paper", sigma=0.1, vocabulary=PUBLIC).model_dump(),

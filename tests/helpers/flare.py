@@ -27,7 +27,7 @@ from tertulia.network.flare.setup import found, join
 from tertulia.network.flare.supervisor import files_of
 from tertulia.network.party.approval import Review
 from tertulia.network.server.run_registry import RunRegistry
-from tertulia.privacy.home import LEDGER
+from tertulia.privacy.home import LEDGER, open_home
 from tertulia.privacy.policy_lines import write_lines
 from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
@@ -91,7 +91,7 @@ class Flare:
         file.write_text(f"{head}[method]\n{method}\n[text]{rest}")
 
     def agree(self) -> str:
-        """Do what `export` and `approve --yes` do, with fixed noise keys; return the run."""
+        """Do what `export` and `approve --yes` do; return the run."""
         proposal = self.registry.current()
         write_job(self.job, files_of(self.server, proposal))
         for party in self.parties.values():
@@ -99,8 +99,8 @@ class Flare:
             seen = Review.of(party, party.sent_proposal())
             seen.check()
             write_lines(party.policy_path, seen.lines_needed())
-            place = seen.lay_out()
-            dataclasses.replace(PartyConfig.load(place), noise_key="42" * 32).save(place)
+            open_home(party.home).ledger.close()  # its key is the same in copies
+            seen.lay_out()
         return proposal.run
 
     def alone(self, run: str) -> dict:
@@ -114,7 +114,7 @@ class Flare:
                     with closing(sqlite3.connect(path)) as own, closing(sqlite3.connect(place / member / LEDGER)) as to:
                         own.backup(to)
                 elif path.is_file() and path.name not in ("lock", "party.log", f"{LEDGER}-wal", f"{LEDGER}-shm"):
-                    shutil.copyfile(path, place / member / path.name)
+                    shutil.copy(path, place / member / path.name)  # a key that others may read is refused
             dataclasses.replace(PartyConfig.load(place / member), home=str(place / member)).save(place / member)
         settings = self.server.file.run_settings(place / "server")
         keys, roster = self.registry.current().keys, self.server.roster
