@@ -13,9 +13,9 @@ from benchmarks.privacy import documents
 
 def dpsgd(quick: bool) -> dict[str, Any]:
     """Measure ProdLDA under DP-SGD; it needs the extra `neural`."""
-    from benchmarks.privacy.dpsgd import measure
+    from benchmarks.privacy.dpsgd import measure, measure_beside
 
-    return {"dpsgd": measure(quick)}
+    return {"dpsgd": measure(quick), "dpsgd_beside": measure_beside(quick)}
 
 
 def pctd(quick: bool) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import polars as pl
 import torch
 
 from benchmarks.common import data, imdb, say
-from tertulia import LDA, GFedNTM, PrivateTopics, ProdLDA, Topics
+from tertulia import LDA, GFedNTM, ProdLDA, Topics
 from tertulia.corpus import Corpus, Vocabulary, read
 from tertulia.corpus.vocabulary import propose
 from tertulia.metrics import npmi, topic_diversity
@@ -59,10 +59,9 @@ def measure(quick: bool) -> dict[str, dict[str, list[float]]]:
 
 
 def measure_beside(quick: bool) -> dict[str, dict[str, list[float]]]:
-    """Measure the same of PrivateTopics by epsilon, and without privacy of LDA and of ProdLDA as it is by default."""
+    """Measure the same, without privacy, of LDA and of ProdLDA as it is by default."""
     torch.set_num_threads(1)
-    private: dict[str, _Way] = {f"private_topics {eps}": partial(_sums, eps) for eps in EPSILONS if eps != "none"}
-    return _by_corpus(quick, {"lda": _pooled_lda, "prodlda": _pooled_prodlda, **private})
+    return _by_corpus(quick, {"lda": _pooled_lda, "prodlda": _pooled_prodlda})
 
 
 class Prepared(NamedTuple):
@@ -126,14 +125,6 @@ def _neural(epsilon: float | str, prepared: Prepared, seed: int) -> Topics:
         settings |= {"sampling_rate": RATE}
         options["federation"] = {"secure": True}
     return GFedNTM(**settings).fit(prepared.parties, **options)
-
-
-def _sums(epsilon: float | str, prepared: Prepared, seed: int) -> Topics:
-    settings: dict[str, Any] = {"epsilon": epsilon, "declared_documents": prepared.declared}
-    settings |= {"topics": NETWORK["topics"], "vocabulary": prepared.words}
-    model = PrivateTopics(**settings)
-    options: dict[str, Any] = {"heldout": 0.0, "seed": seed, "federation": {"secure": True}}
-    return model.fit(prepared.parties, **options)
 
 
 def _pooled_lda(prepared: Prepared, seed: int) -> Topics:
