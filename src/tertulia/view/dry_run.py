@@ -73,8 +73,21 @@ def dry_run(
         "disclosed": [
             row for party in parties for row in _planned_rows(settings, party, partial(corpora.__getitem__, party))
         ],
-        "remarks": [*_remarks(settings, parties, len(members)), *remarks_on_places(totals, len(members))],
+        "remarks": [
+            *_outlook(settings, corpora, plan),
+            *_remarks(settings, parties, len(members)),
+            *remarks_on_places(totals, len(members)),
+        ],
     }
+
+
+def _outlook(settings: RunSettings, corpora: Mapping[str, Corpus], plan: Plan) -> list[str]:
+    """Say what can be learned, from all parties' documents where these are known here."""
+    whole = set(corpora) == set(plan.roster)
+    share = settings.heldout + settings.validation
+    train = [parts_of(corpus, share)["train"] for corpus in corpora.values()] if whole else []
+    said = settings.method.outlook(train, math.sqrt(len(plan.roster) / plan.noise_shares))
+    return [] if said is None else [said]
 
 
 def _remarks(settings: RunSettings, parties: Sequence[str], members: int) -> list[str]:

@@ -9,6 +9,7 @@ page and errors are made from these.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
@@ -22,6 +23,7 @@ from tertulia.federation.types import min_holders
 from tertulia.methods.common.descriptions import document, explain
 
 if TYPE_CHECKING:
+    from tertulia.corpus import Corpus
     from tertulia.models import Topics
 
 LEAST_EPSILON = 1e-3  # below it noise takes memory without bound
@@ -169,6 +171,13 @@ class MethodSettings(Settings):
 
     def why_not(self, last: Topics) -> str | None:
         """Say why training cannot begin with this model; None: it can."""
+        return None
+
+    def outlook(self, corpora: Sequence[Corpus], louder: float) -> str | None:
+        """Say what can be learned under the noise, before anything is spent; None: it is not known.
+
+        `corpora` are all parties' documents, or empty; `louder` is how much more noise a total has than planned.
+        """
         return None
 
     def why_not_secure(self, *, continues: bool) -> str | None:

@@ -15,8 +15,14 @@ is about n c / k for n documents, with c = 0.021 L^0.2 for documents of L words.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+import polars as pl
+
+from tertulia._arrays import Array
+from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import ConfigError
 from tertulia.federation.types import message
 from tertulia.kernels.lda.clipped import PAIRS_NORM
@@ -40,6 +46,7 @@ BITS = 14  # sums are in steps of 2^-14
 _SOURCE = "PrivateTopics, whole run"
 _MARGIN = 1.001  # the accountant's grid rounds epsilon up
 _STRENGTH, _BY_LENGTH = 0.021, 0.2  # c = 0.021 L^0.2
+USUAL_LENGTH = 100  # words of a document, if nobody says
 _USUAL_LIST = 187  # words of a list on which weak topics show: 1,500, halved three times
 
 
@@ -114,6 +121,30 @@ def verdict_or_none(
     edge = 2.0 * louder * deviation(PAIRS, noise) * math.sqrt(_USUAL_LIST)
     topics = min(int(strength / edge), config.topics)
     return Verdict(topics, round(documents), words_per_document, noise.epsilon, noise.unit)
+
+
+def verdict_on_corpora_or_none(
+    config: PrivateTopicsSettings, corpora: Sequence[Corpus], louder: float
+) -> Verdict | None:
+    """Predict the same from declared numbers, or from all parties' documents; None without either."""
+    if config.declared_documents is not None:
+        return verdict_or_none(config, config.declared_documents, config.words_per_document or USUAL_LENGTH, louder)
+    if not corpora:
+        return None
+    words = Vocabulary(config.vocabulary.words)
+    lengths = np.concatenate([_unit_lengths(corpus.encode(words), config.unit) for corpus in corpora])
+    if not len(lengths):
+        return None
+    return verdict_or_none(config, len(lengths), config.words_per_document or float(np.median(lengths)), louder)
+
+
+def _unit_lengths(corpus: Corpus, unit: str) -> Array:
+    """Return the tokens of each document, or of all documents of each user that is named."""
+    if unit == "document" or "user" not in corpus.table.columns:
+        return corpus.lengths
+    lengths = pl.DataFrame({"user": corpus.table["user"], "tokens": corpus.lengths})
+    named = lengths.filter(pl.col("user").str.strip_chars().str.len_chars() > 0)
+    return named.group_by("user").agg(pl.col("tokens").sum())["tokens"].to_numpy()
 
 
 def check_verdict(found: Verdict | None, *, left: str) -> None:

@@ -44,6 +44,7 @@ from tertulia.methods.private_topics.budget import (
     check_verdict,
     deviation,
     mechanism_of,
+    verdict_on_corpora_or_none,
     verdict_or_none,
 )
 from tertulia.methods.private_topics.settings import MOST_PAIRED_WORDS, PrivateTopicsSettings
@@ -239,8 +240,8 @@ def train(fed: Federation, config: PrivateTopicsSettings, state: FirstTopics | E
     """Find first topics from co-occurrence, then do a few rounds of EM."""
     if state is None:
         if config.adapt and config.declared_documents is not None:
-            found = verdict_or_none(config, config.declared_documents, config.words_per_document or 100)
-            check_verdict(found, left="nothing was spent")
+            louder_ = math.sqrt(len(fed.parties) / fed.noise_shares)
+            check_verdict(verdict_on_corpora_or_none(config, (), louder_), left="nothing was spent")
         state = fed.commit(_find_first(fed, config, agree(fed, config.vocabulary).words))
     if isinstance(state, FirstTopics):
         state = EMState(0, state.words, state.topic_word, np.zeros(state.topic_word.shape), state.clip)

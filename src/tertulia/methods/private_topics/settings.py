@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -20,6 +21,7 @@ from tertulia.methods.common.settings import (
 )
 
 if TYPE_CHECKING:
+    from tertulia.corpus import Corpus
     from tertulia.models import Topics
 
 MOST_PAIRED_WORDS = 3_000
@@ -113,6 +115,13 @@ class PrivateTopicsSettings(MethodSettings):
     def with_own_epsilon(self, own: float) -> Self:
         """Lower epsilon to the party's own."""
         return self if self.mode == "clear" else self.replace(epsilon=min(own, self.epsilon or own))
+
+    def outlook(self, corpora: Sequence[Corpus], louder: float) -> str | None:
+        """Say how many topics are expected to show."""
+        from tertulia.methods.private_topics.budget import verdict_on_corpora_or_none
+
+        found = verdict_on_corpora_or_none(self, corpora, louder)
+        return None if found is None else f"Expected: {found.text}."
 
     def why_not(self, last: Topics) -> str | None:
         """It finds its topics in one go."""
