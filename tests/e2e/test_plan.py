@@ -76,7 +76,10 @@ CASES = {
     "gfedntm-fresh-moments": {**NEURAL, "averaging": "fedavg", "epochs": 20, "local_moments": "fresh"},
     "gfedntm-alone": {**NEURAL, "scenario": "alone"},
     "gfedntm-doc": {**NEURAL, **DOCUMENTS},
-    "private-topics": {"name": "private_topics", "topics": 2, "rounds": 2, "adapt": False, "vocabulary": PUBLIC},
+    "private-topics": {  # a clip norm of 4, by which costs divide without rounding
+        **{"name": "private_topics", "topics": 2, "rounds": 2, "adapt": False, "vocabulary": PUBLIC},
+        "words_per_document": 64,
+    },
     "private-topics-clear": {"name": "private_topics", "topics": 2, "mode": "clear", "vocabulary": PUBLIC},
     "alone": {"name": "alone", "topics": 2, "sweeps": 2},
     "alone-fixed-alpha": {"name": "alone", "topics": 2, "sweeps": 2, "learn_alpha": False},
