@@ -77,7 +77,11 @@ CASES = {
     "gfedntm-alone": {**NEURAL, "scenario": "alone"},
     "gfedntm-doc": {**NEURAL, **DOCUMENTS},
     "private-topics": {  # a clip norm of 4, by which costs divide without rounding
-        **{"name": "private_topics", "topics": 2, "rounds": 2, "adapt": False, "vocabulary": PUBLIC},
+        "name": "private_topics",
+        "topics": 2,
+        "rounds": 2,
+        "adapt": False,
+        "vocabulary": PUBLIC,
         "words_per_document": 64,
     },
     "private-topics-clear": {"name": "private_topics", "topics": 2, "mode": "clear", "vocabulary": PUBLIC},
