@@ -22,6 +22,7 @@ from tertulia.corpus import read as read
 from tertulia.errors import TertuliaError as TertuliaError
 from tertulia.models import Topics as Topics
 from tertulia.runs.one_machine import best_for as best_for
+from tertulia.runs.one_machine import load as load
 from tertulia.runs.results import FederatedTopics as FederatedTopics
 
 __version__: str

@@ -16,7 +16,7 @@ from tertulia._arrays import F64, Array
 from tertulia.api.progress import Tick, show_progress
 from tertulia.api.trainers import FitOptions, Trainer, TrainOptions
 from tertulia.corpus import TextOptions
-from tertulia.corpus.counts import columns_of, is_matrix, names_of
+from tertulia.corpus.counts import columns_of, is_matrix, names_of, with_names
 from tertulia.corpus.inputs import Documents, materialise, with_column
 from tertulia.errors import ConfigError, NotFitted
 from tertulia.methods.common.descriptions import document, other_name, section_of
@@ -94,6 +94,7 @@ class Estimator:
         text: TextOptions | None = None,
         progress: bool | Tick | None = None,
         column: str | None = None,
+        feature_names: Any = None,
     ) -> Self:
         """Fit the model to documents.
 
@@ -114,13 +115,15 @@ class Estimator:
             a bar; None: show a bar on a terminal.
         column : str, default "text"
             Column of a table, or key of dicts, that has the texts.
+        feature_names : sequence of str, or a fitted vectoriser, optional
+            Words that the columns of a matrix count; in a pipeline, its step that counts them.
 
         Returns
         -------
         self
 
         """
-        documents = with_column(documents, column)
+        documents = with_names(with_column(documents, column), feature_names)
         first = start.topics_ if isinstance(start, Estimator) else start
         trainer = self._trainer()
         with show_progress(progress, type(self).__name__, *trainer.measured, trainer.steps) as tick:
@@ -137,11 +140,17 @@ class Estimator:
         documents = materialise(documents)  # because they are read twice
         return self.fit(documents, y, **options).transform(documents, column=options.get("column"))
 
-    def transform(self, documents: Documents, *, iterations: int = 100, column: str | None = None) -> Any:
-        """Infer topic shares, shape (n_documents, n_topics), as `Topics.transform` does; see `set_output`."""
+    def transform(
+        self, documents: Documents, *, iterations: int = 100, column: str | None = None, n_jobs: int | None = None
+    ) -> Any:
+        """Infer topic shares, shape (n_documents, n_topics), as `Topics.transform` does; see `set_output`.
+
+        `n_jobs` threads are used instead of the estimator's own `n_jobs`.
+        """
         topics, documents = self._fitted(), with_column(documents, column)
         self._check_columns(documents)
-        theta = topics.transform(documents, iterations=iterations, n_jobs=1 if self.n_jobs is None else self.n_jobs)
+        threads = self.n_jobs if n_jobs is None else n_jobs
+        theta = topics.transform(documents, iterations=iterations, n_jobs=1 if threads is None else threads)
         return _as(getattr(self, "_output", "default"), theta, topics.get_feature_names_out(), documents)
 
     def _check_columns(self, documents: Documents) -> None:
@@ -189,6 +198,11 @@ class Estimator:
         if name.startswith("__") or (not hasattr(Topics, name) and name not in Topics.__dataclass_fields__):
             raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
         return getattr(self._fitted(), name)
+
+    def __dir__(self) -> list[str]:
+        """List what works now: before `fit` without the methods of topics."""
+        own = set(super().__dir__())
+        return sorted(own | set(dir(self.topics_)) if "topics_" in self.__dict__ else own)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "topics_" in self.__dict__

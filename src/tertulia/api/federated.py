@@ -17,10 +17,11 @@ from typing import Any, Literal, TypedDict, Unpack
 from pydantic import Field
 
 from tertulia.api.advice import warn_before_run
+from tertulia.api.parties import parties_of
 from tertulia.api.progress import round_observer, show_progress
 from tertulia.corpus import Corpus, TextOptions
 from tertulia.corpus.inputs import Documents, as_corpus, with_column
-from tertulia.errors import ConfigError, InputError
+from tertulia.errors import ConfigError
 from tertulia.methods.baselines.settings import AloneSettings
 from tertulia.methods.common.descriptions import other_name
 from tertulia.methods.common.settings import Explained, MethodSettings
@@ -61,6 +62,7 @@ class Options(RunOptions, total=False):
     observe: Observer | None
     progress: bool | None
     column: str | None
+    party: str | None
 
 
 RUN = frozenset(RunOptions.__annotations__)
@@ -69,11 +71,13 @@ RUN = frozenset(RunOptions.__annotations__)
 class Federated(Explained, MethodSettings):
     """Base class of federated methods: their settings, and `fit`."""
 
-    def fit(self, parties: Mapping[str, Documents], **options: Unpack[Options]) -> FederatedTopics:
+    def fit(self, parties: Mapping[str, Documents] | Documents, **options: Unpack[Options]) -> FederatedTopics:
         """Train on the documents of all parties; `parties` and the options are those of `tertulia.federate`.
 
         This is a simulation: one person runs all parties on one machine, so nothing hides their documents from that
         person, also with `federation={"secure": True}`. Between organisations use `tertulia serve` and `attend`.
+
+        One table of all parties is split by a column: `fit(table, party="agency")`.
 
         Frequent options: `seed=1`, `heldout=0.1` (share of documents for scoring only), `validation=0.1` (share by
         which each party selects the best model for its documents), `directory="runs/hospitals"`,
@@ -127,7 +131,9 @@ NonCollaborative, Centralised = Alone, Pooled  # the names that papers use
 
 
 def federate(
-    method: MethodSettings | Callable[..., Any], parties: Mapping[str, Documents], **options: Unpack[Options]
+    method: MethodSettings | Callable[..., Any],
+    parties: Mapping[str, Documents] | Documents,
+    **options: Unpack[Options],
 ) -> Any:
     """Run a method over parties; docs/reference.md describes all settings of a run.
 
@@ -135,14 +141,13 @@ def federate(
     ----------
     method : settings of a method, or callable
         Or the function `train(fed, config, state)` of your own method; its steps must be in the same module.
-    parties : mapping from names to documents
+    parties : mapping from names to documents, or a table with `party`
         Texts, lists of tokens or dicts, a table (pandas, polars, `datasets`) with a column `text` and optional columns
         `id`, `label` and `date`, or a corpus from `tt.read`.
     config : mapping, optional
         Settings of your own method.
-    directory : path, optional
-        Directory of the run: it survives a crash (`tertulia resume`), and its disclosures can be read later. By default
-        a temporary one.
+    directory : path, default a temporary one
+        Directory of the run: it survives a crash (`tertulia resume`), and its disclosures can be read later.
     party_settings : mapping, optional
         Choices of single parties, such as `{"south": {"topics": 30, "policy": "south.toml"}}`.
     text : TextOptions, optional
@@ -153,6 +158,8 @@ def federate(
         Show a bar. None: on a terminal, else lines of `logging`; False: show nothing.
     column : str, default "text"
         Column with the texts.
+    party : str, optional
+        Column that names the party of each row of one table.
     seed, workers : int
     engine : {"local", "processes", "grpc", "ray"}
         Documents never cross between parties, with any engine.
@@ -170,8 +177,9 @@ def federate(
         topics that stay the same keep their ids (docs/continuing.md).
 
     """
-    _check(parties, options)
-    return _run(_as_settings(method, options.get("config")), parties, options)
+    _check(options)
+    settings = _as_settings(method, options.get("config"))
+    return _run(settings, parties_of(parties, options.get("party")), options)
 
 
 def _run(settings: MethodSettings, parties: Mapping[str, Documents], options: Mapping[str, Any]) -> Any:
@@ -202,9 +210,7 @@ def _run(settings: MethodSettings, parties: Mapping[str, Documents], options: Ma
     return result
 
 
-def _check(parties: Mapping[str, Documents], options: Mapping[str, Any]) -> None:
-    if not parties:
-        raise InputError("there are no parties: give a mapping from a name to documents")
+def _check(options: Mapping[str, Any]) -> None:
     if strangers := sorted(options.keys() - Options.__annotations__.keys()):
         known = sorted(Options.__annotations__)
         hint = other_name(strangers[0], known) or f"the options of a run are {', '.join(known)}"

@@ -29,6 +29,7 @@ class FitOptions(TypedDict, total=False):
     text: TextOptions | None
     progress: bool | Tick | None
     column: str | None
+    feature_names: Any
 
 
 class TrainOptions(NamedTuple):

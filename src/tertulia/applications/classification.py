@@ -16,7 +16,7 @@ from tertulia._arrays import F64, Array
 from tertulia.api.estimators import Estimator
 from tertulia.api.lda import LDA
 from tertulia.corpus import Corpus
-from tertulia.corpus.inputs import Documents
+from tertulia.corpus.inputs import Documents, with_column
 from tertulia.errors import ConfigError, InputError
 from tertulia.models import Topics
 
@@ -76,17 +76,18 @@ class TopicFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.n_jobs = n_jobs
         self.seed = seed
 
-    def fit(self, documents: Documents, y: object = None) -> Self:
+    def fit(self, documents: Documents, y: object = None, *, column: str | None = None) -> Self:
         """Train the model, unless it is trained already; labels are ignored."""
-        checked = _check_documents(documents)
+        checked = with_column(_check_documents(documents), column)
         trained = self._trained_or_none()
         self.topics_ = _trainer(self.model).fit(checked, seed=self.seed).topics_ if trained is None else trained
         return self
 
-    def transform(self, documents: Documents) -> F64:
+    def transform(self, documents: Documents, *, column: str | None = None, n_jobs: int | None = None) -> F64:
         """Infer the topic shares [n, K]: rows sum to 1, in the order of the documents."""
         topics, checked = self._topics_in_use(), _check_documents(documents)
-        return topics.transform(checked, n_jobs=1 if self.n_jobs is None else self.n_jobs)
+        threads = self.n_jobs if n_jobs is None else n_jobs
+        return topics.transform(checked, n_jobs=1 if threads is None else threads, column=column)
 
     def get_feature_names_out(self, input_features: object = None) -> Array:
         """Name the columns: topic0, topic1 and so on."""

@@ -122,6 +122,8 @@ def choose_topics(
 
 
 def _check(topics: Iterable[int], runs: int, heldout: float) -> list[int]:
+    if isinstance(topics, int | str) or not isinstance(topics, Iterable):
+        raise ConfigError(f"topics = {topics!r}: give the numbers to try, such as (5, 10, 20, 40)")
     numbers = sorted({int(K) for K in topics})
     if not numbers or numbers[0] < 1:
         raise ConfigError(f"topics = {numbers}: give the numbers to try, such as (5, 10, 20, 40)")

@@ -136,15 +136,9 @@ def evaluate(model: ModelPath, files: Files, source: dict[str, Any], as_json: As
 
 def load_model(path: Path) -> Any:
     """Load a saved model, the model of a run, or the model that a party of a run has chosen."""
-    from tertulia.federation.party.host import PartyConfig
-    from tertulia.models import Topics
-    from tertulia.runs.one_machine import best_for
-    from tertulia.runs.party_layout import best_at_home
+    from tertulia.runs.one_machine import load
 
-    if (path / "party.json").exists():  # in a run: the model that the party has chosen for its own documents
-        place = path.resolve().parents[1]
-        return best_for(place, PartyConfig.load(path).id) if (place / "run.json").exists() else best_at_home(path)
-    return Topics.load(path / "model" if (path / "run.json").exists() else path)
+    return load(path)
 
 
 def _strongest(row: Mapping[str, Any]) -> tuple[str, float]:

@@ -52,6 +52,54 @@ def names_of(matrix: Any) -> tuple[str, ...] | None:
     return tuple(names) if all(isinstance(name, str) for name in names) else None
 
 
+class NamedCounts:
+    """A matrix of counts with the words that its columns count."""
+
+    def __init__(self, matrix: Any, columns: Sequence[str]) -> None:
+        self._matrix, self.columns = matrix, list(columns)
+        self.shape = matrix.shape if hasattr(matrix, "shape") else np.asarray(matrix).shape
+        self.dtypes = ("int",)  # as of a frame of numbers
+
+    def tocoo(self) -> Any:
+        """Return the entries that are not zero."""
+        from scipy.sparse import coo_array
+
+        return self._matrix.tocoo() if _is_sparse(self._matrix) else coo_array(np.asarray(self._matrix))
+
+    tocsr = tocoo
+
+
+def with_names(documents: Any, names: Any) -> Any:
+    """Give the columns of a matrix of counts names: words, or a fitted vectoriser that knows them.
+
+    >>> from_counts(with_names([[2, 0], [1, 1]], ["rain", "sun"])).vocabulary.words
+    ('rain', 'sun')
+    """
+    if names is None:
+        return documents
+    if not is_matrix(documents):
+        raise InputError("feature_names are for matrices of counts; these are documents, whose words are known")
+    if hasattr(names, "get_feature_names_out"):
+        names = _names_from(names)
+    found = [names] if isinstance(names, str) else list(names)
+    columns = columns_of(documents)
+    if len(found) != columns or not all(isinstance(name, str) for name in found):
+        raise InputError(f"{len(found)} feature_names were given for {columns} columns: give one word for each")
+    if len(set(found)) < len(found):
+        raise InputError("two feature_names are the same: each column counts a word of its own")
+    return NamedCounts(documents, [str(name) for name in found])
+
+
+def _names_from(vectoriser: Any) -> Any:
+    try:
+        return vectoriser.get_feature_names_out()
+    except (AttributeError, ValueError) as error:  # scikit-learn's NotFittedError is both
+        raise InputError(
+            f"feature_names: {type(vectoriser).__name__} is not fitted: give the very step of the pipeline (a pipeline "
+            "with `memory` fits a copy of it), or the words themselves"
+        ) from error
+
+
 def columns_of(matrix: Any) -> int | None:
     """Return the number of columns; None if it is not a matrix."""
     shape = matrix.shape if hasattr(matrix, "shape") else np.asarray(matrix).shape

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,8 +34,7 @@ def as_corpus(
     whose = f" of party '{party}'" if party else ""
     if isinstance(documents, Corpus):
         return documents
-    if isinstance(documents, str | bytes):
-        raise InputError(f"the texts{whose} are one string: write [text] for a single text, or `tt.read(path)`")
+    _check_kind(documents, whose)
     how: dict[str, Any] = {"options": options or TextOptions(), "keep_text": keep_text, "keep_places": keep_places}
     documents = materialise(documents)
     if (names := columns_or_none(documents)) is not None:
@@ -42,6 +43,17 @@ def as_corpus(
     if isinstance(_first(rows), Mapping):
         return _from_table(_columns(rows), whose, how)
     return from_texts(_texts(rows, whose), **how)
+
+
+def _check_kind(documents: Documents, whose: str) -> None:
+    """Raise `InputError` for what users may give in place of documents: one text, a path, nothing."""
+    if isinstance(documents, str | bytes):
+        raise InputError(f"the texts{whose} are one string: write [text] for a single text, or `tt.read(path)`")
+    if isinstance(documents, os.PathLike):
+        raise InputError(f"the documents{whose} are a path: `tt.read({str(documents)!r})` reads the file")
+    if not (hasattr(documents, "__iter__") or hasattr(documents, "__getitem__") or hasattr(documents, "collect")):
+        kind = "None" if documents is None else f"of type {type(documents).__name__}"
+        raise InputError(f"the documents{whose} are {kind}: give a list of texts, or a table with a column 'text'")
 
 
 def materialise(documents: Documents) -> Documents:
@@ -68,37 +80,56 @@ def columns_or_none(documents: Documents) -> list[Any] | None:
 
 
 class RenamedTable:
-    """A table whose texts are in a column with another name than `text`."""
+    """A table of which some columns have other names than the ones that are read: `text`, `label`, `date`."""
 
-    def __init__(self, table: Any, column: str) -> None:
-        self._table, self._column = table, column
-        self.columns = ["text", *(name for name in columns_or_none(table) or () if name not in ("text", column))]
+    def __init__(self, table: Any, renamed: Mapping[str, str]) -> None:
+        self._table, self._renamed = table, dict(renamed)
+        left_out = {*renamed, *renamed.values()}
+        self.columns = [*renamed, *(name for name in columns_or_none(table) or () if name not in left_out)]
         if hasattr(table, "iloc"):
             self.iloc, self.index = table.iloc, table.index  # rows of pandas keep their index
 
     def __getitem__(self, name: str) -> Any:
-        return self._table[self._column if name == "text" else name]
+        return self._table[self._renamed.get(name, name)]
 
 
-def with_column(documents: Documents, column: str | None) -> Documents:
-    """Take the texts of a table, or of dicts, from this column.
+def with_column(documents: Documents, column: str | None, **others: str | None) -> Documents:
+    """Take the texts of a table, or of dicts, from this column, and `label`, `date`, ... from `others`.
 
     >>> as_corpus(None, with_column([{"body": "Rain fell."}, {"body": "Rivers rose."}], "body"))
     Corpus(2 documents, 4 tokens, 4 words)
     """
     documents = materialise(documents)
-    if column is None:
+    renamed = {what: name for what, name in {"text": column, **others}.items() if name is not None}
+    if not renamed:
         return documents
+    what, name = next(iter(renamed.items()))
+    if isinstance(documents, Corpus) and column is None:
+        return _with_names(documents, renamed)
     names = columns_or_none(documents)
     if names is None:
-        rows = [] if isinstance(documents, Corpus | str | bytes) else list(documents)
-        if not isinstance(_first(rows), Mapping):
-            raise InputError(f"column = '{column}': only tables and lists of dicts have columns; leave it out")
-        documents = _columns(rows)
-        names = list(documents)
-    if column not in names:
-        raise InputError(f"the table has no column '{column}', only {names}: name one of them")
-    return RenamedTable(documents, column)
+        table = None if isinstance(documents, Corpus) else table_of_rows(documents)
+        if table is None:
+            what = "column" if what == "text" else what
+            raise InputError(f"{what} = '{name}': only tables and lists of dicts have columns; leave it out")
+        documents, names = table, list(table)
+    if missing := [name for name in renamed.values() if name not in names]:
+        raise InputError(f"the table has no column '{missing[0]}', only {names}: name one of them")
+    return RenamedTable(documents, renamed)
+
+
+def _with_names(corpus: Corpus, renamed: Mapping[str, str]) -> Corpus:
+    """Give columns of a corpus's table the names that are read; a corpus has only ids, labels, dates and users."""
+    if missing := [name for name in renamed.values() if name not in corpus.table.columns]:
+        raise InputError(f"the corpus has no column '{missing[0]}', only {corpus.table.columns}: name one of them")
+    columns = {what: corpus.table[name] for what, name in renamed.items()}
+    return replace(corpus, table=corpus.table.with_columns(**columns))
+
+
+def table_of_rows(documents: Documents) -> dict[str, list[Any]] | None:
+    """Turn a list of dicts into a dict of columns; None if documents are something else."""
+    rows = [] if isinstance(documents, str | bytes) or not hasattr(documents, "__iter__") else list(documents)
+    return _columns(rows) if isinstance(_first(rows), Mapping) else None
 
 
 def _first(rows: list[Any]) -> Any:
@@ -118,8 +149,8 @@ def _from_table(table: Mapping[str, Iterable[Any]], whose: str, how: Mapping[str
         likely = [known for known in table if str(known).lower() in _LIKELY]
         remedy = f"write column='{likely[0]}'" if likely else "write column='...', or rename one"
         raise InputError(f"the table{whose} has no column 'text', only {list(table)}: {remedy}")
-    cells = [cell if _tokens_or_none(cell) is not None else string_or_none(cell) for cell in _cells(table["text"])]
-    texts = _texts(cells, whose)
+    rows = [cell if _tokens_or_none(cell) is not None else string_or_none(cell) for cell in cells(table["text"])]
+    texts = _texts(rows, whose)
     found: dict[str, Any] = {
         f"{known}s": _strings(table[known]) for known in ("id", "label", "date", "user") if known in table
     }
@@ -146,12 +177,13 @@ def _tokens_or_none(row: Any) -> list[Any] | None:
     return list(row.tolist() if hasattr(row, "tolist") else row)
 
 
-def _cells(column: Any) -> list[Any]:
+def cells(column: Any) -> list[Any]:
+    """Return the cells of a column as a list."""
     return list(column.to_pylist() if hasattr(column, "to_pylist") else column)  # cells of pyarrow are not plain values
 
 
 def _strings(column: Iterable[Any]) -> list[str | None]:
-    return [string_or_none(value) for value in _cells(column)]
+    return [string_or_none(value) for value in cells(column)]
 
 
 def string_or_none(value: Any) -> str | None:

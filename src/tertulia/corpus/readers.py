@@ -152,6 +152,7 @@ class SourceFields(TypedDict, total=False):
     separator: str | None
     every_row: bool
     keep_places: bool
+    column: str | Sequence[str] | None
 
 
 def read(
@@ -169,7 +170,7 @@ def read(
 
     | argument | meaning |
     |---|---|
-    | `text` | the column of the text, or several, which are joined (default "text") |
+    | `column`, or `text` | the column of the text, or several, which are joined (default "text") |
     | `id`, `date`, `label`, `user` | the columns of ids, dates, labels and users, if there are any |
     | `where` | only rows with these values, by column |
     | `encoding`, `separator` | of text files, and of CSV fields (default: guessed, and noted in the report) |
@@ -185,7 +186,7 @@ def read(
         print(corpus.report.summary())
     """
     keep_places = columns.pop("keep_places", False)
-    source = Source(path, **columns)  # type: ignore[misc]  # `keep_places` is gone
+    source = Source(path, **_source_fields(columns))
     if (parties is None) != (party is None):
         raise InputError("give parties= (the rule) and party= (whose rows to keep) together")
     if parties is not None and parties.parties and party not in parties.parties:
@@ -204,6 +205,13 @@ def read(
         if vectors is not None and embeddings is not None:
             builder.embeddings = rows_of(vectors, places, report.rows, embeddings, _describe(path))
         return builder.finish(report)
+
+
+def _source_fields(columns: SourceFields) -> dict[str, Any]:
+    """Return the fields of `Source`; `column` is another name of `text`."""
+    fields: dict[str, Any] = dict(columns)
+    column = fields.pop("column", None)
+    return fields if column is None else fields | {"text": column}
 
 
 def _assignable(source: Source, report: ReadReport, parties: Assignment | None) -> Iterator[tuple[str, Row]]:

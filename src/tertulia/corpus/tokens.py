@@ -57,6 +57,7 @@ class TextOptions:
     stop_words: str | tuple[str, ...] = _option(
         "language", "`language`: those of the language; `none`; or a list, see docs/words.md"
     )
+    extra_stop_words: tuple[str, ...] = _option((), "words that are left out beside those of `stop_words`")
     ngrams: int = _option(
         1,
         "up to this number of neighbouring words of a sentence are tokens, too: 2 gives `heart_attack` beside `heart` "
@@ -81,6 +82,10 @@ class TextOptions:
             raise InputError(
                 f"stop_words = '{self.stop_words}' is not understood: write 'language', 'none' or a list of words"
             )
+        extra: Any = self.extra_stop_words
+        if isinstance(extra, str):
+            raise InputError(f"extra_stop_words = '{extra}': write a list, ['{extra}']")
+        object.__setattr__(self, "extra_stop_words", tuple(extra))
         if self.min_length < 1:
             raise InputError(f"min_length = {self.min_length} must be at least 1")
         if not 1 <= self.ngrams <= MOST_NGRAMS:
@@ -112,7 +117,7 @@ class TextOptions:
         return cls(**given)
 
 
-_LATER = {"ngrams": 1, "tokenizer": ""}  # options that were added later, with their defaults
+_LATER = {"ngrams": 1, "tokenizer": "", "extra_stop_words": ()}  # options that were added later, with their defaults
 
 
 def _names(kind: type[TextOptions]) -> list[str]:
@@ -129,9 +134,9 @@ def _name_of(function: Any) -> str:
 
 def stop_words(options: TextOptions) -> frozenset[str]:
     """Return the stop words, in lower case."""
-    if options.stop_words == "none":
-        return frozenset()
-    words = options.stop_words if isinstance(options.stop_words, tuple) else stop_list(options.language)
+    words = options.extra_stop_words
+    if options.stop_words != "none":
+        words += options.stop_words if isinstance(options.stop_words, tuple) else stop_list(options.language)
     return frozenset(_fold(word, options.language, lowercase=True) for word in words)
 
 
@@ -158,11 +163,11 @@ def splitter(options: TextOptions, *, keep_places: bool = False) -> Callable[[st
 def _in_place(options: TextOptions) -> Callable[[str], list[str]]:
     """Remove words by the package's own rules; words that other options exclude become `UNKNOWN`."""
     given, shortest = isinstance(options.stop_words, tuple), options.min_length
-    if not given and shortest <= SHORTEST:
+    if not given and not options.extra_stop_words and shortest <= SHORTEST:
         return splitter(options)
-    unwanted, cased = stop_words(options) if given else frozenset(), not options.lowercase
-    listed = "none" if given else options.stop_words
-    split = splitter(replace(options, stop_words=listed, min_length=min(shortest, SHORTEST)))
+    listed, cased = "none" if given else options.stop_words, not options.lowercase
+    own = replace(options, stop_words=listed, extra_stop_words=(), min_length=min(shortest, SHORTEST))
+    unwanted, split = stop_words(options) - stop_words(own), splitter(own)
 
     def hide(word: str) -> str:
         return UNKNOWN if len(word) < shortest or (word.lower() if cased else word) in unwanted else word
@@ -186,9 +191,9 @@ def sentences(text: str, options: TextOptions | None = None, *, keep_places: boo
     [[['rain', 'fell'], ['rivers', 'rose']], [['bridges', 'held']]]
 
     With `keep_places`, only the package's own rules remove words: the stop list of the language, and words of one
-    letter. Words on a given list, and words shorter than `min_length`, keep their places as `<unk>`. So a document's
-    length does not depend on a list that another party chose. (With n-grams, which noise does not protect, places are
-    not kept.)
+    letter. Words on a given list (`stop_words`, `extra_stop_words`), and words shorter than `min_length`, keep their
+    places as `<unk>`. So a document's length does not depend on a list that another party chose. (With n-grams, which
+    noise does not protect, places are not kept.)
 
     >>> sentences("Rain fell.", TextOptions(stop_words=("fell",)), keep_places=True)
     [[['rain', '<unk>']]]

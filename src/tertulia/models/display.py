@@ -65,21 +65,23 @@ class Readable:
     def __iter__(self) -> Iterator[Topic]:
         return (self[number] for number in range(len(self)))
 
-    def coherence(self, documents: Documents, measure: str = "npmi", *, top: int = 10) -> float:
+    def coherence(
+        self, documents: Documents, measure: str = "npmi", *, top: int = 10, column: str | None = None
+    ) -> float:
         """Compute the mean coherence of the topics in documents: npmi, umass, umass_gensim or c_v."""
         from tertulia.metrics.coherence import topic_coherence
 
-        corpus = _topics(self).encode(documents)
+        corpus = _topics(self).encode(documents, column=column)
         warn_of_few(corpus.n_documents, measure)
         return float(topic_coherence(self.top_words(top), corpus, measure, top=top).mean)
 
-    def perplexity(self, documents: Documents, *, n_jobs: int = 1) -> float:
+    def perplexity(self, documents: Documents, *, n_jobs: int = 1, column: str | None = None) -> float:
         """Compute the perplexity of the second half of documents, given their first half: lower is better."""
         from tertulia.kernels.core.parallel import threads_for
         from tertulia.metrics.perplexity import completion
 
         model = _topics(self)
-        corpus = model.encode(documents)
+        corpus = model.encode(documents, column=column)
         if model.encoder is not None:
             raise InputError("a neural model's topics mix in another way than this measure knows: use its `coherence`")
         warn_of_few(corpus.n_documents, "perplexity")

@@ -178,7 +178,7 @@ def check_names(names: Sequence[str], hidden: Iterable[int], K: int) -> tuple[li
 
 def _check_numbers(topics: Iterable[int], K: int) -> set[int]:
     if isinstance(topics, int | str):
-        raise InputError(f"{topics!r} is no list of topics: write [{topics}]")
+        raise InputError(f"{topics!r} is no list of topics: write [{topics!r}]")
     found = set(topics)
     for k in found:
         if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 0 <= k < K:
@@ -189,6 +189,9 @@ def _check_numbers(topics: Iterable[int], K: int) -> set[int]:
 def _groups(groups: Iterable[Iterable[int]], K: int) -> list[list[int]]:
     """Return the groups, sorted; raise `InputError` if two share a topic."""
     found = []
+    groups = list(groups)
+    if groups and all(isinstance(k, int | np.integer) for k in groups):
+        raise InputError(f"{groups} is one group of topics: write it in a list of groups, [{groups}]")
     for group in groups:
         numbers = sorted(_check_numbers(group, K))
         if len(numbers) < 2:

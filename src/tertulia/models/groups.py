@@ -28,31 +28,41 @@ class Groupable:
     """The methods of `Topics` that compute shares of topics in groups of documents."""
 
     def over_time(
-        self, documents: Documents, by: By = "month", *, column: str | None = None, n_jobs: int = 1
+        self,
+        documents: Documents,
+        by: By = "month",
+        date: str | None = None,
+        *,
+        column: str | None = None,
+        n_jobs: int = 1,
     ) -> pl.DataFrame:
         """Tabulate the topics' shares by month, quarter or year: a row for each period and topic.
 
-        Documents have their dates (2026-05-31, 2026-05, or 2026 by year) in a column `date`; without a readable date
-        their period is null. `share` is the mean over the `documents` that hold a word of the model, or null if there
-        are none. Hidden topics are left out.
+        Documents have their dates (2026-05-31, 2026-05, or 2026 by year) in a column `date`, unless `date` names
+        another, and their texts in `text`, unless `column` does. Without a readable date their period is null. `share`
+        is the mean over the `documents` that hold a word of the model, or null if there are none. Hidden topics are
+        left out.
         """
         from tertulia.corpus.periods import Periods
 
         model = cast("Topics", self)
-        corpus, dates = _grouped(model, with_column(documents, column), "date")
+        corpus, dates = _grouped(model, with_column(documents, column, date=date), "date")
         periods = Periods.covering(by, dates)
         if periods is None:
             raise InputError("no date can be read: write dates as 2026-05-31, 2026-05 or, by year, 2026")
         return _table(model, corpus, "period", [*periods.labels], periods.places(dates.fill_null("")), n_jobs)
 
-    def by_label(self, documents: Documents, *, column: str | None = None, n_jobs: int = 1) -> pl.DataFrame:
-        """Tabulate the topics' shares by label: a row for each label and topic; `column` holds the texts.
+    def by_label(
+        self, documents: Documents, label: str | None = None, *, column: str | None = None, n_jobs: int = 1
+    ) -> pl.DataFrame:
+        """Tabulate the topics' shares by label: a row for each label and topic.
 
-        Documents have labels in a column `label`; without one their label is null. `share` is the mean
-        over the `documents` that hold a word of the model. Hidden topics are left out.
+        Documents have labels in a column `label`, unless `label` names another, and their texts in `text`, unless
+        `column` does. Without one their label is null. `share` is the mean over the `documents` that hold a word of the
+        model. Hidden topics are left out.
         """
         model = cast("Topics", self)
-        corpus, labels = _grouped(model, with_column(documents, column), "label")
+        corpus, labels = _grouped(model, with_column(documents, column, label=label), "label")
         known = labels.drop_nulls().unique().sort().to_list()
         number = {label: place for place, label in enumerate(known)}
         places = np.array([number.get(label, -1) for label in labels], np.int64)
@@ -66,7 +76,8 @@ def _grouped(model: Topics, documents: Documents, column: str) -> tuple[Corpus, 
     corpus = model.encode(documents)
     if column not in corpus.table.columns:
         raise InputError(
-            f"the documents have no {column}s: give a table, or dicts, with a column '{column}' beside the texts"
+            f"the documents have no {column}s: give a table, or dicts, with a column '{column}' beside the texts, or "
+            f"name another column, {column}='...'"
         )
     return corpus, corpus.table[column].cast(pl.String)
 

@@ -15,11 +15,12 @@ from tertulia._arrays import F32, F64, Array
 from tertulia._plain import plain
 from tertulia.corpus import Corpus, TextOptions, Vocabulary
 from tertulia.corpus.counts import from_counts, is_matrix
-from tertulia.corpus.inputs import Documents, as_corpus, materialise, with_column
+from tertulia.corpus.inputs import Documents, as_corpus, with_column
 from tertulia.errors import FormatError, InputError
 from tertulia.metrics.history import describe_participation
 from tertulia.models.compare import Comparable
 from tertulia.models.display import Readable
+from tertulia.models.documents import Searchable
 from tertulia.models.edits import Editable, check_names
 from tertulia.models.groups import Groupable
 
@@ -34,7 +35,7 @@ class UnknownWordsWarning(UserWarning):
 
 
 @dataclass(eq=False, repr=False)
-class Topics(Readable, Editable, Comparable, Groupable):
+class Topics(Readable, Editable, Comparable, Groupable, Searchable):
     """A topic model: for each topic a distribution over the words of a vocabulary.
 
     It follows scikit-learn's conventions for fitted transformers, so it can be a step of a `Pipeline`.
@@ -116,7 +117,7 @@ class Topics(Readable, Editable, Comparable, Groupable):
         from tertulia.kernels.lda import fold_in
 
         threads = threads_for(n_jobs)
-        corpus = self.encode(with_column(documents, column))
+        corpus = self.encode(documents, column=column)
         unknown = int((corpus.lengths == 0 if self.encoder is None else self.encoder.silent(corpus)).sum())
         if unknown:
             warnings.warn(
@@ -129,7 +130,7 @@ class Topics(Readable, Editable, Comparable, Groupable):
             return self.encoder.theta(corpus)
         return fold_in.settle(corpus.words, corpus.documents, self.topic_word, self.alpha, iterations, threads)
 
-    def adapt(self, documents: Documents, *, rounds: int = 3, n_jobs: int = 1) -> Self:
+    def adapt(self, documents: Documents, *, rounds: int = 3, n_jobs: int = 1, column: str | None = None) -> Self:
         """Return the same topics with a prior fitted to a party's own documents; no other party is needed.
 
         A shared model has topics that a single party does not need. Alpha keeps its sum, and each topic gets its mean
@@ -144,7 +145,7 @@ class Topics(Readable, Editable, Comparable, Groupable):
                 "a neural model infers by its encoder, which reads no prior that could be adapted: use the model as it "
                 "is, or adapt its topics alone, Topics(model.topic_word, model.vocabulary, model.alpha).adapt(...)"
             )
-        corpus = self.encode(documents)
+        corpus = self.encode(documents, column=column)
         total, alpha = self.alpha.sum(), self.alpha
         for _ in range(rounds):
             theta = fold_in.theta(corpus.words, corpus.documents, self.topic_word, alpha, threads=threads)
@@ -153,12 +154,12 @@ class Topics(Readable, Editable, Comparable, Groupable):
             alpha = 0.99 * total * share + 0.01 * self.alpha
         return replace(self, alpha=alpha)
 
-    def encode(self, documents: Documents) -> Corpus:
+    def encode(self, documents: Documents, *, column: str | None = None) -> Corpus:
         """Turn texts, a table, a corpus over other words or counts into a corpus over the model's vocabulary.
 
         Column v of a matrix of counts is the model's word v.
         """
-        documents = materialise(documents)
+        documents = with_column(documents, column)
         if is_matrix(documents):
             return from_counts(documents, self.vocabulary.words)
         return as_corpus(None, documents, self.options, self.reads_sentences).encode(self.vocabulary)
@@ -208,11 +209,11 @@ class Topics(Readable, Editable, Comparable, Groupable):
 
         return to_gensim(self)
 
-    def to_pyldavis(self, documents: Documents) -> dict[str, Any]:
+    def to_pyldavis(self, documents: Documents, *, column: str | None = None) -> dict[str, Any]:
         """Make the arguments of `pyLDAvis.prepare(**...)` for documents."""
         from tertulia.models.export import to_pyldavis
 
-        return to_pyldavis(self, documents)
+        return to_pyldavis(self, with_column(documents, column))
 
     def __eq__(self, other: object) -> bool:
         """Compare bit for bit."""

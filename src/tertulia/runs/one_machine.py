@@ -26,7 +26,7 @@ from tertulia.federation.identity.keys import Key, fingerprint, new_key, public_
 from tertulia.federation.method_modules import pins_of
 from tertulia.federation.party import failures
 from tertulia.federation.party.door import policy_path_or_none
-from tertulia.federation.party.host import PartyHost
+from tertulia.federation.party.host import PartyConfig, PartyHost
 from tertulia.federation.party.member_keys import make_run_keys
 from tertulia.federation.party.reader import PartyReader
 from tertulia.federation.plan import Plan
@@ -40,7 +40,7 @@ from tertulia.runs.budgets import check_budgets
 from tertulia.runs.directory import Run
 from tertulia.runs.documents import POOLED, sources_of
 from tertulia.runs.driver import Observer, finish
-from tertulia.runs.party_layout import choice_in, party_config
+from tertulia.runs.party_layout import best_at_home, choice_in, party_config
 from tertulia.runs.plan import modules_of, plan_of
 from tertulia.runs.present_documents import pool_documents, present_documents
 from tertulia.runs.results import FederatedTopics
@@ -201,6 +201,18 @@ def best_for(directory: str | Path, party: str) -> Topics:
 
 
 _RUN = "run.json"
+
+
+def load(path: str | Path) -> Topics:
+    """Load a model: a saved one, the one of a run, or the one that a party of a run has chosen.
+
+    >>> load("runs/hospitals").top_words()  # doctest: +SKIP
+    """
+    place = Path(path)
+    if not (place / "party.json").exists():
+        return Topics.load(place / "model" if (place / _RUN).exists() else place)
+    run = place.resolve().parents[1]  # of a party's directory in it
+    return best_for(run, PartyConfig.load(place).id) if (run / _RUN).exists() else best_at_home(place)
 
 
 def make_room(directory: Path, fresh: bool, say: Callable[[str], None]) -> None:

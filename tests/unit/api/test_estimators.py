@@ -267,3 +267,47 @@ def test_federated_methods_hint_too(key, hint):
         tt.Consensus().fit({"north": ["rain"]}, random_state=1)
     with pytest.raises(ConfigError, match=r"unknown key 'method\.n_topics': it is called 'topics' here"):
         RunSettings(method={"name": "consensus", "n_topics": 5})
+
+
+def test_what_works_after_fit_is_listed(texts):
+    model = tt.LDA(**SMALL)
+    assert "fit" in dir(model)
+    assert not {"top_words", "documents", "vocabulary_"} & set(dir(model))
+    model.fit(texts)
+    assert {"top_words", "documents", "save", "plot", "topics_"} <= set(dir(model))
+
+
+def test_columns_of_counts_are_named_by_words_or_by_the_vectoriser_of_a_pipeline(texts, counts):
+    names = CountVectorizer().fit(texts).get_feature_names_out()
+    for given in (counts, counts.toarray()):
+        model = tt.LDA(**SMALL).fit(given, feature_names=names)
+        assert model.vocabulary.words == tuple(names)
+        assert model == tt.LDA(**SMALL).fit(pd.DataFrame(counts.toarray(), columns=names))
+        assert model.transform(counts).shape == (60, 3)
+    pipeline = make_pipeline(CountVectorizer(), tt.LDA(**SMALL))
+    pipeline.fit(texts, lda__feature_names=pipeline["countvectorizer"])
+    assert pipeline["lda"] == model
+    with pytest.raises(InputError, match="2 feature_names were given for 24 columns"):
+        tt.LDA(**SMALL).fit(counts, feature_names=["a", "b"])
+    with pytest.raises(InputError, match="two feature_names are the same"):
+        tt.LDA(**SMALL).fit([[1, 2]], feature_names=["a", "a"])
+    with pytest.raises(InputError, match="CountVectorizer is not fitted: give the very step"):
+        tt.LDA(**SMALL).fit(counts, feature_names=CountVectorizer())
+    with pytest.raises(InputError, match="feature_names are for matrices"):
+        tt.LDA(**SMALL).fit(texts, feature_names=names)
+
+
+@pytest.mark.filterwarnings("ignore::tertulia.models.display.FewDocumentsWarning")
+def test_threads_and_columns_of_transform(texts):
+    model = tt.LDA(**SMALL).fit(texts)
+    frame = pd.DataFrame({"body": texts})
+    features = tt.TopicFeatures(model)
+    expected = model.transform(texts)
+    for found in (
+        model.transform(frame, column="body", n_jobs=2),
+        features.transform(frame, column="body", n_jobs=2),
+        model.topics_.transform(frame, column="body", n_jobs=2),
+    ):
+        np.testing.assert_array_equal(found, expected)
+    assert model.perplexity(frame, column="body") == model.perplexity(texts)
+    assert model.coherence(frame, column="body") == model.coherence(texts)

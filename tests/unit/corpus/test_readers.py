@@ -214,3 +214,8 @@ def test_documents_without_a_user_are_counted_with_the_place_of_the_first(tmp_pa
 def test_a_user_with_half_of_all_documents_is_noted(tmp_path, users, most):
     report = users_in(tmp_path, *users)
     assert report.noted.get("of one user alone, who has half of all documents or more", 0) == most
+
+
+def test_column_is_another_name_of_text(tmp_path):
+    (tmp_path / "a.csv").write_text("body;id\nRain fell.;1\n")
+    assert read(tmp_path / "a.csv", column="body").n_tokens == read(tmp_path / "a.csv", text="body").n_tokens == 2

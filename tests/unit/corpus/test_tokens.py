@@ -206,3 +206,17 @@ def test_two_functions_of_one_name_are_two():
     first, second = (TextOptions(tokenizer=function) for function in (lambda text: ["a"], lambda text: ["b"]))
     assert sentences("x", first) == [[["a"]]]
     assert sentences("x", second) == [[["b"]]]
+
+
+def test_extra_stop_words_are_left_out_beside_the_languages():
+    options = TextOptions(extra_stop_words=("Patient", "ward"))
+    assert tokenize("The patient is on the ward with a fever", options) == ["fever"]
+    assert tokenize("The patient sleeps", TextOptions(stop_words="none", extra_stop_words=("patient",))) == [
+        "the",
+        "sleeps",
+    ]
+    assert TextOptions.from_dict(options.to_dict()) == options
+    assert "extra_stop_words" not in TextOptions().to_dict()
+    assert sentences("The patient slept.", options, keep_places=True) == [[["<unk>", "slept"]]]
+    with pytest.raises(InputError, match="write a list, \\['ward'\\]"):
+        TextOptions(extra_stop_words="ward")

@@ -55,7 +55,9 @@ def test_by_label_small_groups_are_shown_with_their_counts():
 
 
 def test_what_is_missing_is_named():
-    with pytest.raises(InputError, match="the documents have no dates: give a table, or dicts, with a column 'date'"):
+    with pytest.raises(
+        InputError, match=r"the documents have no dates: give a table, or dicts, with a column 'date' .*date="
+    ):
         MODEL.over_time(["rain"])
     with pytest.raises(InputError, match="no date can be read"):
         MODEL.over_time([{"text": "rain", "date": "soon"}])
@@ -63,3 +65,17 @@ def test_what_is_missing_is_named():
         MODEL.over_time(ROWS, "week")
     with pytest.raises(InputError, match="no labels"):
         MODEL.by_label(["rain"])
+
+
+def test_columns_may_have_other_names():
+    rows = [{"body": row["text"], "created": row["date"], "ward": row["label"], "label": "?"} for row in ROWS]
+    assert MODEL.by_label(rows, "ward", column="body").equals(MODEL.by_label(ROWS))
+    assert MODEL.over_time(pl.DataFrame(rows), date="created", column="body").equals(MODEL.over_time(ROWS))
+    corpus = tt.Corpus.from_texts([row["text"] for row in ROWS], ids=[f"row {i}" for i in range(5)])
+    assert MODEL.by_label(corpus, "id")["label"].to_list()[-1] == "row 4"
+    with pytest.raises(InputError, match="no column 'ward', only"):
+        MODEL.by_label(ROWS, "ward")
+    with pytest.raises(InputError, match="the corpus has no column 'ward'"):
+        MODEL.by_label(corpus, "ward")
+    with pytest.raises(InputError, match="label = 'ward': only tables"):
+        MODEL.by_label(["rain"], "ward")

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+import tertulia as tt
+from tertulia.errors import FormatError
 from tertulia.privacy.ledger import Ledger
 from tertulia.privacy.mechanisms import Clear
 from tertulia.privacy.releases import Release
-from tertulia.runs.one_machine import make_room
+from tertulia.runs.one_machine import load, make_room
 
 
 @pytest.fixture
@@ -60,3 +62,17 @@ def test_a_folder_without_a_run_stays_as_it_is(tmp_path):
     (tmp_path / "notes.txt").touch()
     make_room(tmp_path, True, pytest.fail)
     assert (tmp_path / "notes.txt").exists()
+
+
+def test_load_takes_a_model_a_run_or_a_party_of_a_run(tmp_path):
+    texts = [f"rain river water flood {i % 7}" for i in range(30)] + [
+        f"money bank loan debt {i % 5}" for i in range(30)
+    ]
+    parties = {"north": texts[::2], "south": texts[1::2]}
+    model = tt.Consensus(topics=2, rounds=2).fit(parties, directory=tmp_path / "run", validation=0.2)
+    for place in (model.save(tmp_path / "saved"), str(tmp_path / "run")):
+        assert load(place) == load(tmp_path / "run" / "model")
+        np.testing.assert_array_equal(load(place).topic_word, model.topic_word)
+    assert load(tmp_path / "run" / "parties" / "north") == tt.best_for(tmp_path / "run", "north")
+    with pytest.raises(FormatError, match="cannot read"):
+        load(tmp_path)

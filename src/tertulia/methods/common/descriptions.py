@@ -100,7 +100,7 @@ _OTHER_NAMES = {
     "seed": ("random_state",),
     "random_state": ("seed",),
     "n_jobs": ("workers",),
-    **dict.fromkeys(("tokenizer", "ngrams", "stop_words", "lowercase", "language"), ("text",)),
+    **dict.fromkeys(("tokenizer", "ngrams", "stop_words", "extra_stop_words", "lowercase", "language"), ("text",)),
 }  # what other libraries call our settings
 _FORMER_NAMES = {"vouched": "robust"}
 

@@ -63,18 +63,30 @@ def visible(model: Topics) -> list[int]:
     return shown
 
 
-def chosen(model: Topics, topics: int | Sequence[int] | None, most: int) -> list[int]:
-    """Return the requested topics; by default the `most` heaviest visible ones, or the first ones."""
+def chosen(model: Topics, topics: int | str | Sequence[int] | None, most: int) -> list[int]:
+    """Return the requested topics, by number or name; by default the `most` heaviest visible ones, or the first."""
     if topics is None:
         weights = np.zeros(model.n_topics) if model.weights is None else model.weights
         return sorted(visible(model), key=lambda k: -weights[k])[:most]
-    numbers = [topics] if isinstance(topics, int | np.integer) else list(topics)
+    numbers = [topics] if isinstance(topics, int | np.integer | str) else list(topics)
+    numbers = [_named(model, number) if isinstance(number, str) else number for number in numbers]
     for number in numbers:
+        if not isinstance(number, int | np.integer):
+            raise InputError(f"topics = {topics!r}: give numbers of topics, such as [0, 3]")
         if not -model.n_topics <= number < model.n_topics:
             raise InputError(f"there is no topic {number}: they are 0 to {model.n_topics - 1}")
     if not numbers:
         raise InputError("topics is empty: name some, or leave it out")
     return [int(number) % model.n_topics for number in numbers]
+
+
+def _named(model: Topics, name: str) -> int:
+    """Return the number of a topic by its name; for a word, the error says which topics have it."""
+    if name and name in model.names:
+        return model.names.index(name)
+    holders = [str(topic.number) for topic in model if any(word == name.lower() for word, _ in topic.words)]
+    having = f"; '{name}' is a top word of topic {', '.join(holders)}" if holders else ""
+    raise InputError(f"no topic is named '{name}': give numbers from 0 to {model.n_topics - 1}, or names{having}")
 
 
 def _families() -> list[str]:

@@ -26,6 +26,7 @@ def draw_over_time(
     model: Topics,
     documents: Documents,
     by: By = "month",
+    date: str | None = None,
     *,
     topics: int | Sequence[int] | None = None,
     column: str | None = None,
@@ -34,10 +35,10 @@ def draw_over_time(
     """Draw the mean share of topics in documents by month, quarter or year; of the six largest topics, or of `topics`.
 
     The title says so where topics are left out.
-    Documents have their dates in a column `date`, as for `model.over_time`, whose table this shows. It is for one's own
-    documents: what it shows of few of them is what these are about.
+    Documents have their dates in a column `date`, unless `date` names another, as for `model.over_time`, whose table
+    this shows. It is for one's own documents: what it shows of few of them is what these are about.
     """
-    table = model.over_time(documents, by, column=column)
+    table = model.over_time(documents, by, date, column=column)
     periods = table["period"].drop_nulls().unique(maintain_order=True).to_list()
     dated = table.drop_nulls("period")
     shown = dated["topic"][: len(dated) // len(periods)].to_list()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tertulia._arrays import F64
-from tertulia.corpus.inputs import Documents
+from tertulia.corpus.inputs import Documents, with_column
 from tertulia.errors import InputError
 from tertulia.view.plots.canvas import BLUE, bar_size, draw_bars, new_axes, percent_ticks
 from tertulia.view.plots.labels import label, visible
@@ -18,14 +18,21 @@ if TYPE_CHECKING:
     from tertulia.models import Topics
 
 
-def draw_weights(model: Topics, documents: Documents | None = None, *, most: int = 25, ax: Axes | None = None) -> Axes:
+def draw_weights(
+    model: Topics,
+    documents: Documents | None = None,
+    *,
+    most: int = 25,
+    column: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw each topic's share of the tokens, heaviest first; of more than `most` topics the rest is added up below.
 
     They are the shares of training, or those in `documents`, where some are given.
     """
     if most < 1:
         raise InputError(f"most = {most}: show at least 1 topic")
-    weights = _weights(model, documents)
+    weights = _weights(model, None if documents is None else with_column(documents, column))
     order = np.array(sorted(visible(model), key=lambda k: -weights[k]))
     few, rest = order[:most], order[most:]
     labels, values = [label(model, int(k)) for k in few], weights[few].tolist()

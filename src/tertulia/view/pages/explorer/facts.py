@@ -14,7 +14,8 @@ from tertulia.models.edits import digest_of
 from tertulia.view.pages.explorer.packing import error_of, pack, squeeze_json
 from tertulia.view.plane import faithful_or_none, hellinger, to_plane
 
-_REPEATED = {"language", "lowercase", "min_length", "numbers", "stop_words"}  # options that the script supports
+# Options that the script supports.
+_REPEATED = {"language", "lowercase", "min_length", "numbers", "stop_words", "extra_stop_words"}
 _TOP = 50  # number of words by which topics of two models are compared
 
 
