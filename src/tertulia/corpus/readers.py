@@ -11,13 +11,11 @@ Sentence embeddings that were computed elsewhere are in a file of their own, wit
 from __future__ import annotations
 
 import codecs
-import glob
 import os
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -28,30 +26,33 @@ from safetensors.numpy import load_file
 from tertulia._arrays import F32, Array
 from tertulia.corpus.builder import NAMELESS, WORDLESS, Builder, text_id
 from tertulia.corpus.corpus import Corpus
-from tertulia.corpus.formats import open_table
-from tertulia.corpus.formats.base import EMPTY, Record, Request, Table, is_compressed, undecodable
+from tertulia.corpus.formats.base import EMPTY, Record, undecodable
 from tertulia.corpus.inputs import string_or_none
 from tertulia.corpus.report import ReadReport
+from tertulia.corpus.sources import Opened, Origin, open_tables
+from tertulia.corpus.sources.base import PathLike, check_variable
 from tertulia.corpus.splits import Assignment, Row
 from tertulia.corpus.tokens import TextOptions
 from tertulia.errors import InputError
 
-PathLike = str | os.PathLike[str]
 OTHER_PARTY = "belongs to another party"
 _NAMED = {"tab": "\t", "\\t": "\t"}  # spellings on a command line
 
 
 @dataclass(frozen=True)
 class Source:
-    """The files to read, and the columns to use.
+    """The files to read, or the query to run, and the columns to use.
 
     `path` is a file (.jsonl, .csv, .tsv, .parquet, .txt; also .gz, .bz2, .xz), a folder of .txt files, a pattern
     (`notes/*.jsonl`) or a list of these. Several text columns are joined, each as a paragraph. Texts from a folder have
     the columns `text`, `path` and `folder`. A text that is a list of words (in JSON lines and Parquet) stays as it is.
     Without an id column, the id of a row is a hash of its text, and that of a text file is its path.
+
+    A `query` gives the rows of a database: the one whose address is in the environment variable `address_env`, or the
+    DuckDB file `path`. Without both, DuckDB reads the files that the query itself names.
     """
 
-    path: PathLike | Sequence[PathLike]
+    path: PathLike | Sequence[PathLike] | None = None
     text: str | Sequence[str] = "text"
     id: str | None = None
     date: str | None = None
@@ -61,8 +62,11 @@ class Source:
     encoding: str | None = None  # None: UTF-8, unless the file looks different; guesses are in the report
     separator: str | None = None  # of CSV fields; None: the one that gives the requested columns
     every_row: bool = False  # make an empty document of a row without a usable text, so that results match rows
+    query: str | None = None
+    address_env: str | None = None
 
     def __post_init__(self) -> None:
+        self._check_origin()
         try:
             known_as = None if self.encoding is None else codecs.lookup(self.encoding).name
         except LookupError as error:
@@ -73,6 +77,23 @@ class Source:
             raise InputError(f"separator = {separator!r}: give one character, such as ';', or 'tab'")
         object.__setattr__(self, "separator", separator)
 
+    def _check_origin(self) -> None:
+        if self.path is None and self.query is None:
+            raise InputError("nothing says where the documents are: give a path, or a query")
+        if self.address_env is None:
+            return
+        try:
+            check_variable(self.address_env)
+        except ValueError as error:
+            raise InputError(f"address_env: {error}") from None
+        if self.path is not None or self.query is None:
+            raise InputError(f"address_env = '{self.address_env}' goes with a query, and without a path")
+
+    @property
+    def origin(self) -> Origin:
+        """The place of the documents."""
+        return Origin(self.path, self.query, self.address_env, self.encoding, self.separator)
+
     @property
     def text_columns(self) -> tuple[str, ...]:
         """The names of the text columns."""
@@ -81,16 +102,18 @@ class Source:
     def rows(self, report: ReadReport, extra_columns: Sequence[str] = ()) -> Iterator[tuple[str, Row]]:
         """Stream the usable rows with their places; count the others in the report."""
         wanted = self._wanted(extra_columns)
-        for file, root in _files(self.path):
-            table = open_table(file, Request(root, self.encoding, self.separator, frozenset(wanted)))
+        for opened in open_tables(self.origin, wanted):
+            table, rows = opened.table, 0
             if table.columns:
-                _check_columns(file, table, wanted)
+                _check_columns(opened, wanted)
             for guess in table.guesses:
-                report.guess(guess, file.name)
-            name = file.name.split(".")[0] if table.source is None else table.source
+                report.guess(guess, opened.short)
             for record in table.records:
+                rows += 1
                 row, problem = (
-                    (None, record.problem) if record.problem else self._row(record, name, table.encoding, extra_columns)
+                    (None, record.problem)
+                    if record.problem
+                    else self._row(record, opened.source, table.encoding, extra_columns)
                 )
                 if row is None and self.every_row and problem != EMPTY and self._is_wanted(record):
                     report.note(problem, record.place)
@@ -100,6 +123,8 @@ class Source:
                     report.drop(problem, record.place)
                 else:
                     yield record.place, row
+            if table.query is not None:
+                report.queries[table.query] = report.queries.get(table.query, 0) + rows
 
     def _wanted(self, extra_columns: Sequence[str]) -> dict[str, str]:
         """Map each column to the argument that requests it."""
@@ -118,7 +143,7 @@ class Source:
             return None, f"not {', '.join(f'{column} = {value}' for column, value in self.where.items())}"
         texts = [values.get(column) for column in self.text_columns]
         tokens = texts[0] if len(texts) == 1 and _are_tokens(texts[0]) else None
-        if tokens is None and any(isinstance(text, list | dict) for text in texts):
+        if tokens is None and any(isinstance(text, list | dict | bytes) for text in texts):
             return None, "text is an object, or a list of other things than words"
         text = "\n\n".join(part for part in map(string_or_none, texts) if part) if tokens is None else " ".join(tokens)
         if not text.strip():
@@ -151,12 +176,14 @@ class SourceFields(TypedDict, total=False):
     encoding: str | None
     separator: str | None
     every_row: bool
+    query: str | None
+    address_env: str | None
     keep_places: bool
     column: str | Sequence[str] | None
 
 
 def read(
-    path: PathLike | Sequence[PathLike],
+    path: PathLike | Sequence[PathLike] | None = None,
     *,
     options: TextOptions | None = None,
     directory: PathLike | None = None,
@@ -166,7 +193,7 @@ def read(
     embeddings: PathLike | None = None,
     **columns: Unpack[SourceFields],
 ) -> Corpus:
-    """Read documents from files; `path` and the columns are described at `Source`.
+    """Read documents from files or a database; `path`, `query` and the columns are described at `Source`.
 
     | argument | meaning |
     |---|---|
@@ -203,7 +230,7 @@ def read(
         report.drop(OTHER_PARTY, count=elsewhere)
         _check_rows(source, report)
         if vectors is not None and embeddings is not None:
-            builder.embeddings = rows_of(vectors, places, report.rows, embeddings, _describe(path))
+            builder.embeddings = rows_of(vectors, places, report.rows, embeddings, source.origin.describe())
         return builder.finish(report)
 
 
@@ -231,17 +258,18 @@ def _add(builder: Builder, report: ReadReport, place: str, row: Row, users: bool
         report.note(WORDLESS, place)
 
 
-def _check_columns(file: Path, table: Table, wanted: Mapping[str, str]) -> None:
+def _check_columns(opened: Opened, wanted: Mapping[str, str]) -> None:
+    table = opened.table
     for column, argument in wanted.items():
         if column not in table.columns:
             raise InputError(
-                f"{file} has no column '{column}' (asked for by {argument}=). "
+                f"{opened.name} has no column '{column}' (asked for by {argument}=). "
                 f"Its columns are: {', '.join(table.columns)}.{table.hint}"
             )
 
 
 def _check_rows(source: Source, report: ReadReport) -> None:
-    name, encoding = _describe(source.path), source.encoding or "utf-8"
+    name, encoding = source.origin.describe(), source.encoding or "utf-8"
     broken = report.dropped.get(undecodable(encoding), 0) + report.noted.get(undecodable(encoding), 0)
     if broken > report.rows // 2:
         raise InputError(
@@ -252,47 +280,6 @@ def _check_rows(source: Source, report: ReadReport) -> None:
         raise InputError(f"{name} is empty: it holds no rows")
     if not report.kept:
         raise InputError(f"{name} holds no usable row: {report.summary()}")
-
-
-def _files(path: PathLike | Sequence[PathLike]) -> Iterator[tuple[Path, Path]]:
-    """List the files, each with the folder to which ids of text files are relative."""
-    if not isinstance(path, str | os.PathLike):
-        for each in path:
-            yield from _files(each)
-        return
-    given = Path(path)
-    if given.is_dir():
-        texts = sorted(file for file in given.rglob("*.txt*") if _is_text(file) and _is_file(file, given))
-        if not texts:
-            raise InputError(f"folder {given} holds no .txt file; for tables give a pattern such as {given}/*.jsonl")
-        yield from ((file, given) for file in texts)
-    elif given.exists():
-        yield given, given.parent
-    else:
-        matches = sorted(Path(match) for match in glob.glob(str(path), recursive=True))  # noqa: PTH207 - may be absolute
-        if not matches:
-            raise InputError(f"there is no file {path}" if not glob.has_magic(str(path)) else f"no file fits {path}")
-        root = Path(os.path.commonpath([match.parent for match in matches]))
-        fixed = Path(*takewhile(lambda part: not glob.has_magic(part), given.parts))
-        yield from ((match, root) for match in matches if _is_file(match, fixed))
-
-
-def _is_file(file: Path, below: Path) -> bool:
-    """Return whether it is a file; raise `InputError` for a link in a folder, which may lead to private files."""
-    for part in (file, *file.parents):
-        if part == below:
-            break
-        if part.is_symlink():
-            raise InputError(f"{part} is a link, which is not followed: put a copy there, or give the file's own path")
-    return file.is_file()
-
-
-def _is_text(file: Path) -> bool:
-    return (file.with_suffix("") if is_compressed(file) else file).suffix == ".txt"
-
-
-def _describe(path: PathLike | Sequence[PathLike]) -> str:
-    return os.fspath(path) if isinstance(path, str | os.PathLike) else f"the {len(path)} given files"
 
 
 def _are_tokens(value: Any) -> bool:

@@ -29,6 +29,7 @@ class ReadReport:
     noted: dict[str, int] = field(default_factory=dict)  # kept, but suspicious: duplicate ids, documents without words
     examples: dict[str, str] = field(default_factory=dict)  # reason -> place of the first such row
     guessed: dict[str, int] = field(default_factory=dict)  # guess -> number of files, for example of an encoding
+    queries: dict[str, int] = field(default_factory=dict)  # hash of a query -> number of rows that it gave
 
     def keep(self) -> None:
         """Count a row that became a document."""
@@ -64,6 +65,7 @@ class ReadReport:
         for what, count in self.guessed.items():
             files = f"{count} files" if count > 1 else "1 file"
             lines.append(f"  guessed for {files}: {what} (first {self.examples[what]}); say it yourself if it is wrong")
+        lines.extend(f"  {rows} rows are of the query {digest[:23]}" for digest, rows in self.queries.items())
         return "\n".join(lines)
 
     def __add__(self, other: ReadReport) -> ReadReport:
@@ -75,11 +77,12 @@ class ReadReport:
             noted=_add(self.noted, other.noted),
             examples={**other.examples, **self.examples},
             guessed=_add(self.guessed, other.guessed),
+            queries=_add(self.queries, other.queries),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON; without guesses, earlier versions can read it."""
-        return {name: value for name, value in asdict(self).items() if name != "guessed" or value}
+        """Return plain data for JSON; without guesses and queries, earlier versions can read it."""
+        return {name: value for name, value in asdict(self).items() if name not in ("guessed", "queries") or value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ReadReport:

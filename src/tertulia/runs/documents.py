@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from tertulia.corpus.recipes import parties_in
+from tertulia.corpus.sources.base import check_variable
 from tertulia.errors import ConfigError
 from tertulia.methods.common.settings import PATH, Positive, Settings
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from tertulia.runs.settings import RunSettings
 
 POOLED = "pooled"  # the one party of the pooled scenario
+_LATER = ("query", "address_env")  # settings of sources that were added later
+NO_SOURCE = "no `path` and no `query`: say where {} documents are"
 
 
 class SourceSettings(Settings):
@@ -24,6 +28,16 @@ class SourceSettings(Settings):
         description="a file (`.jsonl`, `.csv`, `.tsv`, `.parquet`, `.txt`, also compressed), a folder of `.txt`, a "
         "pattern, or a list of these",
         json_schema_extra=PATH | {"paths": ""},
+    )
+    query: str | None = Field(
+        None,
+        description="a SELECT whose rows are the documents, of the database in `address_env`, or of the DuckDB file "
+        "`path`; without both DuckDB reads the files that the query names. A query that writes is refused",
+    )
+    address_env: str | None = Field(
+        None,
+        description="the name of the environment variable that holds the address of the database, with its password: "
+        "`postgresql://USER:PASSWORD@HOST/DATABASE`. The address itself is never stored, sent or shown",
     )
     text: str | list[str] = Field("text", description="the column of texts; several columns are joined")
     id: str | None = Field(None, description="the column of ids; None: a row is known by a hash of its text")
@@ -47,9 +61,23 @@ class SourceSettings(Settings):
         json_schema_extra=PATH,
     )
 
+    @field_validator("address_env")
+    @classmethod
+    def _a_name(cls, value: str | None) -> str | None:
+        try:
+            return None if value is None else check_variable(value)
+        except ValueError as error:
+            raise PydanticCustomError("secret", "{reason}", {"reason": str(error)}) from None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether anything says where the documents are."""
+        return self.path is not None or self.query is not None
+
     def source(self) -> dict[str, Any]:
-        """Return the arguments of `corpus.read`."""
-        return {name: getattr(self, name) for name in SourceSettings.model_fields}
+        """Return the arguments of `corpus.read`; settings that earlier versions lack are included only if set."""
+        given = {name: getattr(self, name) for name in SourceSettings.model_fields}
+        return {name: value for name, value in given.items() if value is not None or name not in _LATER}
 
 
 class DataSettings(SourceSettings):
@@ -87,8 +115,8 @@ def sources_of(settings: RunSettings) -> dict[str, dict[str, Any]]:
         recipe = {**_source(settings, settings.data), "split": split_of(settings.data, settings.seed)}
         return {party: {**recipe, "party": party} for party in parties_in(recipe)}
     for name, own in settings.parties.items():
-        if own.path is None:
-            raise ConfigError(f"parties.{name} has no `path`: say where its documents are")
+        if not own.is_given:
+            raise ConfigError(f"parties.{name} has {NO_SOURCE.format('its')}")
     if not settings.parties:
         raise ConfigError("no parties are given: add [parties.NAME] sections, or one [data] section to be split")
     return {name: _source(settings, own) for name, own in settings.parties.items()}
@@ -102,8 +130,8 @@ def _source(settings: RunSettings, own: SourceSettings) -> dict[str, Any]:
 
 def split_of(data: DataSettings, seed: int) -> dict[str, Any]:
     """Describe how a shared source is split into parties, as plain data."""
-    if data.path is None:
-        raise ConfigError("[data] has no `path`: say where the documents are")
+    if not data.is_given:
+        raise ConfigError(f"[data] has {NO_SOURCE.format('the')}")
     if data.shards is not None:
         return {"kind": "shards", "shards": data.shards, "seed": seed}
     if data.split == "column":

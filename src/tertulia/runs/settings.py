@@ -310,9 +310,9 @@ class RunSettings(TrainingSettings):
 
     @model_validator(mode="after")
     def _one_source(self) -> RunSettings:
-        own = [name for name, party in self.parties.items() if party.path is not None]
+        own = [name for name, party in self.parties.items() if party.is_given]
         if self.data is not None and own:
-            raise ValueError(f"[data] is split into parties, so [parties.{own[0]}] cannot have a path of its own")
+            raise ValueError(f"[data] is split into parties, so [parties.{own[0]}] cannot have a source of its own")
         return self
 
 

@@ -54,7 +54,7 @@ def test_a_word_list_of_the_package_is_no_path(tmp_path):
         (b"parties = 3", "parties"),
         (b"[parties.north]\npath = 3", "parties.north.path"),
         (b"[data]\npath = 'a.csv'\nshards = 2\nsplit = 'file'", "shards = 2 is a split of its own"),
-        (b"[data]\npath = 'a.csv'\n[parties.north]\npath = 'b.csv'", "cannot have a path of its own"),
+        (b"[data]\npath = 'a.csv'\n[parties.north]\npath = 'b.csv'", "cannot have a source of its own"),
         (b"address = 'auto'", "goes with engine 'ray'"),
         (b"engine = 'carrier'", "carrier"),
         (b"heldout = 0.5\nvalidation = 0.5", "leave nothing to train on"),

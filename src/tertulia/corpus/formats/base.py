@@ -54,6 +54,7 @@ class Table(NamedTuple):
     hint: str = ""  # added to the error about a missing column
     encoding: str = "utf-8"
     guesses: tuple[str, ...] = ()  # options that the file does not give, such as its encoding
+    query: str | None = None  # the hash of the query whose rows these are
 
 
 def is_compressed(path: Path) -> bool:

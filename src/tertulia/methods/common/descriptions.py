@@ -131,6 +131,8 @@ def explain(error: ValidationError, known: Collection[str] = ()) -> str:
         elif problem["type"] == "extra_forbidden":
             hint = other_name(str(path[-1]), {*known, "topics", "text"})  # which every run has
             lines.append(f"unknown key '{key}': {hint or 'remove it, or check its spelling'}")
+        elif problem["type"] == "secret":  # the value may be one
+            lines.append(f"{key}: {problem['msg']}")
         elif problem["type"] == "missing":
             lines.append(f"'{key}' is missing: add it")
         else:

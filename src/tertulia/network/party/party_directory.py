@@ -33,7 +33,7 @@ from tertulia.methods.common.settings import Explained, Settings
 from tertulia.methods.registry import METHODS
 from tertulia.network.server.federation_directory import Address
 from tertulia.privacy.policy import Policy, write_example
-from tertulia.runs.documents import SourceSettings
+from tertulia.runs.documents import NO_SOURCE, SourceSettings
 from tertulia.runs.settings import PartySettings, anchor, party_choices, read_settings
 
 FILE, POLICY, PROPOSAL = "party.toml", "policy.toml", "proposal.json"
@@ -165,8 +165,8 @@ class PartyDirectory:
     def own_settings(self) -> PartySettings:
         """Return the party's settings of a run."""
         file = self.file
-        if file.documents.path is None:
-            raise ConfigError(f"{self.directory / FILE}: [documents] has no `path`: say where the documents are")
+        if not file.documents.is_given:
+            raise ConfigError(f"{self.directory / FILE}: [documents] has {NO_SOURCE.format('the')}")
         policy = str(self.policy_path) if self.policy_path.exists() else None
         chosen = {name: value for name, value in file.choices if value is not None}
         return PartySettings(**file.documents.source(), **chosen, policy=policy, home=str(self.home))
@@ -247,7 +247,7 @@ server = {server}
 {kit}methods = {methods}   # whose steps this party runs
 #home = "."    # where ledger, noise key and policy.toml are: budgets last as long as this place does
 
-[documents]    # docs/reference.md lists the rest: columns of ids, dates and labels, encodings, embeddings
+[documents]    # docs/reference.md lists the rest: queries of databases, columns of ids, dates and labels, encodings
 {path}
 text = {text}
 

@@ -107,10 +107,10 @@ class Holder:
 
     @classmethod
     def _of_party(cls, party: PartyDirectory) -> Holder:
-        runs, source = party.run_directories(), party.file.documents.source()
+        runs, documents = party.run_directories(), party.file.documents
         recipes = [config.source for run in runs if (config := PartyConfig.load(run)).source is not None]
         options = recipes[-1]["options"] if recipes else TextOptions().to_dict()
-        recipe = None if source["path"] is None else {**source, "options": options}
+        recipe = {**documents.source(), "options": options} if documents.is_given else None
         return cls(party.directory, party.home, recipe, tuple(runs))
 
     def find(self, kind: Kind, name: str) -> Found:

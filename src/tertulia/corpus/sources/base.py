@@ -1,0 +1,62 @@
+"""The origin of documents, and what opening it gives."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pydantic import SecretStr
+
+from tertulia.corpus.formats.base import Table
+from tertulia.errors import InputError
+
+PathLike = str | os.PathLike[str]
+VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"  # the name of an environment variable
+
+
+class Origin(NamedTuple):
+    """The place of documents, and the options to open it."""
+
+    path: PathLike | Sequence[PathLike] | None = None
+    query: str | None = None  # of a database
+    address_env: str | None = None  # name of the environment variable with the address of the database
+    encoding: str | None = None
+    separator: str | None = None
+
+    def describe(self) -> str:
+        """Name the origin in errors."""
+        if self.query is not None:
+            return "the query"
+        given = isinstance(self.path, str | os.PathLike) or self.path is None
+        return os.fspath(self.path or "") if given else f"the {len(self.path)} given files"  # type: ignore[arg-type]
+
+
+class Opened(NamedTuple):
+    """An open table, with its names."""
+
+    name: str  # in errors
+    source: str  # the party's name in a split by file
+    short: str  # in reports
+    table: Table
+
+
+def check_variable(name: str) -> str:
+    """Return the name of an environment variable; raise `ValueError` without the value, which may be an address."""
+    if not re.fullmatch(VARIABLE, name):
+        raise ValueError(
+            "write the name of an environment variable, such as CLINIC_DATABASE, and the address into the variable"
+        )
+    return name
+
+
+def address_in(variable: str) -> SecretStr:
+    """Read an address, which may hold a password, from the environment."""
+    value = os.environ.get(variable, "").strip()
+    if not value:
+        raise InputError(
+            f"the environment variable {variable} is not set: put the address of the documents there, such as "
+            "postgresql://USER:PASSWORD@HOST/DATABASE"
+        )
+    return SecretStr(value)
