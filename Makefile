@@ -1,6 +1,9 @@
 # To begin:
 #   make demo   eight parties train one topic model on this machine
 #   make test   all checks, from style to crash tests (`make test-all` adds the tests that are marked slow)
+# For readers of the papers (`pip install '.[bench]'` has all peers; corpora: benchmarks/README.md):
+#   make figures         measure what is missing of all figures and tables of the papers; rewrite docs/reproduction.md
+#   make figures-quick   measure their small sizes again, and fail if a stored result is stale (at most 40 CPU minutes)
 # For releases and deployment:
 #   make dist         wheel and sdist, tested in a clean environment, with a bill of materials and hashes
 #   make wheelhouse   that wheel and its dependencies, for sites without internet access (EXTRAS=network,neural)
@@ -11,7 +14,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS ?= network
 
-.PHONY: demo test test-all lint site dist wheelhouse clean
+.PHONY: demo test test-all lint figures figures-quick site dist wheelhouse clean
 .DELETE_ON_ERROR:
 
 demo: .venv/.core
@@ -28,6 +31,12 @@ lint: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+figures: .venv/.dev
+	$(BIN)/python -m benchmarks.book
+
+figures-quick: .venv/.dev
+	$(BIN)/python -m benchmarks.book --quick
 
 site: .venv/.dev
 	$(BIN)/python deploy/website.py build/site

@@ -23,7 +23,7 @@ from tertulia.corpus.vocabulary import propose
 
 _T = TypeVar("_T")
 OUT = Path(__file__).parent / "out"  # where plots, tables and kept scores go
-_SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def parser(description: str) -> argparse.ArgumentParser:
@@ -54,7 +54,7 @@ def run_parts(name: str, description: str, parts: Mapping[str, Callable[[bool], 
 
 def data(name: str) -> Path:
     """Find a data file in TERTULIA_DATA, by default ../shared/data; exit with a hint if it is missing."""
-    folder = Path(os.environ.get("TERTULIA_DATA", _SHARED))
+    folder = Path(os.environ.get("TERTULIA_DATA", SHARED))
     path = folder / name
     if not path.is_file():
         say(f"This benchmark needs {name}, which is not in {folder}.")

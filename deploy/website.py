@@ -36,7 +36,7 @@ ASSETS = ("assets/site.css", "assets/iframe-worker.js")
 SHIM = (
     "https://unpkg.com/iframe-worker/shim"  # what Zensical's plugin `offline` loads; ours is the same, beside the pages
 )
-COMMENT = re.compile(r"^<!--.*?-->\n", re.S | re.M)
+COMMENT = re.compile(r"^<!--(?:(?!-->).)*-->\n", re.S | re.M)
 CODE = re.compile(r"^(?P<fence>`{3,})[^\n]*\n.*?^(?P=fence)[ ]*$|`[^`\n]+`", re.S | re.M)
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 FORMULA = re.compile(

@@ -50,7 +50,7 @@ def cell(part: str, configuration: Configuration, compute: Callable[[], dict[str
         raise NotKept(f"{part}: {_short(configuration)}")
     if kept is None:
         kept = {"configuration": whole, "found": compute()}
-        _write(file, kept)
+        write_atomically(file, kept)
         say(f"  {part} {_short(configuration)}: {_short(kept['found'])}")
     _used.setdefault(part, {})[name] = kept
     found: dict[str, Any] = kept["found"]
@@ -63,7 +63,7 @@ def keep(part: str, configuration: Configuration, result: Mapping[str, Any], pub
     cells = dict(sorted(_used.get(part, {}).items()))
     content = {"hash": digest(whole), "configuration": whole, "result": result, "cells": cells}
     file = (COMMITTED if publish else KEPT) / f"{part}.json"
-    _write(file, content, indent=1)
+    write_atomically(file, content, indent=1)
     say(f"wrote {file.name}: {len(cells)} cells, configuration {content['hash']}")
 
 
@@ -74,7 +74,7 @@ def _committed(part: str) -> dict[str, dict[str, Any]]:
     return cells
 
 
-def _write(file: Path, content: Mapping[str, Any], indent: int | None = None) -> None:
+def write_atomically(file: Path, content: Mapping[str, Any], indent: int | None = None) -> None:
     """Write atomically, because a run may be stopped at any time."""
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(".draft")

@@ -41,7 +41,7 @@ def run(task: str, quick: bool, publish: bool = False) -> dict[str, dict[str, An
     part, rounds, seeds = (f"{task}-quick", 20, (0,)) if quick else (task, 100, (0, 1, 2))
     runs: Runs = {name: (name, {}) for name in (*(FEW if quick else MECHANISMS), *CONTROLS)}
     runs |= {} if quick else {f"{name} at 5": (name, {"epsilon": 5.0}) for name in WEAKER}
-    configuration = _configuration(task, rounds)
+    configuration = configuration_of(task, rounds)
     found: dict[str, list[dict[str, float]]] = {label: [] for label in runs}
     for seed, label in _order(list(runs), seeds):
         mechanism, changes = runs[label]
@@ -91,7 +91,7 @@ def _is_positive(corpus: Corpus, label: str | None) -> Any:
     return corpus.table["label"].to_numpy() == label
 
 
-def _configuration(task: str, rounds: int) -> dict[str, Any]:
+def configuration_of(task: str, rounds: int) -> dict[str, Any]:
     """Return the configuration of a result, except mechanism and seed."""
     users = DATASETS[USERS[task]]
     data = {"data": USERS[task], "users": users.users, "topics": users.topics, "words": users.words, "max_words": M}

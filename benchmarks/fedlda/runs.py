@@ -61,6 +61,10 @@ DATASETS = {
 }
 _AS_PAPER = {"mode": "paper", "epsilon": EPSILON, "bookkeeping": "paper"}
 _PRIVATE = {"mode": "paper", "epsilon": EPSILON}
+OTHER_READING: dict[str, dict[str, Any]] = {  # of algorithm 2, lines 6-7: counts of each round's tuples alone
+    "none_frequencies": {"bookkeeping": "frequencies"},
+    **{f"{m}_frequencies": {**_PRIVATE, "bookkeeping": "frequencies", "mechanism": m} for m in ("rrp", "krr", "tkrr")},
+}
 MECHANISMS: dict[str, dict[str, Any]] = {  # with counts that converge; `*_paper`: with the paper's bookkeeping
     "none": {},
     **{m: {**_PRIVATE, "mechanism": m} for m in ("rrp", "krr", "tkrr")},
@@ -144,7 +148,7 @@ class Model(NamedTuple):
 def train(name: str, mechanism: str, rounds: int, seed: int, **changes: Any) -> Model:
     """Train a model by one mechanism, or a control; with `evaluate=False` it is scored at the end alone."""
     users, parts = DATASETS[name], parts_of(name)
-    settings = {"topics": users.topics, "max_words": M, "evaluate": True, **MECHANISMS.get(mechanism, {}), **changes}
+    settings = {"topics": users.topics, "max_words": M, "evaluate": True, **_settings_of(mechanism), **changes}
     if mechanism == "sound_user":
         settings.setdefault("user_epsilon", real_epsilon(name))
     paper = {name: settings.pop(name) for name in FedLDAPaper.model_fields if name in settings}
@@ -161,6 +165,10 @@ def train(name: str, mechanism: str, rounds: int, seed: int, **changes: Any) -> 
     if not settings["evaluate"]:
         return _scored_once(fitted, parts)
     return Model(fitted, [round(facts["perplexity"], 1) for facts in fitted.history[1:]])
+
+
+def _settings_of(mechanism: str) -> dict[str, Any]:
+    return {**MECHANISMS, **OTHER_READING}.get(mechanism, {})
 
 
 def _scored_once(model: Topics, parts: Parts) -> Model:

@@ -57,7 +57,7 @@ def sizes(chosen: argparse.Namespace) -> Sizes:
 
 def fit(data: Synthetic, training: dict[str, Any], **changes: Any) -> FederatedTopics:
     """Fit one model over the true words."""
-    words = {"mode": "public", "words": data.validation.vocabulary.words}
+    words = {"mode": "public", "words": data.validation.vocabulary.words, "max_words": None}
     model = GFedNTM(**{"topics": len(data.beta), "vocabulary": words, **training, **changes})
     return model.fit(data.parties, heldout=0.0)
 

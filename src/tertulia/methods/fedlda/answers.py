@@ -70,7 +70,8 @@ def report_perturbed(answers: Answers, key: bytes, threads: int = 1) -> Outgoing
 
 def _sum_of_words(answers: Answers, word: I32) -> Outgoing:
     sent = answers.sent
-    return Outgoing(word, tuples.add_up(word, sent.origin, sent.target, *answers.phi.shape))
+    origin = np.full_like(sent.origin, -1) if answers.settings.counts_again else sent.origin  # nothing is taken back
+    return Outgoing(word, tuples.add_up(word, origin, sent.target, *answers.phi.shape))
 
 
 def perturb_words(answers: Answers, sent: SentTuples, key: bytes, threads: int = 1) -> I32:
@@ -103,7 +104,7 @@ def users_after(answers: Answers, word: Array) -> Users:
     all. Else only the tokens that were sent have another topic, and from the first time on their word.
     """
     settings, users, sent = answers.settings, answers.users, answers.sent
-    if settings.paper.bookkeeping == "paper" or settings.perturbation().kind == "hm":
+    if settings.paper.bookkeeping != "converging" or settings.perturbation().kind == "hm":
         answered = np.repeat(answers.answering, np.diff(answers.shard.documents))
         return Users(users.z, np.where(answered, users.z, users.reported), users.word)
     reported, kept = np.array(users.reported), np.array(users.word)

@@ -13,6 +13,10 @@ it drew first. So the counts converge. phi starts uniform, which makes first top
 `mode = "sound"` keeps the privacy promise that RRP breaks. Every token is reported once for all rounds, and a sampler
 that knows the noise learns topics from the reports. A shard then sends the difference between its new counts and its
 counts at the server (tuples are differences already), so the contribution of an absent shard stays.
+
+Algorithm 2, lines 6-7, can be read in two ways. `paper.bookkeeping = "paper"` adds the moves up, as tuples that name
+k1, counters that are initialised and errors that accumulate (section 5) require. `"frequencies"` takes the counts from
+each round's tuples alone, as line 7's assignment and "the frequency of words under each topic in U_i" (section 4) say.
 """
 
 from __future__ import annotations
@@ -226,10 +230,11 @@ def continue_from(fed: Federation, config: FedLDASettings, last: Topics) -> FedL
 
 
 def _from_tuples(fed: Federation, ask: Broadcast) -> tuple[F64, int]:
-    """Add the moves of this round to the server's counts (lines 3-7); also return how many more users answered."""
+    """Add the moves of this round to the server's counts, or replace these (lines 3-7); also count new answers."""
     reply = fed.sum(local_sampling, ask)
     grid = HYBRID_GRID if ask.settings.perturbation().kind == "hm" else 1.0
-    return _contributed(ask) + reply.moved * grid, int(reply.users)
+    before = np.zeros_like(ask.counts) if ask.settings.counts_again else _contributed(ask)
+    return before + reply.moved * grid, int(reply.users)
 
 
 def _from_reports(fed: Federation, ask: Broadcast) -> F64:

@@ -46,10 +46,12 @@ class FedLDAPaper(Settings):
 
     delta: float = Field(0.1, gt=0, lt=1, description="mass of a topic's deserted tail, in `rrp` and `tkrr`")
     gamma: float | None = Field(None, ge=1, description="theorem 1's constant, in `rrp`; None: infinite")
-    bookkeeping: Literal["converging", "paper"] = Field(
+    bookkeeping: Literal["converging", "paper", "frequencies"] = Field(
         "converging",
         description="`converging`: a token's word is drawn once, and its topic moves when it is sent, so that the "
-        "server's counts converge. `paper`: drawn again for each tuple, and all tuples count as sent",
+        "server's counts converge. `paper`: drawn again for each tuple, and all tuples count as sent. `frequencies`: "
+        "as `paper`, but the server's counts are the words under each new topic in this round's tuples alone, the "
+        "other reading of algorithm 2, lines 6-7; not with `hm`",
     )
     arrival_rounds: Annotated[int, Capped("max_rounds")] = Field(
         0, ge=0, description="the number of rounds over which users arrive; 0: all are there from the beginning"
@@ -145,6 +147,11 @@ class UserSettings(Settings):
         return Perturbation(self.mechanism, self.epsilon, self.paper.delta, gamma)
 
     @property
+    def counts_again(self) -> bool:
+        """Whether a round's tuples replace the server's counts; else they change them."""
+        return self.mode != "sound" and self.paper.bookkeeping == "frequencies"
+
+    @property
     def drawn_once(self) -> bool:
         """Whether a token has the same word in all its reports: a move then takes back what an earlier one gave."""
         return self.paper.bookkeeping == "converging" and self.perturbation().kind in ("rrp", "krr", "tkrr")
@@ -152,6 +159,8 @@ class UserSettings(Settings):
 
 def _check_epsilons(settings: UserSettings | FedLDASettings) -> None:
     """Raise unless there is an epsilon of a token or of a user where the mode has noise, and only there."""
+    if settings.paper.bookkeeping == "frequencies" and settings.mode == "paper" and settings.mechanism == "hm":
+        raise ValueError("mechanism 'hm' reports changes of counts, which have no frequencies: set bookkeeping 'paper'")
     if settings.user_epsilon is None:
         check_epsilon(settings.mode, settings.epsilon)
     elif settings.mode != "sound":

@@ -7,7 +7,7 @@ import pytest
 
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.kernels.fedlda import tuples
-from tertulia.methods.fedlda.answers import Answers, charge_of, report_perturbed, report_truth
+from tertulia.methods.fedlda.answers import Answers, charge_of, report_perturbed, report_truth, users_after
 from tertulia.methods.fedlda.settings import UserSettings
 from tertulia.methods.fedlda.shard import Shard, Users, count_arrived, draw_participants, initial_users, shard_of
 
@@ -44,6 +44,7 @@ def test_users_arrive_are_asked_and_drop():
         ({"mechanism": "tkrr"}, True),
         ({"mechanism": "hm"}, False),
         ({"mechanism": "rrp", "paper": {"bookkeeping": "paper"}}, False),
+        ({"mechanism": "rrp", "paper": {"bookkeeping": "frequencies"}}, False),
     ],
 )
 def test_users_keep_a_word_for_each_token_only_where_it_is_drawn_once(settings, once):
@@ -104,3 +105,22 @@ def test_a_word_that_the_server_has_is_not_drawn_again():
     assert all((word[:3] == 5).all() for word in drawn)
     assert len({word[3:].tobytes() for word in drawn}) == 20
     assert (report_truth(answers).word == answers.shard.words).all()
+
+
+def test_frequencies_are_the_words_under_each_new_topic_of_this_rounds_tuples():
+    """The other reading of algorithm 2, lines 6-7: nothing is taken back from k1, and all tuples count as sent."""
+    settings = UserSettings(max_words=4, sample_ratio=1.0, paper={"bookkeeping": "frequencies"})
+    z, reported = np.arange(12, dtype=np.int16) % 2, np.zeros(12, dtype=np.int16)
+    answers = answers_of(settings, z, reported)
+    moved = report_truth(answers).moved
+    changed = np.flatnonzero(z)  # the tokens of topic 1, which were reported under topic 0
+    assert moved[0].tolist() == [0] * V
+    assert moved[1].tolist() == np.bincount(answers.shard.words[changed], minlength=V).tolist()
+    assert users_after(answers, answers.sent.word).reported.tolist() == z.tolist()
+    moves = report_truth(answers_of(settings.replace(paper={"bookkeeping": "paper"}), z, reported)).moved
+    assert moves[0].tolist() == (-moved[1]).tolist()
+
+
+def test_the_hybrid_mechanism_has_no_frequencies():
+    with pytest.raises(ValueError, match=r"hm.*bookkeeping"):
+        UserSettings(mode="paper", epsilon=5.0, mechanism="hm", paper={"bookkeeping": "frequencies"})

@@ -1,0 +1,1 @@
+"""Chapters: the panels of one paper each, declared."""

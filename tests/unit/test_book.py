@@ -1,0 +1,185 @@
+"""The book of figures: panels that are whole, cells that survive kills, verdicts, staleness, and pages that hold it."""
+
+import json
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from benchmarks.book import cells, page, pictures, quotes, registry, results
+from benchmarks.book.__main__ import judged, run
+from benchmarks.book.panels import Check, Entry, Found, Panel, Size
+
+PANELS = registry.panels()
+CALLS = []
+
+
+def count(seed, base=0.0, **arguments):
+    """A measure: two scores, and a curve."""
+    CALLS.append((seed, base))
+    return {"perplexity": base + seed, "npmi": 0.5, **{f"round@{i}": base + seed - i for i in (1, 2, 10)}}
+
+
+def panel(**changes):
+    given = {
+        "name": "toy-1", "paper": "PC-TD", "number": "figure 1", "title": "a toy", "claim": "it falls.",
+        "measure": f"{__name__}:count",
+        "entries": (
+            Entry("low", {"base": 10.0}, score="round"), Entry("high", {"base": 20.0}, score="round"),
+            Entry("high at the end", {"base": 20.0}, "end"),
+        ),
+        "full": Size((0, 1, 2), {}), "quick": Size((0, 1), {}, ("low",)), "control": "none",
+        "checks": (Check("low falls", lambda f: f("low") < f("low", "1")),), "minutes": 1.0,
+    }  # fmt: skip
+    return Panel(**(given | changes))
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "KEPT", tmp_path / "cells")
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
+    monkeypatch.setitem(sys.modules, __name__, sys.modules.get(__name__) or sys.modules[count.__module__])
+    CALLS.clear()
+    return tmp_path
+
+
+def test_panels_are_whole():
+    names = [panel.name for panel in PANELS]
+    assert len(set(names)) == len(names)
+    assert sum(bool(panel.number) for panel in PANELS) >= 30
+    for one in PANELS:
+        module, _, _ = one.measure.partition(":")
+        assert find_spec(module) is not None
+        assert one.paper in page.PAPERS
+        assert one.checks
+        assert one.claim.endswith(".")
+        lines = {entry.line for entry in one.entries}
+        assert {*one.quick.lines, *one.full.lines, *one.printed} <= lines, one.name
+        assert list(one.calls(one.quick)), f"{one.name} has no quick size"
+        assert not any("/" in entry.line + entry.x for entry in one.entries), "a mark could not name it"
+
+
+def test_calls_are_shared_within_a_panel_and_seeds_are_kept_apart(folders):
+    result = results.run(panel())
+    assert sorted(CALLS) == sorted([(s, b) for b in (10.0, 20.0) for s in (0, 1, 2)] + [(0, 10.0), (1, 10.0)])
+    assert result["numbers"]["low"] == {"1": [9.0, 10.0, 11.0], "2": [8.0, 9.0, 10.0], "10": [0.0, 1.0, 2.0]}
+    assert result["numbers"]["high at the end"] == {"end": [20.0, 21.0, 22.0]}
+    assert list(result["quick"]["numbers"]) == ["low"]
+    assert results.verdict(panel(), results.load_or_none("toy-1", results.RESULTS), {}).state == "holds"
+
+
+def test_a_run_that_was_killed_continues_and_bad_cells_are_named_and_measured_again(folders, capsys):
+    results.run(panel())
+    before = list(CALLS)
+    results.run(panel())
+    assert before == CALLS  # nothing is measured twice
+    files = sorted(cells.KEPT.glob("*.json"))
+    files[0].write_text(files[0].read_text()[:40])
+    other = json.loads(files[1].read_text())
+    files[1].write_text(json.dumps({**other, "configuration": {"measure": "another"}}))
+    results.run(panel())
+    assert len(CALLS) == len(before) + 2
+    said = capsys.readouterr().err
+    assert f"{files[0].name} in {cells.KEPT} is half-written" in said
+    assert f"{files[1].name} in {cells.KEPT} holds the result of another configuration" in said
+    assert not list(cells.KEPT.glob("*.draft"))
+
+
+def test_half_written_and_foreign_results_do_not_count(folders, capsys):
+    results.run(panel())
+    file = results.RESULTS / "toy-1.json"
+    changed = panel(full=Size((0, 1), {}))
+    judgement = results.verdict(changed, results.load_or_none("toy-1", results.RESULTS), {})
+    assert (judgement.state, judgement.stale) == ("not_run", "the stored result has another configuration")
+    file.write_text(file.read_text()[:100])
+    assert results.load_or_none("toy-1", results.RESULTS) is None
+    assert "toy-1.json is half-written" in capsys.readouterr().err
+
+
+def test_a_result_is_stale_when_its_quick_numbers_change(folders, monkeypatch):
+    stored = results.run(panel())
+    assert results.compare(panel(), stored)["stale"] == ""
+    cells.forget(results.AGAIN)
+    later = {"round@1": 10.5, "round@2": 9.5}
+    monkeypatch.setitem(globals(), "count", lambda seed, base=0.0: later)
+    found = results.compare(panel(), stored)
+    assert found["stale"].startswith("3 quick numbers differ: low, 1: 9.5 then, 10.5 now")
+    assert results.verdict(panel(), stored, {"toy-1": found}).stale
+
+
+@pytest.mark.parametrize(
+    ("new", "same", "differs"),
+    [
+        ([10.0, 11.0], True, 0),
+        ([10.0, 11.01], True, 1),
+        ([10.3, 11.3], False, 0),
+        ([12.0, 12.0], False, 1),
+        ([10.0], True, 1),
+    ],
+)
+def test_rounding_counts_on_one_machine_and_the_spread_over_seeds_on_another(new, same, differs):
+    before = {"low": {"1": [10.0, 11.0]}}
+    assert len(results.differences(before, {"low": {"1": new}}, same)) == differs
+
+
+def test_a_missing_corpus_is_named_with_its_source_and_the_others_run(folders, monkeypatch, capsys):
+    monkeypatch.setenv("TERTULIA_DATA", str(folders))
+    needs = panel(name="toy-2", corpora=("reuters21578.parquet",))
+    assert run((needs, panel()), again=False, minutes=None) == ["toy-2"]
+    assert "reuters21578.parquet is not in" in (said := capsys.readouterr().err)
+    assert "Reuters-21578, documents with a body" in said
+    assert (results.RESULTS / "toy-1.json").exists()
+
+
+def test_an_unknown_name_lists_near_ones():
+    with pytest.raises(SystemExit, match=r"fedlda-5x: there is no such panel; near ones: .*fedlda-5"):
+        registry.choose(["fedlda-5x"])
+    with pytest.raises(SystemExit, match="--list"):
+        registry.choose(["@@@@"])
+
+
+def test_every_corpus_that_a_panel_needs_has_a_source():
+    for name in {corpus for one in PANELS for corpus in one.corpora}:
+        assert "not described" not in results.source_of(name), name
+
+
+def test_the_page_is_what_the_committed_results_give():
+    stored, verdicts = judged()
+    expected = page.page(PANELS, stored, verdicts)
+    assert quotes.GENERATED.read_text() == expected, "run python -m benchmarks.book --pages"
+
+
+def test_pictures_show_the_committed_numbers_and_are_small():
+    stored, _ = judged()
+    for name, result in stored.items():
+        file = pictures.FOLDER / f"{name}.svg"
+        assert pictures.mark_of(file) == pictures.mark(result["numbers"]), f"{name}: python -m benchmarks.book --pages"
+        assert file.stat().st_size <= pictures.MOST_BYTES
+
+
+def test_pictures_are_drawn_alike_twice(folders, monkeypatch):
+    monkeypatch.setattr(pictures, "FOLDER", folders)
+    numbers = results.run(panel())["numbers"]
+    first = pictures.draw(panel(), numbers).read_bytes()
+    (folders / "toy-1.svg").unlink()
+    assert pictures.draw(panel(), numbers).read_bytes() == first
+    assert pictures.mark(numbers).encode() in first
+
+
+@pytest.mark.parametrize("file", quotes.pages(), ids=lambda file: file.name)
+def test_pages_hold_the_books_numbers(file):
+    assert quotes.wrong(file) == [], "run python -m benchmarks.book --pages"
+
+
+def test_a_quote_that_differs_or_names_nothing_is_found(folders, monkeypatch, tmp_path):
+    monkeypatch.setattr(quotes, "_found", lambda name: Found({"low": {"1": [861.2, 845.0]}}) if name == "toy" else None)
+    text = "ours is <!-- book:toy/low/1/range -->9<!-- /book -->, <!-- book:toy/low/1 -->853<!-- /book --> in short"
+    file = tmp_path / "page.md"
+    file.write_text(text)
+    assert quotes.wrong(file) == ["page.md: toy/low/1/range is 853 (845 to 861), not 9"]
+    file.write_text(quotes.fill(text))
+    assert quotes.wrong(file) == []
+    assert quotes.quote("toy/low/1/sd/1") == "853.1 ± 11.5"
+    for key in ("toy/high/1", "other/low/1", "toy/low/1/median"):
+        with pytest.raises(quotes.QuoteError):
+            quotes.quote(key)
