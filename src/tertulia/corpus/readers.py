@@ -31,6 +31,8 @@ from tertulia.corpus.inputs import string_or_none
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.sources import Opened, Origin, open_tables
 from tertulia.corpus.sources.base import PathLike, check_variable
+from tertulia.corpus.sources.layouts import layout_of
+from tertulia.corpus.sources.sql import is_database
 from tertulia.corpus.splits import Assignment, Row
 from tertulia.corpus.tokens import TextOptions
 from tertulia.errors import InputError
@@ -49,7 +51,8 @@ class Source:
     Without an id column, the id of a row is a hash of its text, and that of a text file is its path.
 
     A `query` gives the rows of a database: the one whose address is in the environment variable `address_env`, or the
-    DuckDB file `path`. Without both, DuckDB reads the files that the query itself names.
+    DuckDB file `path`. Without both, DuckDB reads the files that the query itself names. Without a query, the address
+    is that of a file. A `format` other than `table` names a known kind of records, and gives the columns.
     """
 
     path: PathLike | Sequence[PathLike] | None = None
@@ -64,6 +67,7 @@ class Source:
     every_row: bool = False  # make an empty document of a row without a usable text, so that results match rows
     query: str | None = None
     address_env: str | None = None
+    format: str = "table"
 
     def __post_init__(self) -> None:
         self._check_origin()
@@ -78,7 +82,13 @@ class Source:
         object.__setattr__(self, "separator", separator)
 
     def _check_origin(self) -> None:
-        if self.path is None and self.query is None:
+        layout = layout_of(self.format)
+        if self.query is None and layout.query is not None and (self.address_env or is_database(self.path)):
+            object.__setattr__(self, "query", layout.query)
+        for argument, usual in (("text", "text"), *((name, None) for name in ("id", "date", "label", "user"))):
+            if argument in layout.columns and getattr(self, argument) == usual:
+                object.__setattr__(self, argument, layout.columns[argument])
+        if self.path is None and self.query is None and self.address_env is None:
             raise InputError("nothing says where the documents are: give a path, or a query")
         if self.address_env is None:
             return
@@ -86,13 +96,14 @@ class Source:
             check_variable(self.address_env)
         except ValueError as error:
             raise InputError(f"address_env: {error}") from None
-        if self.path is not None or self.query is None:
-            raise InputError(f"address_env = '{self.address_env}' goes with a query, and without a path")
+        if self.path is not None:
+            raise InputError(f"address_env = '{self.address_env}' takes the place of a path: leave one out")
 
     @property
     def origin(self) -> Origin:
         """The place of the documents."""
-        return Origin(self.path, self.query, self.address_env, self.encoding, self.separator)
+        layout = layout_of(self.format)
+        return Origin(self.path, self.query, self.address_env, self.encoding, self.separator, layout)
 
     @property
     def text_columns(self) -> tuple[str, ...]:
@@ -178,6 +189,7 @@ class SourceFields(TypedDict, total=False):
     every_row: bool
     query: str | None
     address_env: str | None
+    format: str
     keep_places: bool
     column: str | Sequence[str] | None
 

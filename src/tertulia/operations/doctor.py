@@ -201,7 +201,7 @@ def check_authorization(path: Path, loose: Sequence[str]) -> Finding:
 def check_documents(source: Mapping[str, Any]) -> Finding:
     """Check that the first rows can be read; their contents are not shown."""
     fields = {name: value for name, value in source.items() if name in Source.__dataclass_fields__}
-    if not fields.get("path") and not fields.get("query"):
+    if not any(fields.get(name) for name in ("path", "query", "address_env")):
         return Finding("documents", BAD, "party.toml names none: write `path`, or `query`, under [documents]")
     try:
         report = ReadReport()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tertulia.runs.settings import RunSettings
 
 POOLED = "pooled"  # the one party of the pooled scenario
-_LATER = ("query", "address_env")  # settings of sources that were added later
+_LATER = {"query": None, "address_env": None, "format": "table"}  # settings that were added later, with defaults
 NO_SOURCE = "no `path` and no `query`: say where {} documents are"
 
 
@@ -26,7 +26,7 @@ class SourceSettings(Settings):
     path: str | list[str] | None = Field(
         None,
         description="a file (`.jsonl`, `.csv`, `.tsv`, `.parquet`, `.txt`, also compressed), a folder of `.txt`, a "
-        "pattern, or a list of these",
+        "pattern, an address (`https://`, `s3://`), or a list of these",
         json_schema_extra=PATH | {"paths": ""},
     )
     query: str | None = Field(
@@ -37,7 +37,14 @@ class SourceSettings(Settings):
     address_env: str | None = Field(
         None,
         description="the name of the environment variable that holds the address of the database, with its password: "
-        "`postgresql://USER:PASSWORD@HOST/DATABASE`. The address itself is never stored, sent or shown",
+        "`postgresql://USER:PASSWORD@HOST/DATABASE`; without a `query`, of a file. The address itself is never stored, "
+        "sent or shown",
+    )
+    format: Literal["table", "omop", "fhir", "openalex", "cordis", "nsf"] = Field(
+        "table",
+        description="the kind of records: `table`, any with a column of texts; clinical notes, `omop` (table NOTE) and "
+        "`fhir` (NDJSON of DocumentReference); `openalex` works; grants, `cordis` and `nsf`. It gives the columns that "
+        "are not named",
     )
     text: str | list[str] = Field("text", description="the column of texts; several columns are joined")
     id: str | None = Field(None, description="the column of ids; None: a row is known by a hash of its text")
@@ -72,12 +79,12 @@ class SourceSettings(Settings):
     @property
     def is_given(self) -> bool:
         """Whether anything says where the documents are."""
-        return self.path is not None or self.query is not None
+        return any(origin is not None for origin in (self.path, self.query, self.address_env))
 
     def source(self) -> dict[str, Any]:
         """Return the arguments of `corpus.read`; settings that earlier versions lack are included only if set."""
         given = {name: getattr(self, name) for name in SourceSettings.model_fields}
-        return {name: value for name, value in given.items() if value is not None or name not in _LATER}
+        return {name: value for name, value in given.items() if name not in _LATER or value != _LATER[name]}
 
 
 class DataSettings(SourceSettings):

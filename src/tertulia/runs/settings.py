@@ -24,6 +24,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, create_mo
 from pydantic.fields import FieldInfo
 
 from tertulia.corpus import TextOptions
+from tertulia.corpus.sources.remote import is_address
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.engines.base import check_engine
 from tertulia.federation.fields import EPSILON
@@ -378,6 +379,10 @@ def anchor(section: Any, kind: type[BaseModel], base: Path) -> None:
         elif name == "home" and isinstance(value, str):  # a budget must not depend on the working directory
             section[name] = str((base / value).resolve())
         elif has_mark(field, "path") and isinstance(value, str) and value != _name_or_none(field):
-            section[name] = os.path.normpath(base / value)
+            section[name] = _anchored(value, base)
         elif has_mark(field, "paths") and isinstance(value, list):
-            section[name] = [os.path.normpath(base / one) if isinstance(one, str) else one for one in value]
+            section[name] = [_anchored(one, base) if isinstance(one, str) else one for one in value]
+
+
+def _anchored(path: str, base: Path) -> str:
+    return path if is_address(path) else os.path.normpath(base / path)

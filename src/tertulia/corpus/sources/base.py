@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import SecretStr
 
-from tertulia.corpus.formats.base import Table
+from tertulia.corpus.formats import open_table
+from tertulia.corpus.formats.base import Record, Request, Table
 from tertulia.errors import InputError
 
 PathLike = str | os.PathLike[str]
 VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"  # the name of an environment variable
+
+
+class Layout(NamedTuple):
+    """The columns of a known kind of records, and how to get them."""
+
+    columns: Mapping[str, str | tuple[str, ...]]  # by argument: text, id, date, label, user
+    query: str | None = None  # of a database that has such records
+    open: Callable[[Path, Request], Table] = open_table  # a file
+    convert: Callable[[Record], Record] | None = None  # a record to one with the columns `gives`
+    marks: tuple[str, ...] = ()  # columns of which such a file has at least one
+    raw: tuple[str, ...] = ()  # columns that `convert` reads
+    gives: tuple[str, ...] = ()
+    hint: str = ""  # what it reads, added to errors
 
 
 class Origin(NamedTuple):
@@ -21,14 +36,17 @@ class Origin(NamedTuple):
 
     path: PathLike | Sequence[PathLike] | None = None
     query: str | None = None  # of a database
-    address_env: str | None = None  # name of the environment variable with the address of the database
+    address_env: str | None = None  # name of the environment variable with the address of the database, or of a file
     encoding: str | None = None
     separator: str | None = None
+    layout: Layout = Layout({})
 
     def describe(self) -> str:
         """Name the origin in errors."""
         if self.query is not None:
             return "the query"
+        if self.address_env is not None:
+            return f"the file whose address is in {self.address_env}"
         given = isinstance(self.path, str | os.PathLike) or self.path is None
         return os.fspath(self.path or "") if given else f"the {len(self.path)} given files"  # type: ignore[arg-type]
 
@@ -57,6 +75,6 @@ def address_in(variable: str) -> SecretStr:
     if not value:
         raise InputError(
             f"the environment variable {variable} is not set: put the address of the documents there, such as "
-            "postgresql://USER:PASSWORD@HOST/DATABASE"
+            "postgresql://USER:PASSWORD@HOST/DATABASE, or https://HOST/FILE.parquet without a query"
         )
     return SecretStr(value)

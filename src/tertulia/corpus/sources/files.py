@@ -13,10 +13,8 @@ from tertulia.corpus.sources.base import PathLike
 from tertulia.errors import InputError
 
 
-def list_files(path: PathLike | Sequence[PathLike] | None) -> Iterator[tuple[Path, Path]]:
+def list_files(path: PathLike | Sequence[PathLike]) -> Iterator[tuple[Path, Path]]:
     """List the files, each with the folder to which ids of text files are relative."""
-    if path is None:
-        return
     if not isinstance(path, str | os.PathLike):
         for each in path:
             yield from list_files(each)

@@ -16,6 +16,8 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import SecretStr
@@ -79,6 +81,11 @@ def open_query(origin: Origin, wanted: frozenset[str]) -> Opened:
                 _close(reader)
 
     return Opened("the query", "query", "query", Table(columns, records(), query=digest_of(query)))
+
+
+def is_database(path: object) -> bool:
+    """Return whether a path is that of a file of DuckDB, by its suffix."""
+    return isinstance(path, str | PathLike) and Path(path).suffix.lower() in DUCKDB_FILES
 
 
 def digest_of(query: str) -> str:

@@ -174,7 +174,7 @@ def test_a_variable_is_named_and_never_holds_the_address_itself(monkeypatch):
     with pytest.raises(InputError, match="name of an environment variable") as caught:
         Source(query="SELECT 1", address_env="postgresql://ana:s3cr3t@host/db")
     assert "s3cr3t" not in str(caught.value)
-    with pytest.raises(InputError, match="goes with a query"):
+    with pytest.raises(InputError, match="takes the place of a path"):
         Source("notes.csv", address_env=VARIABLE)
     with pytest.raises(InputError, match="nothing says where"):
         Source()
