@@ -1,4 +1,4 @@
-"""A server that makes up its questions: how many of 100 documents it reads, with and without the rule of five."""
+"""A server that makes up its questions, alone or with a member's help: how many of 100 documents it reads."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def steered(quick: bool) -> dict[str, Any]:
     words = corpus.vocabulary.words
     attacks = {"single_out_of_100": steering.singled_out, "by_em_out_of_100": steering.singled_out_by_em}
     found: dict[str, Any] = {attack: {} for attack in attacks}
+    ways = {"alone": (RARE, False), "member_helps_with_rule": (RARE, True), "member_helps_without_rule": (1, True)}
     for attack, singled_out in attacks.items():
-        for name, least in (("with_rule", RARE), ("without_rule", 1)):
-            with mock.patch.object(context, "RARE", least):
-                with tempfile.TemporaryDirectory() as folder:
-                    read = singled_out(Path(folder) / "run", parties, words, topics=40, number=100)
-                found[attack][name] = {"of_totals": read.of_totals, "knowing_others": read.knowing_others}
-                say(f"steered, {attack}, {name}: {read}")
+        for name, (least, helper) in ways.items():
+            with mock.patch.object(context, "RARE", least), tempfile.TemporaryDirectory() as folder:
+                read = singled_out(Path(folder) / "run", parties, words, topics=40, number=100, helper=helper)
+            found[attack][name] = {"of_totals": read.of_totals, "knowing_others": read.knowing_others}
+            say(f"steered, {attack}, {name}: {read}")
     return {"steered": found}

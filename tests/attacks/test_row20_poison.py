@@ -60,8 +60,8 @@ def test_ftm_takes_only_distributions_of_possible_parties(model, tmp_path):
 
 def test_a_first_party_of_two_cannot_push_out_the_second_by_another_shape(tmp_path):
     ask = Shared(("rain", "sun"), Training(), np.ones((2, 2), np.int64), np.ones(2), 0, adds_up=False)
-    wrong = Counts(np.ones((2, 3), np.int32), np.ones((0, 2), np.int32))
-    right = Counts(np.ones((2, 2), np.int32), np.ones((0, 2), np.int32))
+    wrong = Counts(np.ones((2, 3), np.int32), np.ones((0, 2), np.int32), np.zeros(2, np.int64))
+    right = Counts(np.ones((2, 2), np.int32), np.ones((0, 2), np.int32), np.zeros(2, np.int64))
     fed, _ = server(tmp_path, a=sends(wrong), b=sends(right))
     assert fed.sum(count_together, ask).counts.tolist() == [[1, 1], [1, 1]]
     assert fed.answered == ["b"]

@@ -1,4 +1,8 @@
-"""A server that follows the masks but makes up its questions, to read single documents out of totals."""
+"""A server that follows the masks but makes up its questions, to read single documents out of totals.
+
+Alone it cannot: parties refuse questions that are no totals. The other tests are of a server that one member helps, by
+giving it the key of tags. Then the rule of five documents is what is left.
+"""
 
 import pytest
 
@@ -10,7 +14,19 @@ from tertulia.federation.party import context
 def attack(tmp_path):
     corpora = steering.corpora_of_notes()
     words = tuple(sorted({word for corpus in corpora.values() for word in corpus.vocabulary.words}))
-    return lambda how=steering.singled_out: how(tmp_path / "run", corpora, words, topics=21, number=20)
+    return lambda how=steering.singled_out, **given: how(
+        tmp_path / "run", corpora, words, topics=21, number=20, **given
+    )
+
+
+@pytest.mark.parametrize("how", [steering.singled_out, steering.singled_out_by_em])
+def test_a_server_alone_gets_no_answer_to_questions_that_it_makes_up(attack, monkeypatch, tmp_path, how):
+    monkeypatch.setattr(context, "RARE", 1)
+    monkeypatch.setattr(steering, "ALPHAS", steering.ALPHAS[:1])
+    monkeypatch.setattr(steering, "ODDS", steering.ODDS[3:4])
+    assert attack(how, helper=False) == steering.Read(0, 0, 20)
+    for log in tmp_path.glob("run/parties/*/party.log"):
+        assert "the numbers of a question are not the members' total" in log.read_text()
 
 
 def test_without_the_rule_a_server_that_knows_the_other_parts_reads_documents(attack, monkeypatch):

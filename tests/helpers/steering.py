@@ -9,6 +9,9 @@ parties that have these words. A server that knows what the others sent, takes t
 The rounds of EM, which find the first topics, can be asked in the same way. Their expected counts have no first state
 that a large alpha could hold. Here all words but the known ones are a little likelier in the last topic: then shares of
 the targets' topics die out in documents without known words, and win in a document with them.
+
+Parties refuse counts that are no total of theirs, by tags that members alone can make. A member that works for the
+server gives it the members' key (`helper`): then it can make tags for any question.
 """
 
 from contextlib import closing, contextmanager
@@ -18,6 +21,8 @@ import numpy as np
 
 from helpers.masked_toys import handle_of
 from tertulia.corpus import Corpus, Vocabulary
+from tertulia.errors import QuorumError
+from tertulia.federation.secure.sum_tags import tag_of
 from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.vocabulary import agree
 from tertulia.methods.consensus import method, start
@@ -61,7 +66,7 @@ def targets_of(corpora, words, number, rng):
     return [found[i] for i in rng.permutation(len(found))[:number]]
 
 
-def question(words, training, targets, alpha):
+def question(words, training, targets, alpha, tag_of_counts):
     """Make up the counts of all others."""
     counts = np.full((training.topics, len(words)), 100, np.int32)
     for k, target in enumerate(targets):
@@ -73,18 +78,19 @@ def question(words, training, targets, alpha):
     counts[len(targets) :, known] = 0
     alphas = np.full(training.topics, 1.0)
     alphas[: len(targets)] = alpha
-    return Shared(words, training, counts, alphas, 0, adds_up=False)
+    return Shared(words, training, counts, alphas, 0, adds_up=False, tag=tag_of_counts(start.EXPECTED, counts))
 
 
-def soft_question(words, round_, targets, topics, odds):
-    """Make up the topics of a round of EM."""
-    counts = np.zeros((topics, len(words)), np.int32)
+def soft_question(words, config, round_, targets, odds, tag_of_counts):
+    """Make up the total of a round of EM."""
+    counts = np.zeros((config.topics, len(words)), np.int32)
     counts[len(targets) :] = 10**4
     counts[len(targets) :, np.concatenate([target.known for target in targets])] = 0
     for k, target in enumerate(targets):
         counts[k] = 10**4
         counts[k, target.known] = 10**4 * len(words) * (1 - odds) / (odds * KNOWN)
-    return start.SoftTask(words, round_, counts, np.full(topics, 1e-6))
+    total = start.SoftCounts(counts, tag_of_counts(start.EXPECTED, counts))
+    return start.SoftTask(words, round_, config.part(start.FirstTopics), start.FRACTION, None, total)
 
 
 def is_read(row, target):
@@ -93,14 +99,11 @@ def is_read(row, target):
     return bool((row[others] > 0).mean() >= 0.5 and row[target.words].sum() >= 0.5 * row.sum() > 0)
 
 
-def singled_out(directory, corpora, words, topics, number, seed=0):
+def singled_out(directory, corpora, words, topics, number, seed=0, *, helper=True):
     """Attack a run with secure sums; return how many of `number` documents were read."""
     batches = -(-number // (topics - 1))
-    with attacked(directory, corpora, words, {"topics": topics, "rounds": batches * len(ALPHAS)}) as (
-        fed,
-        config,
-        agreed,
-    ):
+    method_ = {"topics": topics, "rounds": batches * len(ALPHAS)}
+    with attacked(directory, corpora, words, method_, helper) as (fed, config, agreed, tags):
         targets = targets_of(corpora, agreed, number, np.random.default_rng(seed))
         read = np.zeros((2, len(targets)), dtype=bool)
         parts = dict.fromkeys(corpora, 0)
@@ -108,17 +111,18 @@ def singled_out(directory, corpora, words, topics, number, seed=0):
             for alpha in ALPHAS:
                 for first in range(0, len(targets), topics - 1):
                     some = targets[first : first + topics - 1]
-                    fed.sum(count_together, question(agreed, config.part(Training), some, alpha))
-                    parts = {party: parts[party] + sent[party] for party in corpora}
-                    note_read(read, first, some, parts)
+                    asked = question(agreed, config.part(Training), some, alpha, tags)
+                    if is_answered(fed, count_together, asked):
+                        parts = {party: parts[party] + sent[party] for party in corpora}
+                        note_read(read, first, some, parts)
     return Read(*read.sum(axis=1).tolist(), len(targets))
 
 
-def singled_out_by_em(directory, corpora, words, topics, number, seed=0):
-    """Attack the rounds of EM in the same way."""
+def singled_out_by_em(directory, corpora, words, topics, number, seed=0, *, helper=True):
+    """Attack the rounds of EM in the same way, with as small an alpha as settings allow."""
     batches = -(-number // (topics - 1))
-    method_ = {"topics": topics, "start_rounds": batches * len(ODDS)}
-    with attacked(directory, corpora, words, method_) as (fed, _, agreed):
+    method_ = {"topics": topics, "start_rounds": batches * len(ODDS), "alpha": 1e-6 * topics}
+    with attacked(directory, corpora, words, method_, helper) as (fed, config, agreed, tags):
         targets = targets_of(corpora, agreed, number, np.random.default_rng(seed))
         read = np.zeros((2, len(targets)), dtype=bool)
         with expected_counts() as expected:
@@ -126,9 +130,19 @@ def singled_out_by_em(directory, corpora, words, topics, number, seed=0):
                 for first in range(0, len(targets), topics - 1):
                     some = targets[first : first + topics - 1]
                     expected.clear()
-                    fed.sum(start.expect, soft_question(agreed, round_ * batches + first, some, topics, odds))
-                    note_read(read, first, some, dict(zip(corpora, expected, strict=True)))
+                    asked = soft_question(agreed, config, round_ * batches + first, some, odds, tags)
+                    if is_answered(fed, start.expect, asked):
+                        note_read(read, first, some, dict(zip(corpora, expected, strict=True)))
     return Read(*read.sum(axis=1).tolist(), len(targets))
+
+
+def is_answered(fed, step, asked):
+    """Ask for a sum; False if the parties refuse."""
+    try:
+        fed.sum(step, asked)
+    except QuorumError:
+        return False
+    return True
 
 
 def note_read(read, first, targets, parts):
@@ -139,15 +153,24 @@ def note_read(read, first, targets, parts):
 
 
 @contextmanager
-def attacked(directory, corpora, words, method_):
-    """A run with secure sums whose members have agreed on words: the server's handle, the settings, the words."""
+def attacked(directory, corpora, words, method_, helper):
+    """A run with secure sums whose members have agreed on words: handle, settings, words, and the tags of numbers.
+
+    Without the help of a member the server has no key for tags, so it sends one that it has seen, or guesses.
+    """
     listed = {"mode": "listed", "words": words, "max_share": 1.0}
     given = {"name": "consensus", "learn_alpha": False, "vocabulary": listed, "evaluate": False, **method_}
     run = begin(RunSettings(directory=str(directory), heldout=0.0, federation={"secure": True}, method=given), corpora)
     with closing(run.transport("local", 1)) as transport:
         fed = handle_of(run, transport)
         config = settings_of(run).method
-        yield fed, config, agree(fed, config.vocabulary).words
+        words = agree(fed, config.vocabulary).words
+        keys = next(iter(transport.hosts.values())).secure.keys
+
+        def tag(name, numbers):
+            return tag_of(keys.members_key("tag of " + name), (numbers,)) if helper else np.array([5, 7])
+
+        yield fed, config, words, tag
 
 
 @contextmanager

@@ -134,6 +134,7 @@ ReplyWeight = Annotated[Array, Weight()]
 Cells = Annotated[Array, Numbers(("*", "*"), "iu", ring=64)]
 Gradient = Annotated[Array, Numbers(ANY, "f", scale=14)]  # of a sum over documents: steps of 6e-5
 Statistic = Annotated[Array, Numbers(ANY, "f", ring=64)]
+SumTag = Annotated[Array, Numbers(("2",), "iu", ring=64)]  # by which members recognise a total (`secure.sum_tags`)
 NoisySum = Annotated[Array, Numbers(("n",), "iu")]  # on a grid, with noise
 
 

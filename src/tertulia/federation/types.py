@@ -277,6 +277,22 @@ class Party(Protocol):
         Release a result that is computed from reports alone as `Derived(what, parents=randomness.parents)`.
         """
 
+    def sum_tag(self, name: str, *released: Array) -> Array:
+        """Return a tag [2] of released numbers: tags of all parties' numbers add up to the tag of their sum.
+
+        Only members can make one. Without secure sums it is 0. Different names have different keys.
+        """
+
+    def check_sum(self, name: str, tag: Array, *numbers: Array) -> None:
+        """Refuse numbers in a question that are no total of what members sent by this name; without secure sums, none.
+
+        Sums and multiples of several such totals are not told from a total.
+        """
+
+    @property
+    def continues(self) -> bool:
+        """Whether the run continues an earlier model."""
+
     @property
     def min_holders(self) -> int:
         """The number of members that must have a word before the server learns it, with secure sums."""

@@ -18,6 +18,8 @@ from tertulia.federation.fields import Weight, field_with
 from tertulia.federation.messages import BEFORE_ALL, Ask, Question
 from tertulia.federation.party import reports
 from tertulia.federation.party.failures import NGRAMS
+from tertulia.federation.party.member_keys import RULE
+from tertulia.federation.secure.sum_tags import CELLS, is_tag_of, tag_of
 from tertulia.federation.types import PartyId, Randomness, Step, min_holders
 from tertulia.privacy.ledger import Ledger, Release
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public, Randomiser, Unit
@@ -27,6 +29,11 @@ if TYPE_CHECKING:
     from tertulia.federation.party.host import PartyHost
     from tertulia.federation.party.secure_member import SecureMember
 
+UNTRUE = (
+    "the numbers of a question are not the members' total: the server has made them up, or a member has sent a wrong "
+    "tag. Ask the operator and the other members before the run goes on"
+)
+_TAG = "tag of "
 SCORES = "scores.log"  # released scores, for the party's own staff; the server gets them added up
 
 
@@ -161,6 +168,28 @@ class StepContext:
         ledger = self._host.ledger
         ledger.addressee = (f"server of run {self._question.run}", self._question.plan)
         return ledger
+
+    def sum_tag(self, name: str, *released: Array) -> Array:
+        """Return a tag of released numbers. It is a function of them under a key of the members: no other release."""
+        ids = [self.source_of(array) for array in released]
+        secure = self._host.secure
+        tag = np.zeros(CELLS, np.int64) if secure is None else tag_of(secure.keys.members_key(_TAG + name), released)
+        found = tag.view(Released)
+        found.release_id = ids[0]
+        found.flags.writeable = False
+        return found
+
+    def check_sum(self, name: str, tag: Array, *numbers: Array) -> None:
+        """Refuse numbers in a question that are no total of what members sent by this name."""
+        secure = self._host.secure
+        if secure is not None and not is_tag_of(tag, secure.keys.members_key(_TAG + name), numbers):
+            raise PolicyRefusal(RULE, UNTRUE)
+
+    @property
+    def continues(self) -> bool:
+        """Whether the run continues an earlier model."""
+        plan = self._host.door.plan
+        return plan is not None and bool(plan.start)
 
     @property
     def min_holders(self) -> int:

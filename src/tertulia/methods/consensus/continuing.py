@@ -42,4 +42,5 @@ def begin_with(
     alpha = np.pad(fit_alpha(config, total, alpha), (0, more))
     alpha[room] = config.alpha / config.topics if room.all() else alpha[~room].mean()
     none = np.zeros_like(counts)
-    return ConsensusState(1, words, counts + start, none, alpha, start, seen, total.seen.lengths, total.left_out)
+    lengths, left_out = total.seen.lengths, total.left_out
+    return ConsensusState(1, words, counts + start, none, alpha, start, seen, lengths, left_out, total.tag)

@@ -15,6 +15,7 @@ from tertulia.kernels.lda import priors
 from tertulia.kernels.lda.spread import widespread_topics
 from tertulia.methods.common.contributions import counted_or_none
 from tertulia.methods.consensus.messages import Assigned, Counting, Counts, CountsAndHistograms, Shared
+from tertulia.methods.consensus.start import EXPECTED
 from tertulia.methods.consensus.sweeps import Swept
 from tertulia.privacy.mechanisms import Mechanism
 from tertulia.privacy.mechanisms.things import thing
@@ -22,6 +23,21 @@ from tertulia.privacy.mechanisms.things import thing
 HISTOGRAMS = thing(
     "document-topic histograms", "how many documents have how many words of a topic"
 )  # for each topic, and for all topics together, the number of documents by their number of tokens
+
+
+COUNTED = "counts"  # the name of tags
+
+
+def checked(party: Party, ask: Shared) -> Shared:
+    """Refuse counts that are not the members' total; return the question with counts of tokens.
+
+    In a run that continues a model the server says what its topics are, in the first two questions.
+    """
+    if not (party.continues and ask.round < 2):
+        party.check_sum(EXPECTED if ask.round <= 0 else COUNTED, ask.tag, ask.counts)
+    if ask.round > 0 or ask.per_token == 1:
+        return ask
+    return replace(ask, counts=np.rint(ask.counts / ask.per_token).astype(np.int32), per_token=1)
 
 
 def held_of(party: Party, known: Counting | None, ask: Shared) -> Assigned | None:
@@ -93,6 +109,6 @@ def histograms(documents: I64, z: I32, K: int, least: int = 1) -> priors.Histogr
 def release(party: Party, tables: tuple[Array, ...], mechanism: Mechanism) -> Counts:
     """Release a contribution; counts leave as [K, V]."""
     counts, added = (party.release(np.ascontiguousarray(x.T), mechanism) for x in tables[:2])
-    how = replace(mechanism, what=HISTOGRAMS)
+    tag, how = party.sum_tag(COUNTED, counts), replace(mechanism, what=HISTOGRAMS)
     seen = [party.release(x.astype(np.int32), how) for x in tables[2:]]
-    return CountsAndHistograms(counts, added, *seen) if seen else Counts(counts, added)
+    return CountsAndHistograms(counts, added, tag, *seen) if seen else Counts(counts, added, tag)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Annotated
 
 import numpy as np
 
-from tertulia._arrays import Array
+from tertulia._arrays import I64, Array
 from tertulia._kinds import check_array
 from tertulia.errors import FormatError
 from tertulia.federation import fields
 from tertulia.federation.types import Place, message
 from tertulia.kernels.lda import priors
 from tertulia.methods.common.lda_settings import Training
+
+
+def no_tag() -> I64:
+    """Return the tag of nothing."""
+    return np.zeros(2, np.int64)
 
 
 @message
@@ -27,6 +33,8 @@ class Shared:
     adds_up: bool  # whether the reply must also contain the counts added up over all sweeps
     singly: bool = False  # whether the reply must hold whole counts, to be judged, instead of differences
     left_out: bool = False  # whether this party's own last counts were not added
+    tag: fields.SumTag = dataclasses.field(default_factory=no_tag)  # of the counts, if they are the parties' total
+    per_token: Annotated[int, fields.Between(1, fields.MOST_COUNT)] = 1  # units of counts in a token
 
 
 @message
@@ -35,6 +43,7 @@ class Counts:
 
     counts: fields.CountChange  # [K, V] after the last sweep
     added: fields.SweptChange  # [K, V] added up over all sweeps; [0, V] if not asked for
+    tag: fields.SumTag  # of `counts`
 
     def check_reply(self, ask: Shared) -> None:
         """Raise unless `added` is present exactly if it was asked for, and whole counts are not negative."""
@@ -95,6 +104,9 @@ class ConsensusState:
     topics: Array  # [K, COLUMNS] the parties' sum of histograms
     lengths: Array  # [COLUMNS]
     left_out: tuple[str, ...] = ()  # parties whose counts of the last round are not in the sum
+    tag: Array = dataclasses.field(default_factory=no_tag)  # of the parties' sum; before they count, of `expected`
+    expected: Array | None = None  # [K, V] the total of the last round of EM, before parties count
+    per_token: int = 1  # units of `expected` in a token
 
     @property
     def contributed(self) -> Array:

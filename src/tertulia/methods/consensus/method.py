@@ -48,7 +48,7 @@ from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_rounds
 from tertulia.methods.common.vocabulary import DOCUMENTS, WORD_STEPS, agree, plan_vocabulary
 from tertulia.methods.consensus.continuing import begin_with
-from tertulia.methods.consensus.contribution import HISTOGRAMS, contribution, held_of, others_of, release
+from tertulia.methods.consensus.contribution import HISTOGRAMS, checked, contribution, held_of, others_of, release
 from tertulia.methods.consensus.merged_start import StartTopics
 from tertulia.methods.consensus.messages import Agreed, Assigned, ConsensusState, Counting, Counts, Shared
 from tertulia.methods.consensus.robust import add_supported, questions, try_out
@@ -56,7 +56,15 @@ from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.methods.consensus.start import STEPS as START_STEPS
 from tertulia.methods.consensus.start import find_topics, plan_start
 from tertulia.methods.consensus.sweeps import COUNTS, sweep
-from tertulia.methods.consensus.totals import Total, add_changes, first_state, fit_alpha, next_state, question
+from tertulia.methods.consensus.totals import (
+    Total,
+    add_changes,
+    first_state,
+    fit_alpha,
+    next_state,
+    question,
+    state_of_expected,
+)
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived
 
@@ -64,6 +72,7 @@ from tertulia.privacy.mechanisms import Clear, Derived
 @step(doing="counting together", replies="changes")
 def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Counts]:
     """Sweep with the counts of all others added, and send the change of the party's own counts."""
+    ask = checked(party, ask)
     corpus = party.documents(Vocabulary.of(ask.words), unknown=ask.training.mode == "sound")
     known = state if isinstance(state, Counting) else None  # else the party is new, or has only trained alone
     held = held_of(party, known, ask)
@@ -100,7 +109,7 @@ def _start(fed: Federation, config: ConsensusSettings, words: tuple[str, ...]) -
     """Find the first topics, as pseudo-counts: from sums, or by merging what parties learned alone."""
     K = config.topics
     if not config.merges:
-        return first_state(words, find_topics(fed, config, words), symmetric(config.alpha, K))
+        return state_of_expected(words, find_topics(fed, config, words), symmetric(config.alpha, K))
     training = config.part(Training, sweeps=config.start_sweeps)
     models = fed.each(train_local, LocalTask(words, training, None, with_sizes=False))  # the counts will give the sizes
     if not models:

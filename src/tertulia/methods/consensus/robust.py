@@ -49,7 +49,7 @@ def add_supported(replies: Mapping[PartyId, Any], ask: Shared) -> Total:
     }
     total = replace(parts[0], **sums)
     left_out = tuple(party for party in replies if party not in chosen)
-    return Total(total.counts, total.added, histograms_of(total, ask), left_out)
+    return Total(total.counts, total.added, histograms_of(total, ask), total.tag, left_out)
 
 
 def try_out(

@@ -1,11 +1,13 @@
 """The topics that Consensus starts from, found by sums over parties alone.
 
 1. **Words.** One sum counts the documents and the tokens of each agreed word.
-2. **Profiles.** One sum adds up the profiles of the most frequent words (`kernels.lda.word_profiles`). The server
-   groups words with similar profiles into K first topics. The question holds nothing but words, so that a server can
-   choose nothing by which it would single out documents.
+2. **Profiles.** One sum adds up the profiles of the most frequent words (`kernels.lda.word_profiles`). Each party
+   groups words with similar profiles into K first topics: the same ones, for all have the same totals.
 3. **Soft counts.** In a few rounds of EM each party sends the expected counts of its words by topic
    (`kernels.lda.soft_counts`). The sum is what EM on the pooled documents would have.
+
+Questions hold totals alone. Under secure sums a tag shows members that a total is true (`Party.check_sum`), so a server
+cannot make up topics by which it would single out documents, unless a member helps it.
 
 Under secure sums a party adds nothing to the numbers of a word that fewer than five of its documents hold, nor to a
 topic that fewer than five have. Totals of fewer documents could be read like these documents.
@@ -13,21 +15,25 @@ topic that fewer than five have. Totals of fewer documents could be read like th
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import dataclasses
+from functools import lru_cache
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from tertulia._arrays import F64, I64, Array
+from tertulia._kinds import check_array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import FormatError, InputError
 from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, Place, Planned, message, step
-from tertulia.kernels.core.checks import check_alpha
+from tertulia.kernels.core.checks import check_alpha, check_counts
 from tertulia.kernels.lda import word_profiles
 from tertulia.kernels.lda.soft_counts import soft_counts
 from tertulia.methods.common.contributions import counted_or_none
 from tertulia.methods.common.earlier_model import smooth
 from tertulia.methods.common.priors import symmetric
+from tertulia.methods.common.settings import AlphaSum, Settings, TopicCount
 from tertulia.methods.common.vocabulary import check_has_words
 from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.privacy.mechanisms import Clear
@@ -37,13 +43,25 @@ WORD_COUNTS = Clear(thing("counts of agreed words", "in how many documents each 
 PROFILES = Clear(thing("profiles of words", "sums over the documents that hold a word"))
 SOFT_COUNTS = Clear(thing("expected counts by topic", "words by topic (expected counts)"))
 FRACTION = 256  # soft counts are whole numbers of 1/256 token: a sixteenth loses 1 % in perplexity
+EXPECTED = "expected counts"  # the name of tags
 _UNKNOWN = 0.5  # a share of words off the list of which the party's staff should know
 _SMOOTHING = 0.01  # tokens that each word has in each topic beforehand
 _PROFILE_BITS = 5  # profiles are whole numbers of 2^-5: a number of a document's row is about 2^-4
 
+_Total = TypeVar("_Total", bound=Any)
 OfWords = Annotated[Array, fields.Numbers(("V",), "iu", 0)]
-Chosen = Annotated[Array, fields.Numbers(("words",), "iu", 0, fields.MOST_COUNT)]
 ProfileSums = Annotated[Array, fields.Numbers(("words", str(word_profiles.DIMENSIONS)), "iu", ring=16)]
+Seed = Annotated[int | None, fields.Uncapped("a key")]
+PerToken = Annotated[int, fields.Between(1, FRACTION)]
+
+
+@message
+class FirstTopics(Settings):
+    """The settings of the start. The door compares them with the plan's."""
+
+    topics: TopicCount = 20
+    alpha: AlphaSum = 5.0
+    seed: Seed = None
 
 
 @message
@@ -59,14 +77,15 @@ class WordTotals:
 
     documents: OfWords
     tokens: OfWords
+    tag: fields.SumTag
 
 
 @message
 class ProfileTask:
-    """The question for profiles of some words."""
+    """The question for profiles of the words in most documents."""
 
     words: fields.Words
-    chosen: Chosen  # [n] places on the list
+    seen: WordTotals
 
 
 @message
@@ -74,23 +93,35 @@ class Profiles:
     """Profiles of words, in units of 2^-5."""
 
     sums: ProfileSums  # [n, DIMENSIONS]
+    tag: fields.SumTag
 
 
 @message
-class SoftTask:
-    """The question of a round of EM."""
+class FoundProfiles:
+    """The totals from which every party computes the same first topics."""
 
-    words: fields.Words
-    round: fields.Round  # of EM: without it, topics that no longer change would look like a repeated question
-    counts: fields.Counts  # [K, V] in any unit
-    alpha: fields.Prior  # [K]
+    seen: WordTotals
+    profiles: Profiles
 
 
 @message
 class SoftCounts:
-    """One party's new expected counts minus those in the sum, in units of 1/256 token."""
+    """One party's new expected counts minus those in the sum, in units of 1/256 token, or larger ones if asked for."""
 
     counts: fields.CountChange  # [K, V]
+    tag: fields.SumTag
+
+
+@message
+class SoftTask:
+    """The question of a round of EM. It holds totals alone, so that a server has nothing to choose."""
+
+    words: fields.Words
+    round: fields.Round  # of EM: without it, topics that no longer change would look like a repeated question
+    settings: FirstTopics
+    per_token: PerToken  # units of counts in a token
+    start: FoundProfiles | None  # in the first round
+    counts: SoftCounts | None  # the total of the round before
 
 
 @message
@@ -116,18 +147,18 @@ def count_tokens(party: Party, state: Any, ask: WordTask) -> tuple[Any, WordTota
     check_has_words(party, corpus)
     _check_enough(party, corpus)
     df, tokens = word_profiles.counts_of_words(corpus.words, corpus.documents, len(ask.words), _least_of_words(party))
-    return state, WordTotals(party.release(df, WORD_COUNTS), party.release(tokens, WORD_COUNTS))
+    seen = party.release(df, WORD_COUNTS), party.release(tokens, WORD_COUNTS)
+    return state, WordTotals(*seen, party.sum_tag("words", *seen))
 
 
 @step(doing="finding topics", one_list=True)
 def profile_words(party: Party, state: Any, ask: ProfileTask) -> tuple[Any, Profiles]:
-    """Add up the documents of each chosen word."""
-    if np.any(np.diff(ask.chosen) <= 0) or (len(ask.chosen) and ask.chosen[-1] >= len(ask.words)):
-        raise FormatError("'chosen' must be places on the word list, in increasing order")
+    """Add up the documents of each of the words in most documents."""
+    chosen = _chosen(party, ask.seen)
     corpus = _documents(party, ask.words)
-    chosen = ask.chosen.astype(np.int64)
     found, _ = word_profiles.profiles(corpus.words, corpus.documents, len(ask.words), chosen, _least_of_words(party))
-    return state, Profiles(party.release(word_profiles.on_grid(found, _PROFILE_BITS), PROFILES))
+    sums = party.release(word_profiles.on_grid(found, _PROFILE_BITS), PROFILES)
+    return state, Profiles(sums, party.sum_tag("profiles", sums))
 
 
 @step(doing="finding topics", replies="changes")
@@ -136,37 +167,87 @@ def expect(party: Party, state: Any, ask: SoftTask) -> tuple[Expecting, SoftCoun
     corpus = _documents(party, ask.words)
     known = state if isinstance(state, Expecting) else None
     held = counted_or_none(party, known)
-    alpha = check_alpha(ask.alpha, len(ask.counts))
-    topics = smooth(ask.counts, _SMOOTHING * FRACTION)
+    topics = smooth(_counts_in(party, ask), _SMOOTHING * ask.per_token)
+    alpha, threads = symmetric(ask.settings.alpha, len(topics)), party.setting("threads", 1)
     expected = soft_counts(
-        corpus.words, corpus.documents, topics, alpha, party.min_documents_per_topic, party.setting("threads", 1)
+        corpus.words, corpus.documents, topics, check_alpha(alpha, len(topics)), party.min_documents_per_topic, threads
     )
-    counts = np.ascontiguousarray(np.rint(expected.T * FRACTION).astype(np.int32))
-    change = counts if held is None else counts - held.counts
-    return Expecting(Expected(party.place, counts), held), SoftCounts(party.release(change, SOFT_COUNTS))
+    counts = np.ascontiguousarray(np.rint(expected.T * ask.per_token).astype(np.int32))
+    change = party.release(counts if held is None else counts - held.counts, SOFT_COUNTS)
+    return Expecting(Expected(party.place, counts), held), SoftCounts(change, party.sum_tag(EXPECTED, change))
 
 
 STEPS = (count_tokens, profile_words, expect)
 
 
-def find_topics(fed: Federation, config: ConsensusSettings, words: tuple[str, ...]) -> I64:
-    """Return first topics as expected numbers of tokens [K, V]."""
+def _chosen(party: Party, seen: WordTotals) -> I64:
+    """Return the words that have a profile; refuse totals that are not true."""
+    party.check_sum("words", seen.tag, seen.documents, seen.tokens)
+    return word_profiles.most_frequent(seen.documents)
+
+
+def _counts_in(party: Party, ask: SoftTask) -> Array:
+    """Return the counts [K, V] of a question, or compute them from profiles; refuse totals that are not true."""
+    K, V = ask.settings.topics, len(ask.words)
+    if ask.counts is not None:
+        party.check_sum(EXPECTED, ask.counts.tag, ask.counts.counts)
+        check_array("counts", ask.counts.counts, (K, V))
+        check_counts(ask.counts.counts)
+        return ask.counts.counts
+    if ask.start is None:
+        raise FormatError("a round of EM needs the counts of the round before, or profiles")
+    seen, profiles = ask.start.seen, ask.start.profiles
+    chosen = _chosen(party, seen)
+    party.check_sum("profiles", profiles.tag, profiles.sums)
+    check_array("sums", profiles.sums, (len(chosen), word_profiles.DIMENSIONS))
+    totals = (np.ascontiguousarray(x, np.int64).tobytes() for x in (profiles.sums, seen.documents, seen.tokens))
+    return np.rint(_first_topics(*totals, K, ask.settings.seed or 0) * ask.per_token)
+
+
+@lru_cache(maxsize=1)
+def _first_topics(sums: bytes, documents: bytes, tokens: bytes, K: int, seed: int) -> F64:
+    """Compute first topics from totals of 64 bits, once for all parties of a process."""
+    of_words, seen = np.frombuffer(documents, np.int64), np.frombuffer(tokens, np.int64)
+    chosen = word_profiles.most_frequent(of_words)
+    profiles = np.ldexp(np.frombuffer(sums, np.int64).reshape(len(chosen), -1).astype(np.float64), -_PROFILE_BITS)
+    return word_profiles.topics_of_profiles(profiles, of_words[chosen], chosen, seen, K, np.uint64(seed))
+
+
+class Found(NamedTuple):
+    """The total of the last round of EM."""
+
+    counts: I64  # [K, V]
+    tag: I64
+    per_token: int
+
+
+def find_topics(fed: Federation, config: ConsensusSettings, words: tuple[str, ...]) -> Found:
+    """Return first topics as expected numbers of tokens."""
     _check_topics(config.topics, len(words))
-    seen = fed.sum(count_tokens, WordTask(words))
+    seen = _narrow(fed.sum(count_tokens, WordTask(words)))
     chosen = word_profiles.most_frequent(seen.documents)
     if not len(chosen):
         raise InputError("no word is in enough documents of a party to begin with: give more documents")
     _check_topics(config.topics, len(chosen))
-    found = fed.sum(profile_words, ProfileTask(words, chosen))
-    sums = np.ldexp(found.sums.astype(np.float64), -_PROFILE_BITS)
-    key = np.uint64(config.seed or 0)
-    first = word_profiles.topics_of_profiles(sums, seen.documents[chosen], chosen, seen.tokens, config.topics, key)
-    counts, alpha = np.rint(first * FRACTION), symmetric(config.alpha, config.topics)
-    contributed = np.zeros(counts.shape, dtype=np.int64)
+    found = FoundProfiles(seen, _narrow(fed.sum(profile_words, ProfileTask(words, seen))))
+    settings, per_token = config.part(FirstTopics), _units(seen.tokens)
+    total: SoftCounts | None = None
     for round_ in range(config.start_rounds):
-        contributed += fed.sum(expect, SoftTask(words, round_, _within_bounds(counts), alpha)).counts
-        counts = np.maximum(contributed, 0)
-    return np.asarray(np.rint(counts / FRACTION).astype(np.int64))
+        ask = SoftTask(words, round_, settings, per_token, found if total is None else None, total)
+        total = _narrow(_added(total, fed.sum(expect, ask)))
+    assert total is not None
+    return Found(np.asarray(total.counts, np.int64), np.asarray(total.tag), per_token)
+
+
+def _added(total: SoftCounts | None, change: SoftCounts) -> SoftCounts:
+    return change if total is None else SoftCounts(total.counts + change.counts, total.tag + change.tag)
+
+
+def _narrow(total: _Total) -> _Total:
+    """Return a total whose whole numbers take 32 bits where they fit: parties hash and unpack half the bytes."""
+    parts = {field.name: getattr(total, field.name) for field in dataclasses.fields(total)}
+    small = {name: x.astype(np.int32) for name, x in parts.items() if np.abs(x).max(initial=0) <= fields.MOST_COUNT}
+    return dataclasses.replace(total, **small)
 
 
 def _check_topics(topics: int, words: int) -> None:
@@ -187,11 +268,16 @@ def plan_start(config: ConsensusSettings) -> list[Planned]:
     ]
 
 
-def _within_bounds(counts: F64 | I64) -> Array:
-    """Return counts as whole numbers that a question may hold; of large ones half, until they fit."""
-    while counts.max(initial=0) > fields.MOST_COUNT:
-        counts = counts / 2
-    return np.rint(counts).astype(np.int32)
+def _units(tokens: Array) -> int:
+    """Return the units of counts in a token: the most for which a question may hold all of a word's tokens.
+
+    >>> _units(np.array([7, 900])), _units(np.array([fields.MOST_COUNT // 3]))
+    (256, 2)
+    """
+    units = FRACTION
+    while units > 1 and int(tokens.max(initial=0)) * units > fields.MOST_COUNT:
+        units //= 2
+    return units
 
 
 def _documents(party: Party, words: tuple[str, ...]) -> Corpus:

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.poisons import copied_topics, mixed_topics, random_topics, scaled
 from tertulia.errors import QuorumError
-from tertulia.methods.consensus.messages import Counts
+from tertulia.methods.consensus.messages import Counts, no_tag
 from tertulia.methods.consensus.robust import find_supported, gains
 
 BETA = 0.01
@@ -72,12 +72,12 @@ def test_a_party_with_words_and_a_topic_of_its_own_counts():
 @pytest.mark.parametrize("parties", [ALIKE, UNLIKE], ids=["alike", "unlike"])
 def test_one_liar_of_five_is_left_out_and_nobody_else(parties, liar, poison):
     sent = list(parties)
-    sent[liar] = POISONS[poison](Counts(parties[liar], np.zeros((0, V), np.int32))).counts
+    sent[liar] = POISONS[poison](Counts(parties[liar], np.zeros((0, V), np.int32), no_tag())).counts
     assert find_supported(tables(sent), BETA) == [party for party in range(5) if party != liar]
 
 
 def test_it_does_not_matter_who_comes_first():
-    sent = [*UNLIKE[:4], random_topics(7)(Counts(UNLIKE[4], np.zeros((0, V), np.int32))).counts]
+    sent = [*UNLIKE[:4], random_topics(7)(Counts(UNLIKE[4], np.zeros((0, V), np.int32), no_tag())).counts]
     for order in itertools.permutations(range(5)):
         kept = find_supported(tables([sent[party] for party in order]), BETA)
         assert sorted(order[place] for place in kept) == [0, 1, 2, 3]
@@ -85,18 +85,21 @@ def test_it_does_not_matter_who_comes_first():
 
 def test_each_table_has_to_serve_the_others():
     sent = [[counts, counts] for counts in ALIKE]
-    sent[2] = [ALIKE[2], POISONS["random"](Counts(ALIKE[2], np.zeros((0, V), np.int32))).counts]
+    sent[2] = [ALIKE[2], POISONS["random"](Counts(ALIKE[2], np.zeros((0, V), np.int32), no_tag())).counts]
     assert find_supported(sent, BETA) == [0, 1, 3, 4]
 
 
 @pytest.mark.parametrize("n", [4, 5, 8])
 def test_most_parties_stay_whatever_they_send(n):
-    sent = [random_topics(seed)(Counts(counts_of(seed, 500, [1] * K), np.zeros((0, V), np.int32))) for seed in range(n)]
+    sent = [
+        random_topics(seed)(Counts(counts_of(seed, 500, [1] * K), np.zeros((0, V), np.int32), no_tag()))
+        for seed in range(n)
+    ]
     assert len(find_supported(tables([reply.counts for reply in sent]), BETA)) >= n // 2 + 1
 
 
 def test_the_first_liars_go_until_most_are_left():
-    sent = [scaled(10**seed)(Counts(UNLIKE[seed], np.zeros((0, V), np.int32))).counts for seed in range(5)]
+    sent = [scaled(10**seed)(Counts(UNLIKE[seed], np.zeros((0, V), np.int32), no_tag())).counts for seed in range(5)]
     assert find_supported(tables(sent), BETA) == [0, 1, 2]
 
 

@@ -1,5 +1,6 @@
 """The first topics of Consensus: what parties send, what stays with them, and what their staff read."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from tertulia.corpus import Corpus
 from tertulia.errors import FormatError, InputError
-from tertulia.federation import fields
+from tertulia.kernels.lda import word_profiles
 from tertulia.methods.consensus import start
 from tertulia.methods.consensus.settings import ConsensusSettings
 
@@ -22,7 +23,8 @@ class Party(SimpleNamespace):
         corpus = Corpus.from_texts(texts)
         super().__init__(id="north", seed=3, place=(0, 0), counted=None, notices=[], min_documents_per_word=1,
                          min_documents_per_topic=least, release=lambda x, mechanism: x,
-                         setting=lambda name, default: default)  # fmt: skip
+                         setting=lambda name, default: default, sum_tag=lambda name, *x: np.zeros(2, np.int64),
+                         check_sum=lambda name, tag, *x: None)  # fmt: skip
         self.documents = lambda words=None: corpus if words is None else corpus.encode(words)
         self.notice = self.notices.append
 
@@ -52,30 +54,53 @@ def test_the_staff_reads_of_a_list_that_hardly_meets_the_documents():
     assert well.notices == []
 
 
-@pytest.mark.parametrize("chosen", [[0, 0], [1, 0], [0, 3]])
-def test_places_off_the_list_are_refused(chosen):
-    with pytest.raises(FormatError, match="places on the word list"):
-        start.profile_words(Party(), None, start.ProfileTask(WORDS, np.array(chosen)))
+NO_TAG = np.zeros(2, np.int64)
+
+
+def soft_task(round_, counts):
+    settings = start.FirstTopics(topics=2, alpha=0.2, seed=1)
+    return start.SoftTask(WORDS, round_, settings, start.FRACTION, None, start.SoftCounts(counts, NO_TAG))
 
 
 def test_expected_counts_go_as_changes():
-    party, alpha = Party(), np.full(2, 0.1)
-    first = start.SoftTask(WORDS, 0, np.array([[900, 1, 500], [1, 900, 500]], np.int32), alpha)
+    party = Party()
+    first = soft_task(0, np.array([[900, 1, 500], [1, 900, 500]], np.int32))
     state, reply = start.expect(party, None, first)
     assert reply.counts.sum() == pytest.approx(32 * start.FRACTION, abs=3)
     assert reply.counts[0, 0] > 7.9 * start.FRACTION
     party.counted, party.place = (0, 0), (0, 1)
-    again = start.SoftTask(WORDS, 1, np.array([[1, 900, 500], [900, 1, 500]], np.int32), alpha)
+    again = soft_task(1, np.array([[1, 900, 500], [900, 1, 500]], np.int32))
     later, change = start.expect(party, state, again)
     assert np.array_equal(state.latest.counts + change.counts, later.latest.counts)
     assert np.array_equal(later.counted.counts, state.latest.counts)
 
 
-def test_large_counts_fit_into_a_question():
-    counts = start._within_bounds(np.array([[fields.MOST_COUNT * 3, 9]]))
-    assert counts.dtype == np.int32
-    assert counts[0, 0] <= fields.MOST_COUNT
-    assert counts[0, 1] == 2
+@pytest.mark.parametrize("counts", [np.ones((3, 3), np.int32), -np.ones((2, 3), np.int32)])
+def test_counts_of_other_topics_or_below_zero_are_refused(counts):
+    with pytest.raises((FormatError, InputError), match=r"shape|below zero"):
+        start.expect(Party(), None, soft_task(0, counts))
+
+
+def test_a_round_of_em_needs_counts_or_profiles():
+    with pytest.raises(FormatError, match="the counts of the round before, or profiles"):
+        start.expect(Party(), None, replace(soft_task(0, np.ones((2, 3), np.int32)), counts=None))
+
+
+def test_parties_find_the_first_topics_themselves():
+    """From the totals of words and of profiles, which are all that the first question of EM holds."""
+    parties = [Party(), Party(TEXTS[::-1] * 2)]
+    seen = [start.count_tokens(party, None, start.WordTask(WORDS))[1] for party in parties]
+    words = start.WordTotals(*(sum(getattr(x, name) for x in seen) for name in ("documents", "tokens")), NO_TAG)
+    sums = sum(start.profile_words(party, None, start.ProfileTask(WORDS, words))[1].sums for party in parties)
+    found = start.FoundProfiles(words, start.Profiles(sums, NO_TAG))
+    ask = start.SoftTask(WORDS, 0, start.FirstTopics(topics=2, seed=1), start.FRACTION, found, None)
+    sent = start.expect(parties[0], None, ask)[1].counts
+    chosen = word_profiles.most_frequent(words.documents)
+    first = word_profiles.topics_of_profiles(sums / 32, words.documents[chosen], chosen, words.tokens, 2, np.uint64(1))
+    same = soft_task(0, np.rint(first * start.FRACTION).astype(np.int32))
+    same = replace(same, settings=ask.settings)
+    assert np.array_equal(sent, start.expect(parties[0], None, same)[1].counts)
+    assert sent.any()
 
 
 def test_the_start_is_planned():
