@@ -29,7 +29,7 @@ path = "north.jsonl"
 [parties.south]
 path = "south.jsonl"
 """
-ELSEWHERE = {"demo", "warm"}  # these take long: test_demo.py, test_warm.py
+ELSEWHERE = {"audit", "demo", "warm"}  # these take long: test_audit.py, test_demo.py, test_warm.py
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tertulia import __version__
-from tertulia.cli import init, installation, model, nvflare, operator, party, privacy, rehearse, run, warm
+from tertulia.cli import audit, init, installation, model, nvflare, operator, party, privacy, rehearse, run, warm
 from tertulia.cli.options import LiveCommand
 from tertulia.cli.process import Commands, verbosity
 from tertulia.view import console
@@ -35,7 +35,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         *(party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
         party.withdraw,
     ),
-    _PRIVACY: (privacy.policy, privacy.disclosures, privacy.privacy),
+    _PRIVACY: (privacy.policy, privacy.disclosures, privacy.privacy, audit.audit),
     "This installation": (installation.doctor, warm.warm, installation.upgrade, installation.completion),
 }
 for _panel, _commands in _PANELS.items():

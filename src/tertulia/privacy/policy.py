@@ -83,6 +83,7 @@ class Policy(BaseModel):
     allow_single: StrictBool = Field(True, description="true or false")
     allow_metrics: StrictBool = Field(True, description="true or false")
     require_secure: StrictBool = Field(False, description="true or false")
+    allow_canaries: StrictBool = Field(True, description="true or false")
     score_epsilon: float | None = Field(None, gt=0, allow_inf_nan=False, description="a positive number")
     max_bytes_per_round: _Count | None = Field(None, description="a whole number of bytes above 0")
     max_bytes_per_run: _Count | None = Field(None, description="a whole number of bytes above 0")

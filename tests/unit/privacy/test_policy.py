@@ -134,7 +134,7 @@ def test_the_example_is_the_default_and_each_hint_is_valid(tmp_path):
     (tmp_path / "policy.toml").write_text(text)
     assert Policy.load(tmp_path / "policy.toml") == Policy()
     hints = re.findall(r"^#(\w+ = .*)$", text.split("#[[budget]]")[0], flags=re.M)
-    assert len(hints) == 19
+    assert len(hints) == 20
     for hint in hints:
         assert Policy.parse(hint) != Policy()
     budget = re.sub(r"^#", "", "#[[budget]]" + text.split("#[[budget]]")[1], flags=re.M)

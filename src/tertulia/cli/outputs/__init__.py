@@ -21,6 +21,7 @@ OUTPUTS: dict[str, type[Output]] = {
     "check": privacy.Check,
     "disclosures": privacy.Disclosures,
     "privacy": privacy.Privacy,
+    "audit": privacy.Audit,
     "topics": results.TopicsOutput,
     "drift": results.Drift,
     "transform": results.Transformed,

@@ -174,6 +174,33 @@ class LedgerLine(Output):
     policy: str
 
 
+class AuditFinding(Output):
+    """A promise, and the lower bound that an attack on canaries shows."""
+
+    part: str = Field(description="`mechanism`, `structure`, `tokens` or `documents`")
+    party: str = Field(description="at which canaries were planted; empty: no party's documents were used")
+    what: str
+    unit: str
+    adjacency: str
+    claimed_epsilon: float | None = Field(description=NO_BOUND)
+    lower_bound: float | None = Field(description="of the real epsilon; null: infinite")
+    could_have_shown: float | None = Field(description="by a perfect attacker on as many canaries; null: any epsilon")
+    delta: float
+    canaries: int = Field(description="or draws")
+    verdict: str = Field(description="`VIOLATED`: then the exit code is 1")
+    note: str
+
+
+class Audit(Output):
+    """Result of an audit."""
+
+    configuration: str = Field(description="hash of the settings that promises depend on")
+    confidence: float = Field(description="with which all lower bounds hold together")
+    violated: bool
+    findings: list[AuditFinding]
+    untested: list[str]
+
+
 class OtherEntries(Output):
     """Entries of one kind that are no releases."""
 

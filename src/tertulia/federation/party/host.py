@@ -345,7 +345,7 @@ class PartyHost:
     def _run(self, question: Question, ask: Ask, step: Step) -> bytes:
         self.door.pin_home(self.home)
         self._withdrawals.check()
-        context = StepContext(self, question, ask)
+        context = self.context(question, ask)
         faults.point("party.before_step")
         state, reply = step(context, self.answers.state, ask.message)
         found = Answer("ok", "", context.prepare_reply(reply))
@@ -361,6 +361,10 @@ class PartyHost:
             note_answer_size(self.directory, question, len(answer), keep=self.config.durable)
         faults.point("party.before_reply")
         return answer
+
+    def context(self, question: Question, ask: Ask) -> StepContext:
+        """Return the context in which a step answers."""
+        return StepContext(self, question, ask)
 
     def refusals(self) -> list[str]:
         """Return the policy rules that have refused a question or release in this run, in order."""

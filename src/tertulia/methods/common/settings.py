@@ -9,7 +9,7 @@ page and errors are made from these.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
@@ -109,6 +109,7 @@ class MethodSettings(Settings):
     takes_validation: ClassVar[bool] = False  # whether parties may set documents aside to choose a model by
     samples_lda: ClassVar[bool] = False  # whether parties sample LDA with the settings of `lda_settings`
     continues: ClassVar[bool] = False  # whether it can begin with an earlier model: its module has `continue_from`
+    audited: ClassVar[Mapping[str, Any]] = {}  # settings of an audit (`common.audited`), so that nothing adapts to data
 
     @property
     def pools(self) -> bool:

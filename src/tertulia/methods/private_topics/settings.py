@@ -46,6 +46,7 @@ def _common_words() -> VocabularySettings:
 class PrivateTopicsSettings(MethodSettings):
     """Topics from a few noisy sums, private for whole documents or users."""
 
+    audited = {"adapt": False, "paired_words": MOST_PAIRED_WORDS}  # noqa: RUF012
     name: Literal["private_topics"] = Field("private_topics", description="the method")
     topics: TopicCount = 20
     alpha: AlphaSum = 2.0

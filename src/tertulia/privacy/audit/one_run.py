@@ -42,7 +42,7 @@ def right_guesses(coins: Bool, scores: Array, shares: Sequence[float]) -> tuple[
 
 
 def p_value(right: int, guesses: int, canaries: int, epsilon: float, delta: float = 0.0) -> float:
-    """Return the largest probability of so many right guesses under (epsilon, delta)-DP.
+    """Return the largest probability of this number of right guesses under (epsilon, delta)-DP.
 
     >>> round(p_value(10, 10, 10, math.log(3)), 4) == round(0.75**10, 4)
     True
@@ -57,7 +57,7 @@ def p_value(right: int, guesses: int, canaries: int, epsilon: float, delta: floa
 
 
 def refuted(right: int, guesses: int, canaries: int, level: float, delta: float = 0.0) -> float:
-    """Return the largest epsilon at which so many right guesses have a probability below `level`."""
+    """Return the largest epsilon at which this number of right guesses has a probability below `level`."""
     if p_value(right, guesses, canaries, 0.0, delta) >= level:
         return 0.0
     low, high = 0.0, _LARGEST

@@ -17,7 +17,7 @@ from scipy.special import betaln, xlog1py, xlogy
 from tertulia._arrays import Array
 from tertulia.privacy.audit import pairs
 
-Draw = Callable[[int], tuple[Array, Array]]  # scores of so many draws on each of two neighbours
+Draw = Callable[[int], tuple[Array, Array]]  # scores of n draws on each of two neighbours
 _FIRST = 2_000  # draws by which the event is chosen
 _CLOSE = 0.95  # of the claim: more draws would tell little
 

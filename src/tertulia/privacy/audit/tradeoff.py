@@ -4,7 +4,7 @@
 noise that is three times too small. This bound uses that the canaries' errors of both kinds lie on a curve. For a
 mechanism whose trade-off curve is f, each set of numbers of right guesses has bounded probability (their theorem 9).
 `likely` runs their recursion from the number of right guesses down to 0: if the probabilities that it must leave for
-fewer ones exceed all that there is, so many right guesses have less than the given probability.
+fewer ones exceed all that there is, this number of right guesses has less than the given probability.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def approximate(delta: float) -> Callable[[float], Curve]:
 
 
 def likely(curve: Curve, right: int, guesses: int, canaries: int, level: float) -> bool:
-    """Tell whether a mechanism of this curve could allow so many right guesses with probability `level`."""
+    """Tell whether a mechanism of this curve could allow this number of right guesses with probability `level`."""
     share = level * guesses / canaries
     r, h = share * right / guesses, share * (guesses - right) / guesses
     most = guesses / canaries
@@ -63,7 +63,7 @@ def likely(curve: Curve, right: int, guesses: int, canaries: int, level: float) 
 def refuted(
     family: Callable[[float], Curve], right: int, guesses: int, canaries: int, level: float, largest: float = _LARGEST
 ) -> float:
-    """Return the largest parameter (mu, say) of a family of curves that so many right guesses refute."""
+    """Return the largest parameter (mu, say) of a family of curves that this number of right guesses refutes."""
     if 2 * right <= guesses or likely(family(0.0), right, guesses, canaries, level):
         return 0.0
     low, high = 0.0, largest
