@@ -9,7 +9,7 @@ from helpers.texts import PUBLIC, halves
 from tertulia._disk import read_checked
 from tertulia.corpus import Corpus
 from tertulia.federation.codec import decode
-from tertulia.federation.party.host import parts_of
+from tertulia.federation.party.document_limits import parts_of
 from tertulia.methods.common import local_lda as local
 from tertulia.methods.common.priors import by_size
 from tertulia.metrics.perplexity import completion

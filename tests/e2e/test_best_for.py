@@ -9,7 +9,7 @@ import tertulia as tt
 from helpers.marks import slow
 from helpers.planted import word_list
 from tertulia.errors import ConfigError, InputError
-from tertulia.federation.party.host import parts_of
+from tertulia.federation.party.document_limits import parts_of
 from tertulia.methods.common.model_choice import CANDIDATES, clearly_best
 from tertulia.metrics.perplexity import by_document, completion
 from tertulia.runs.directory import Run

@@ -57,7 +57,12 @@ def is_heldout(name: str, share: float, seed: int = 0) -> bool:
     """Return whether the document with this id is held out, for a given share of held-out documents."""
     if not 0 <= share <= 1:
         raise InputError(f"heldout = {share} must be a share between 0 and 1")
-    return unit_interval("heldout", seed, name) < share
+    return place_in_split(name, seed) < share
+
+
+def place_in_split(name: str, seed: int = 0) -> float:
+    """Return a number in [0, 1) for a document of this id: it is held out if the share is larger."""
+    return unit_interval("heldout", seed, name)
 
 
 def by_column(column: str) -> Assignment:

@@ -192,6 +192,7 @@ class Randomness(NamedTuple):
     parents: tuple[str, ...]  # ids of the charges; a release computed from the reports names them as its parents
     key: bytes  # 32 bytes for noise on the whole corpus; empty for reports by document
     documents: Array  # [D, 8] for reports by document: one key of eight 32-bit numbers per document
+    drawn_from: tuple[Array, ...] = ()  # the arrays that the reports are drawn from, as they were given
 
 
 class Party(Protocol):
@@ -268,11 +269,16 @@ class Party(Protocol):
     def source_of(self, released: Array) -> str:
         """Return the id of a release, by which a later step can name it as a parent (`Derived`)."""
 
-    def randomise(self, corpus: Corpus, mechanism: Randomiser) -> Randomness:
+    def randomise(
+        self, corpus: Corpus, mechanism: Randomiser, drawn_from: tuple[Array, ...] | None = None
+    ) -> Randomness:
         """Charge once for noisy reports of a corpus's tokens; later rounds use the same reports at no cost.
 
         Later runs do so too, if the party has a `home` that keeps its key and its ledger beyond a run. When a corpus
         grows or changes, only new and edited documents are charged.
+
+        `drawn_from` is all that the reports are drawn from besides the keys: by default the words and the offsets of
+        documents. Draw from `randomness.drawn_from`, which holds the same arrays: an audit replays reports by it.
 
         Release a result that is computed from reports alone as `Derived(what, parents=randomness.parents)`.
         """

@@ -25,7 +25,7 @@ def party_config(run: str, party: str, settings: RunSettings, source: dict[str, 
     return PartyConfig(
         id=party, run=run, seed=settings.seed, methods=modules_of(settings), heldout=settings.heldout,
         validation=settings.validation, settings=own.choices(), source=source, home=home,
-        owners=settings.federation.owners, plan=asdict(plan),
+        owners=settings.federation.owners, plan=asdict(plan), hides_words=settings.hides_words,
     )  # fmt: skip
 
 

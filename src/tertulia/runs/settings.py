@@ -210,12 +210,17 @@ class TrainingSettings(Explained):
     @model_validator(mode="after")
     def _words_are_tokens(self) -> Self:
         n, noise = self.text.get("ngrams", 1), self.method.noise
-        if n > 1 and self.method.has_noise and noise != "doc":
+        if n > 1 and self.hides_words:
             raise ValueError(
                 f"text.ngrams = {n} puts a word into up to {n * (n + 1) // 2} tokens, and in mode '{noise}' epsilon is "
                 "of one: leave `ngrams` out, or take mode 'clear'"
             )
         return self
+
+    @property
+    def hides_words(self) -> bool:
+        """Whether there is noise for single words; the lengths of documents are public then, and nothing else."""
+        return self.method.has_noise and self.method.noise != "doc"
 
     @property
     def chooses(self) -> bool:

@@ -23,8 +23,7 @@ import numpy as np
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import FormatError
 from tertulia.federation.party import reports
-from tertulia.federation.party.document_limits import limit_corpus
-from tertulia.federation.party.host import parts_of
+from tertulia.federation.party.document_limits import limit_corpus, parts_of
 from tertulia.federation.party.withdrawn_documents import remaining
 from tertulia.federation.types import Planned, names_words
 from tertulia.privacy.home import KEY, LEDGER, Home
@@ -127,7 +126,8 @@ class Trial:
         """The documents that a step would see."""
         present = remaining(self._documents(), self.ledger.withdrawals()).corpus
         corpus = limit_corpus(present, self._policy.bounds)
-        return parts_of(corpus, self._settings.heldout, self._settings.validation)["train"]
+        shares, hides = (self._settings.heldout, self._settings.validation), self._settings.hides_words
+        return parts_of(corpus, *shares, hides_words=hides)["train"]
 
     @cached_property
     def _allowing(self) -> Policy:

@@ -10,7 +10,7 @@ from typing import Any
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.corpus.vocabulary import UNKNOWN
-from tertulia.federation.party.host import parts_of
+from tertulia.federation.party.document_limits import parts_of
 from tertulia.federation.party.reports import REPORTS
 from tertulia.federation.plan import Plan
 from tertulia.federation.types import Planned
@@ -101,7 +101,7 @@ def _remarks(settings: RunSettings, parties: Sequence[str], members: int) -> lis
 
 def _read_row(settings: RunSettings, party: str, corpus: Corpus) -> dict[str, Any]:
     proposes = any(one.step is propose_words for one in announced(settings, party))
-    train = parts_of(corpus, settings.heldout + settings.validation)["train"]
+    train = parts_of(corpus, settings.heldout + settings.validation, hides_words=settings.hides_words)["train"]
     least = (policy_or_none(settings, party) or Policy()).word_minimum(settings.federation.owners)
     return {
         "party": party,
@@ -134,7 +134,7 @@ def _planned_totals(settings: RunSettings, corpora: Mapping[str, Corpus], plan: 
     for party, corpus in corpora.items():
         policy = policy_or_none(settings, party) or Policy()
         releases = planned_releases(announced(settings, party, policy), party, plan)
-        lengths = Lengths.of(corpus, settings.heldout + settings.validation)
+        lengths = Lengths.of(corpus, settings.heldout + settings.validation, hides_words=settings.hides_words)
         rows += [{"party": party, **row} for row in totals_of_plan(releases, lengths, policy, _DELTA)]
     return rows
 

@@ -20,7 +20,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from tertulia.corpus import Corpus
-from tertulia.federation.party.host import PartyHost, parts_of
+from tertulia.federation.party.document_limits import parts_of
+from tertulia.federation.party.host import PartyHost
 from tertulia.federation.party.reports import users_of
 from tertulia.privacy import accounting
 from tertulia.privacy.accounting import PURE, Guarantee
@@ -80,9 +81,9 @@ class Lengths(NamedTuple):
     units: Mapping[Unit, int] = MappingProxyType({})
 
     @classmethod
-    def of(cls, corpus: Corpus, left_out: float) -> Lengths:
+    def of(cls, corpus: Corpus, left_out: float, *, hides_words: bool = False) -> Lengths:
         """Count all words; those outside the word list count too, because they are reported as unknown."""
-        train = parts_of(corpus, left_out)["train"]
+        train = parts_of(corpus, left_out, hides_words=hides_words)["train"]
         if not train.n_documents:
             return cls(0, 0)
         return cls(math.ceil(train.lengths.mean()), int(train.lengths.max()), populations(train))
@@ -127,7 +128,8 @@ def _lengths_or_none(host: PartyHost) -> Lengths | None:
     stored = host.directory / "corpus"
     if not (stored / "corpus.json").exists():
         return None
-    return Lengths.of(Corpus.load(stored), host.config.heldout + host.config.validation)
+    config = host.config
+    return Lengths.of(Corpus.load(stored), config.heldout + config.validation, hides_words=config.hides_words)
 
 
 def remarks_on_places(totals: Rows, members: int) -> list[str]:

@@ -123,14 +123,11 @@ class StepContext:
         """Check the policy, charge the ledger on disk, and only then apply the mechanism to `x`."""
         host, question = self._host, self._question
         x = np.asarray(x)
-        round_, ordinal = question.place
+        round_ = question.place[0]
         noisy = not isinstance(mechanism, Clear | Public | Derived)
         if noisy and mechanism.unit is Unit.TOKEN:
             _check_words_are_tokens(host.corpus)
-        # If the same question is repeated on the same data, the id is the same, and so are charge and noise. Another
-        # question, or other data (after a rollback, or in a larger corpus), gets a new id, a new charge and new noise.
-        contents = host.noise_key.mac_of_array(x)
-        release_id = f"{question.run}/{self.id}/{round_}.{ordinal}/{question.hash[:16]}/{self._count}/{contents}"
+        release_id = self._release_id(x)
         self._count += 1
         release = Release.of(
             mechanism, id=release_id, run=question.run, party=self.id, round=round_,
@@ -151,16 +148,29 @@ class StepContext:
             write_line(host.directory / SCORES, "info", mechanism.what, round=round_, value=float(released))
         return released
 
+    def _release_id(self, x: Array) -> str:
+        """Name the next release.
+
+        If the same question is repeated on the same data, the name is the same, and so are charge and noise. Another
+        question, or other data (after a rollback, or in a larger corpus), gets a new name, a new charge and new noise.
+        """
+        question, contents = self._question, self._host.noise_key.mac_of_array(x)
+        round_, ordinal = question.place
+        return f"{question.run}/{self.id}/{round_}.{ordinal}/{question.hash[:16]}/{self._count}/{contents}"
+
     def source_of(self, released: Array) -> str:
         """Return the id of a release."""
         if not isinstance(released, Released) or released.release_id is None:
             raise Unreleased("only an array that `party.release` returned has a source")
         return released.release_id
 
-    def randomise(self, corpus: Corpus, mechanism: Randomiser) -> Randomness:
+    def randomise(
+        self, corpus: Corpus, mechanism: Randomiser, drawn_from: tuple[Array, ...] | None = None
+    ) -> Randomness:
         """Charge for noisy reports of tokens, once per ledger, and return the keys that regenerate them."""
         _check_words_are_tokens(corpus)
-        return reports.randomise(self._host, self._ledger, corpus, mechanism)
+        given = (corpus.words, corpus.documents) if drawn_from is None else drawn_from
+        return reports.randomise(self._host, self._ledger, corpus, mechanism)._replace(drawn_from=given)
 
     @property
     def _ledger(self) -> Ledger:

@@ -1,18 +1,21 @@
-"""The policy's limits on documents and users, enforced before any step sees a document.
+"""The documents that steps see: those within the policy's limits, and which of them are trained or scored on.
 
-A budget for documents or users is converted from one for tokens by these limits, so they must be enforced.
+A budget for documents or users is converted from one for tokens by the limits, so they are enforced before any step
+sees a document.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 
 from tertulia.corpus import Corpus
 from tertulia.corpus.offsets import drop_empty, narrow, offsets_of
+from tertulia.corpus.splits import place_in_split
 from tertulia.errors import PolicyRefusal
-from tertulia.federation.party.reports import users_of
+from tertulia.federation.party.reports import has_ids, users_of
 from tertulia.privacy.adjacency import Bounds
 
 NO_USERS = (
@@ -56,3 +59,32 @@ def _cut_documents(corpus: Corpus, most: int | None) -> Corpus:
         sentences=narrow(drop_empty(before[corpus.sentences])),
         paragraphs=narrow(drop_empty(before[corpus.paragraphs])),
     )
+
+
+def parts_of(
+    corpus: Corpus, heldout: float, validation: float = 0.0, *, hides_words: bool = False
+) -> dict[str, Corpus]:
+    """Split a corpus into training documents, a held-out share, and a validation share for choosing a model.
+
+    A hash of the id decides. An id that is a hash of the text would show by a document's part what its words are, so
+    where noise `hides_words` the public facts of documents without ids decide: their length, and their number among
+    those of equal length.
+    """
+    names = _public_names(corpus) if hides_words and not has_ids(corpus) else corpus.table["id"].to_list()
+    place = np.array([place_in_split(name) for name in names])
+    out, scored = place < heldout + validation, place < heldout
+    if out.all():  # too few documents: train on all that there are
+        out, scored = np.zeros_like(out), np.zeros_like(out)
+    return {
+        part: corpus.select(chosen)
+        for part, chosen in {"train": ~out, "heldout": scored, "validation": out & ~scored}.items()
+    }
+
+
+def _public_names(corpus: Corpus) -> list[str]:
+    seen: Counter[int] = Counter()
+    names = []
+    for length in corpus.lengths.tolist():
+        names.append(f"{length}/{seen[length]}")
+        seen[length] += 1
+    return names

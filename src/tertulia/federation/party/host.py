@@ -34,7 +34,7 @@ from tertulia.federation.packing import LackingBase, PartyPacking, size_of, unpa
 from tertulia.federation.party import failures
 from tertulia.federation.party.answer_log import AnswerLog, note_answer_size
 from tertulia.federation.party.context import StepContext
-from tertulia.federation.party.document_limits import limit_corpus
+from tertulia.federation.party.document_limits import limit_corpus, parts_of
 from tertulia.federation.party.door import Door, policy_path_or_none
 from tertulia.federation.party.inquiries import INQUIRIES
 from tertulia.federation.party.ledger_heads import HEADS, LedgerHeads
@@ -71,6 +71,7 @@ class PartyConfig:
     settings: dict[str, Any] = field(default_factory=dict)  # the party's own choices, such as its number of topics
     source: dict[str, Any] | None = None  # a recipe (`corpus.recipes`), if the party reads its documents itself
     home: str | None = None  # directory of ledger and noise key, if a budget extends over several runs
+    hides_words: bool = False  # whether noise hides single words, so that nothing else may tell of them
     noise_key: str | None = None  # a fixed key in hex, for tests; it marks the ledger non-private
     durable: bool = True  # fsync; switched off only for throw-away directories
     owners: str = "one"  # "several": each owner has its own files, and everything fails closed
@@ -107,15 +108,6 @@ class PartyConfig:
                 "from the root on"
             )
         return config
-
-
-def parts_of(corpus: Corpus, heldout: float, validation: float = 0.0) -> dict[str, Corpus]:
-    """Split a corpus into training documents, a held-out share, and a validation share for choosing a model."""
-    train, rest = corpus.split(heldout + validation)
-    if train.n_documents == 0:  # too few documents: train on all that there are
-        train, rest = rest, train
-    chosen_by, scored = rest.split(heldout)
-    return {"train": train, "heldout": scored, "validation": chosen_by}
 
 
 class PartyHost:
@@ -174,7 +166,8 @@ class PartyHost:
         Withdrawn documents are in none of them.
         """
         corpus = limit_corpus(self._withdrawals.leave_out(self.corpus), self.policy.bounds)
-        return parts_of(corpus, self.config.heldout, self.config.validation)
+        config = self.config
+        return parts_of(corpus, config.heldout, config.validation, hides_words=config.hides_words)
 
     def documents(self, vocabulary: Vocabulary | None, part: str, *, unknown: bool = False) -> Corpus:
         """Return one part over an agreed vocabulary, from a small cache: every round asks for the same."""

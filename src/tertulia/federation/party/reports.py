@@ -49,7 +49,7 @@ def randomise(host: PartyHost, ledger: Ledger, corpus: Corpus, mechanism: Random
         known = host.fingerprints[corpus] = CorpusReports(fingerprints_of(corpus, host.noise_key), has_ids(corpus), {})
     family = family_of(host.config.id, corpus, mechanism)
     if not mechanism.by_document:
-        contents = host.noise_key.mac(*(part for document in known.documents.each() for part in document)).hex()
+        contents = contents_name(known.documents, host.noise_key)
         release = _of_users(_release(host, mechanism, f"{family}/{contents}"), known.documents)
         ledger.record(release, host.policy)
         return Randomness((release.id,), host.noise_key.document_key(release.id.encode()), np.zeros((0, 8), np.uint32))
@@ -107,6 +107,11 @@ def fingerprints_of(corpus: Corpus, key: NoiseKey) -> Fingerprints:
     contents = [key.mac(b"words", words[a:b].tobytes()) for a, b in ends]
     ids, users = names_of(corpus, key)
     return Fingerprints(ids, contents, users)
+
+
+def contents_name(documents: Fingerprints, key: NoiseKey) -> str:
+    """Return a name for the contents of documents, by which noise on all of them is keyed."""
+    return key.mac(*(part for document in documents.each() for part in document)).hex()
 
 
 def names_of(corpus: Corpus, key: NoiseKey) -> tuple[list[bytes], list[bytes]]:

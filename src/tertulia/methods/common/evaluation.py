@@ -75,7 +75,7 @@ def _release_noisy(party: Party, documents: Corpus, ask: Candidate, epsilon: flo
     if (documents.lengths >= 2).any():
         steps = clipped_sum(*by_document(ask.topic_word, ask.alpha, documents, smoothing=ask.smoothing))
     noisy = party.release(steps, noisy_score(epsilon))
-    likelihood, tokens = -noisy[0] * 2.0**-GRID_BITS, noisy[1] / (WORST * 2**GRID_BITS)
+    likelihood, tokens = -noisy[0] * 2.0**-GRID_BITS, max(noisy[1], 0) / (WORST * 2**GRID_BITS)
     derived = Derived(WHAT, parents=(noisy,), metric=True)
     return Score(party.release(np.array(likelihood), derived), party.release(np.array(tokens), derived))
 

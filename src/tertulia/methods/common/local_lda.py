@@ -231,7 +231,8 @@ def report_tokens(party: Party, corpus: Corpus, training: Training) -> ReportedT
     channel = _channel(training, epsilon, len(corpus.vocabulary))
     claim = ftm_claim(channel) if training.mode == "paper" else None
     randomness = party.randomise(corpus, TokenReports(REPORTS, channel=channel, claimed=claim))
-    source = partial(reports_of_documents, corpus.words, corpus.documents, channel, randomness.documents)
+    words, documents = randomness.drawn_from
+    source = partial(reports_of_documents, words, documents, channel, randomness.documents)
     return ReportedTokens(source, channel, randomness.parents)
 
 

@@ -5,6 +5,7 @@ Everything here works on all users of a shard at once. A sum over users leaves, 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,17 @@ class Answers(NamedTuple):
     sent: SentTuples
     phi: F64  # [K, V] as broadcast
     alpha: F64  # [K]
+
+    def of_tokens(self) -> tuple[Array, ...]:
+        """Return what answers are drawn from besides the tuples: users' offsets, who answers, and tokens' columns."""
+        users = self.users
+        return (self.shard.documents, self.answering, self.shard.words, users.z, users.reported, users.word)
+
+    def with_tokens(self, arrays: tuple[Array, ...]) -> Answers:
+        """Return the answers of other users, given by what `of_tokens` returns."""
+        documents, answering, words, z, reported, word = arrays
+        users = replace(self.users, z=z, reported=reported, word=word)
+        return self._replace(shard=Shard(words, documents), answering=answering, users=users)
 
 
 class Outgoing(NamedTuple):

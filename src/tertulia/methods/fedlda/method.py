@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -47,7 +47,15 @@ from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_ro
 from tertulia.methods.common.vocabulary import DOCUMENTS, WORD_STEPS, agree, plan_vocabulary
 from tertulia.methods.fedlda.answers import TUPLES, Answers, charge_of, report_perturbed, report_truth, users_after
 from tertulia.methods.fedlda.settings import FedLDASettings, UserSettings
-from tertulia.methods.fedlda.shard import Users, check_users, count_arrived, draw_participants, initial_users, shard_of
+from tertulia.methods.fedlda.shard import (
+    Spread,
+    Users,
+    check_users,
+    count_arrived,
+    draw_participants,
+    initial_users,
+    shard_of,
+)
 from tertulia.methods.fedlda.user_budget import check_total, reports_of_user
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Unit
@@ -124,9 +132,11 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
         check_not_counted(party)  # it could no longer undo the moves of its users
     users = initial_users(settings, len(shard.words), len(ask.words)) if state is None else state
     check_users(users, len(shard.words), len(ask.counts), len(ask.words))
-    z = resample(
-        *shard, users.z, asked, phi, alpha, derive(party.seed, 2), settings.sweeps, settings.sampler, threads
-    )  # lines 1-4
+    how: Any = (phi, alpha, derive(party.seed, 2), settings.sweeps, settings.sampler, threads)
+    if settings.perturbation().kind == "hm":  # what it promises a user must hold for all answers together
+        z = Spread.of(shard, settings.max_words).apply(resample, shard.words, users.z, asked, *how)  # lines 1-4
+    else:
+        z = resample(*shard, users.z, asked, *how)  # lines 1-4
     sent = tuples.choose(
         *shard, z, users.reported, answering, settings.max_words, settings.sampled, derive(party.seed, 3), threads
     )  # lines 5-6
@@ -137,8 +147,9 @@ def local_sampling(party: Party, state: Users | None, ask: Broadcast) -> tuple[U
         reported, mechanism = report_truth(answers), Clear(TUPLES, unit=Unit.USER)
     else:
         charge = charge_of(answers, ask.round, _shares(ask.counts, settings.beta))
-        randomness = party.randomise(corpus, charge)
-        reported = report_perturbed(answers, randomness.key, threads)  # lines 7-8
+        randomness = party.randomise(corpus, charge, answers.of_tokens())
+        drawn = answers.with_tokens(randomness.drawn_from)
+        reported = report_perturbed(drawn, randomness.key, threads)  # lines 7-8
         mechanism = Derived(MOVES, parents=randomness.parents)
     after = dataclasses.replace(users_after(answers, reported.word), answered=int(answering.sum()))
     return after, Moves(
@@ -154,9 +165,10 @@ def count_reports(party: Party, state: ReportTopics | None, ask: Broadcast) -> t
     check_total(corpus, settings)
     charge = reports_of_user(settings, len(ask.words))
     shard, channel = shard_of(corpus, charge.tokens), charge.channel
-    randomness = party.randomise(corpus, charge)
+    randomness = party.randomise(corpus, charge, tuple(shard))
     documents = shard.documents[: count_arrived(corpus.n_documents, ask.round, settings) + 1]
-    source = partial(reports_of_documents, *shard, channel, randomness.documents)
+    own_words, users = randomness.drawn_from
+    source = partial(reports_of_documents, own_words, users, channel, randomness.documents)
     reports = listed_reports(source, channel, int(documents[-1]))
     others = np.ascontiguousarray(ask.counts.T, dtype=np.int32)  # [V, K]
     latest, held = (None if state is None else state.latest), counted_or_none(party, state)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tertulia.corpus import Corpus
 from tertulia.federation.types import message
 from tertulia.kernels.core.checks import check_assignment
 from tertulia.kernels.core.rng import derive
-from tertulia.kernels.fedlda.sampling import uniforms
+from tertulia.kernels.fedlda.sampling import I16, uniforms
 from tertulia.methods.fedlda.settings import UserSettings
 
 _ASKED, _DROPPED = 0, 1  # labels of random streams
@@ -33,6 +34,34 @@ def shard_of(corpus: Corpus, M: int) -> Shard:
     kept = np.minimum(lengths, M)
     place = np.arange(corpus.n_tokens) - np.repeat(corpus.documents[:-1], lengths)
     return Shard(corpus.words[place < M], np.concatenate(([0], np.cumsum(kept))))
+
+
+class Spread(NamedTuple):
+    """The same words with as much space for each user, so that a user's random numbers depend on no other's length.
+
+    Samplers draw a token's random numbers by its place. Between two users stands one who has the rest of the space, and
+    who is not asked.
+    """
+
+    place: I64  # [N] of each token
+    documents: I64  # [2 D + 1]
+    tokens: int
+
+    @classmethod
+    def of(cls, shard: Shard, M: int) -> Spread:
+        """Give each user M places."""
+        documents, lengths = shard.documents, np.diff(shard.documents)
+        begins = np.arange(len(lengths)) * M
+        place = np.arange(len(shard.words)) + np.repeat(begins - documents[:-1], lengths)
+        ends = np.stack((begins, begins + lengths), axis=1).reshape(-1)
+        return cls(place, np.concatenate((ends, [len(lengths) * M])), len(lengths) * M)
+
+    def apply(self, sample: Callable[..., I16], words: Array, z: Array, users: Bool, *how: Any) -> I16:
+        """Sample the topics of tokens [N] with the words and topics in their places."""
+        spread_words, spread_z = np.zeros(self.tokens, words.dtype), np.full(self.tokens, -1, z.dtype)
+        spread_words[self.place], spread_z[self.place] = words, z
+        asked = np.stack((users, np.zeros_like(users)), axis=1).reshape(-1)
+        return sample(spread_words, self.documents, spread_z, asked, *how)[self.place]
 
 
 @message

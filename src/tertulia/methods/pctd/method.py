@@ -171,7 +171,8 @@ def _under_noise(
     """
     question = digest_of(log_phi, theta, found.bounds)  # two questions never share noise
     charge = _charge(noise, party.setting("epsilon", None), question, party.setting("delta", OWN_DELTA))
-    randomness = party.randomise(corpus, charge)
+    randomness = party.randomise(corpus, charge, (*found, np.array(len(log_phi))))
+    found = em.SemanticUnits(*randomness.drawn_from[:3])
     normal = partial(normals, NoiseStream(randomness.key).words)
     draw = unit_noise.on_held_words if noise.paper.noise_on == "held" else unit_noise.on_all_words
     with_unknown = np.concatenate((log_phi, np.zeros((1, log_phi.shape[1]))))

@@ -66,9 +66,11 @@ class _RecordingContext(StepContext):
             self.recording.noisy.append(Noisy(mechanism, np.array(x), np.array(left)))
         return left
 
-    def randomise(self, corpus: Corpus, mechanism: Randomiser) -> Randomness:
+    def randomise(
+        self, corpus: Corpus, mechanism: Randomiser, drawn_from: tuple[Array, ...] | None = None
+    ) -> Randomness:
         """Draw reports, and record them."""
-        randomness = super().randomise(corpus, mechanism)
+        randomness = super().randomise(corpus, mechanism, drawn_from)
         self.recording.drawn.append(Drawn(mechanism, corpus, (corpus.words, corpus.documents), randomness))
         return randomness
 

@@ -1,4 +1,6 @@
-"""Lower bounds of epsilon from attacks: pure statistics, of arrays of scores or counts of right guesses.
+"""Audits: lower bounds of epsilon from attacks, and the inputs that mechanisms are fed on two neighbours.
+
+Bounds are pure statistics, of arrays of scores or counts of right guesses; `inputs` has the rules for inputs.
 
 | module | the attack | the bound |
 |---|---|---|

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -78,6 +79,8 @@ class Mechanism(ABC):
 
     name: ClassVar[str]
     local: ClassVar[bool] = False  # is each unit's report drawn from that unit alone, independently of all others?
+    grows: ClassVar[bool] = False  # does the input have a number for each of the party's own words?
+    own_params: ClassVar[frozenset[str]] = frozenset()  # parameters that name the data, so that noise depends on these
 
     @abstractmethod
     def charge(self) -> EventData | None:
@@ -94,6 +97,32 @@ class Mechanism(ABC):
     def with_shares(self, shares: int) -> Self:
         """Return the mechanism where that many parties add its noise together, if its noise can be shared."""
         return self
+
+    @property
+    def reach(self) -> float:
+        """The farthest that one unit may move the input, in the measure of `distance`."""
+        return self.sensitivity
+
+    def distance(self, one: Sequence[Array], other: Sequence[Array]) -> float:
+        """Return how far two inputs are apart, in the norm and scale of `reach`; infinite where nothing may differ.
+
+        The input of a release is one array; that of a `Randomiser` is what its noise is drawn from.
+        """
+        return 0.0 if all_equal(one, other) else math.inf
+
+
+def all_equal(one: Sequence[Array], other: Sequence[Array]) -> bool:
+    """Return whether arrays are equal, bit for bit, with their types and shapes."""
+    pairs = list(zip(one, other, strict=False))
+    same = all((a.dtype, a.shape) == (b.dtype, b.shape) and a.tobytes() == b.tobytes() for a, b in pairs)
+    return same and len(one) == len(other)
+
+
+def norm_between(one: Array, other: Array, order: int) -> float:
+    """Return the norm of a difference: L1 or L2; infinite if the shapes differ."""
+    if one.shape != other.shape:
+        return math.inf
+    return float(np.linalg.norm(np.subtract(one, other, dtype=np.float64).reshape(-1), order))
 
 
 @dataclass(frozen=True)
@@ -120,6 +149,11 @@ class Public(Mechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "assumptions", (*self.assumptions, declare_public(self.what)))
 
+    @property
+    def reach(self) -> float:
+        """No data may move it."""
+        return 0.0
+
     def charge(self) -> EventData:
         """Return an event without a loss."""
         return {"type": "NoOpDpEvent"}
@@ -134,6 +168,11 @@ class Derived(Mechanism):
 
     parents: tuple[Array | str, ...]
     name: ClassVar[str] = "derived"
+
+    @property
+    def reach(self) -> float:
+        """No data may move it but by its parents."""
+        return 0.0
 
     def charge(self) -> None:
         """Charge nothing: post-processing is free."""
@@ -180,6 +219,10 @@ class DiscreteLaplace(Mechanism):
     def params(self) -> dict[str, Any]:
         """Return the mechanism's epsilon."""
         return {"epsilon": self.epsilon}
+
+    def distance(self, one: Sequence[Array], other: Sequence[Array]) -> float:
+        """Return the L1 norm of the difference."""
+        return norm_between(one[0], other[0], 1)
 
     def apply(self, x: Array, noise: NoiseStream) -> Array:
         """Add noise to the integers, as int64 (sums wrap modulo 2^64)."""

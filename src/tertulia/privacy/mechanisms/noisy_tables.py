@@ -8,6 +8,7 @@ over 10,000 cells, up to twelve deviations, epsilon differs by less than 2e-6 if
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +17,7 @@ import numpy as np
 
 from tertulia._arrays import Array
 from tertulia.errors import ConfigError
-from tertulia.privacy.mechanisms import WIDEST_SCALE, EventData, Mechanism, whole_numbers
+from tertulia.privacy.mechanisms import WIDEST_SCALE, EventData, Mechanism, norm_between, whole_numbers
 
 if TYPE_CHECKING:
     from tertulia.privacy.noise import NoiseStream
@@ -58,6 +59,10 @@ class NoisyTable(Mechanism):
     def params(self) -> dict[str, Any]:
         """Return the deviation, and the smallest total that leaves."""
         return {"sigma": self.sigma, "smallest": self.smallest}
+
+    def distance(self, one: Sequence[Array], other: Sequence[Array]) -> float:
+        """Return the L2 norm of the difference, off the grid."""
+        return norm_between(one[0], other[0], 2) * STEP
 
     def apply(self, x: Array, noise: NoiseStream) -> Array:
         """Add noise to the integers, as int64, and empty small rows."""

@@ -16,13 +16,14 @@ which moves epsilon by a part of 1 / s².
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tertulia._arrays import Array
 from tertulia.errors import ConfigError
-from tertulia.privacy.mechanisms import WIDEST_SCALE, EventData, Mechanism, whole_numbers
+from tertulia.privacy.mechanisms import WIDEST_SCALE, EventData, Mechanism, norm_between, whole_numbers
 
 if TYPE_CHECKING:
     from tertulia.privacy.noise import NoiseStream
@@ -74,6 +75,10 @@ class SharedGaussian(Mechanism):
     def with_shares(self, shares: int) -> Self:
         """Return the mechanism with this number of shares."""
         return replace(self, shares=shares)
+
+    def distance(self, one: Sequence[Array], other: Sequence[Array]) -> float:
+        """Return the L2 norm of the difference, off the grid."""
+        return math.ldexp(norm_between(one[0], other[0], 2), -self.bits)
 
     def apply(self, x: Array, noise: NoiseStream) -> Array:
         """Add this party's share of the noise, as int64."""

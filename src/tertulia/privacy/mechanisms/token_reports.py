@@ -9,9 +9,13 @@ again.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from tertulia._arrays import Array
 from tertulia.errors import ConfigError
 from tertulia.privacy.assumptions import declare_public
 from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Randomiser, Unit
@@ -66,6 +70,10 @@ class TokenReports(Randomiser):
         noise, buckets = _response(self.channel, substitute)
         return {"type": "RandomizedResponseDpEvent", "noise_parameter": noise, "num_buckets": buckets}
 
+    def distance(self, one: Sequence[Array], other: Sequence[Array]) -> float:
+        """Return how many tokens have another report, or for Laplace noise how many entries of vectors move."""
+        return changed_tokens(one, other) * self.sensitivity
+
     def params(self) -> dict[str, Any]:
         """Return the channel. Keys and values are part of the charge's id: others mean other noise and a new charge."""
         own = {"tau": self.channel.tau} if self.channel.kind == "laplace" else {"told": self.channel.m}
@@ -98,9 +106,24 @@ class UserReports(Randomiser):
         one = TokenReports(self.what, channel=self.channel).charge()
         return {"type": "SelfComposedDpEvent", "event": one, "count": self.tokens}
 
+    @property
+    def reach(self) -> float:
+        """All tokens of one user."""
+        return self.tokens
+
+    def distance(self, one: Sequence[Array], other: Sequence[Array]) -> float:
+        """Return how many tokens have another report."""
+        return changed_tokens(one, other)
+
     def params(self) -> dict[str, Any]:
         """Return the channel and the number of tokens."""
         return {**TokenReports(self.what, channel=self.channel).params(), "tokens": self.tokens}
+
+
+def changed_tokens(one: Sequence[Array], other: Sequence[Array]) -> float:
+    """Return how many tokens differ of two corpora: words [N] and the offsets of documents; lengths are public."""
+    (words, documents), (others, ends) = one, other
+    return float(np.sum(words != others)) if np.array_equal(documents, ends) else math.inf
 
 
 def ftm_claim(channel: Channel) -> Claim:

@@ -10,12 +10,17 @@ Noise on the words that a unit *holds* alone guarantees nothing: a count of exac
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
+from tertulia._arrays import Array
 from tertulia.errors import ConfigError
 from tertulia.privacy.assumptions import declare_public
-from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Randomiser, Unit
+from tertulia.privacy.mechanisms import Adjacency, Claim, EventData, Randomiser, Unit, all_equal
 from tertulia.privacy.mechanisms.gaussian import REPLACED, real_levels, theorem_epsilon
 
 _DOCUMENT = 100  # words of the document whose cost is given as an example
@@ -62,6 +67,22 @@ class NoisyUnits(Randomiser):
         if self.held:
             return {"type": "NonPrivateDpEvent"}
         return {"type": "GaussianDpEvent", "noise_multiplier": self.sigma / self.sensitivity}
+
+    def distance(self, one: Sequence[Array], other: Sequence[Array]) -> float:
+        """Return the L2 norm of the difference of counts [S, V]; a word off the list has none.
+
+        Inputs are the words of tokens, units' first and last tokens, documents' units, and the size V of the list.
+        """
+        (words, bounds, _, V), (others, *_) = one, other
+        if len(words) != len(others) or not all_equal(one[1:], other[1:]):
+            return math.inf
+        token = np.flatnonzero(words != others)
+        unit = np.searchsorted(bounds[:, 0], token, side="right") - 1
+        moved: Counter[tuple[int, int]] = Counter()
+        for u, old, new in zip(unit.tolist(), words[token].tolist(), others[token].tolist(), strict=True):
+            moved[u, old] -= 1
+            moved[u, new] += 1
+        return math.sqrt(sum(n * n for (_, word), n in moved.items() if word < int(V)))
 
     def params(self) -> dict[str, Any]:
         """Return the deviation, which counts it is added to, and the question."""

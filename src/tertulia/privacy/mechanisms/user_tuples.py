@@ -7,9 +7,14 @@ the shard's sum: each charge is for the worst single user, whose whole document 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, ClassVar
 
+import numpy as np
+
+from tertulia._arrays import Array
 from tertulia.privacy.mechanisms import Adjacency, EventData, Randomiser, Unit
 from tertulia.privacy.mechanisms.perturbation import Perturbation
 
@@ -35,6 +40,7 @@ class UserTuples(Randomiser):
     adjacency: Adjacency = field(default=Adjacency.SUBSTITUTE, kw_only=True)
     name: ClassVar[str] = "user-tuples"
     local: ClassVar[bool] = True
+    own_params: ClassVar[frozenset[str]] = frozenset({"question"})  # it names the users' topics
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "claimed", self.how.claim())
@@ -45,6 +51,25 @@ class UserTuples(Randomiser):
     def charge(self) -> EventData:
         """Return the loss of one user in one round."""
         return pure_event(self.how.epsilon) if self.how.kind == "hm" else {"type": "NonPrivateDpEvent"}
+
+    @property
+    def reach(self) -> float:
+        """One user, or no bound where topics are not perturbed."""
+        return 1.0 if self.how.kind == "hm" else math.inf
+
+    def distance(self, one: Sequence[Array], other: Sequence[Array]) -> float:
+        """Return how many users have another vector: words, topics, or topics that the server has.
+
+        Inputs are users' offsets, who answers, and what each token has: its word, its topic, the reported ones.
+        """
+        answering, others = one[1], other[1]
+        if not np.array_equal(answering, others):
+            return math.inf
+        own, theirs = (
+            [tuple(part[a:b].tobytes() for part in arrays[2:] if len(part)) for a, b in pairwise(arrays[0].tolist())]
+            for arrays in (one, other)
+        )
+        return float(sum(a != b for a, b in zip(own, theirs, strict=True)))
 
     def params(self) -> dict[str, Any]:
         """Return the mechanism, what it really does with the model at hand, and the question."""

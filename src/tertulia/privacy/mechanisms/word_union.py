@@ -13,6 +13,7 @@ part of the outcome differs by delta / 2 at most, as if a document was added.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tertulia._arrays import Array, Bool
-from tertulia.privacy.mechanisms import EventData, Mechanism, whole_numbers
+from tertulia.privacy.mechanisms import EventData, Mechanism, norm_between, whole_numbers
 from tertulia.privacy.mechanisms.gaussian import sigma_for
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class WordUnion(Mechanism):
     words_per_document: int = field(kw_only=True)
     sensitivity: float = field(default=1.0, kw_only=True)
     name: ClassVar[str] = "word-union"
+    grows: ClassVar[bool] = True
 
     @cached_property
     def sigma(self) -> float:
@@ -69,6 +71,12 @@ class WordUnion(Mechanism):
     def params(self) -> dict[str, Any]:
         """Return epsilon, delta, and the number of words that count in a document."""
         return {"epsilon": self.epsilon, "delta": self.delta, "words_per_document": self.words_per_document}
+
+    def distance(self, one: Sequence[Array], other: Sequence[Array]) -> float:
+        """Return the L2 norm of the difference, off the grid; words that one side lacks have weight 0 there."""
+        size = max(len(one[0]), len(other[0]))
+        weights, others = (np.pad(x, (0, size - len(x))) for x in (one[0], other[0]))
+        return math.ldexp(norm_between(weights, others, 2), -BITS)
 
     def apply(self, x: Array, noise: NoiseStream) -> Array:
         """Add noise to the weights, and compare with the threshold."""

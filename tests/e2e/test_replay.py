@@ -1,0 +1,165 @@
+"""Runs replayed on neighbours: no mechanism is fed more than it declares, and nothing else depends on the documents."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from helpers.modes import CASES, CONSENSUS, DOCUMENTS, FEDLDA, FOUR, FTM, NEURAL, PAPER, PARTIES, PCTD, SOUND
+from helpers.replays import corpora_of, replayed, said
+from helpers.texts import PUBLIC, halves
+from tertulia.errors import ConfigError
+from tertulia.methods.prevalence import method as prevalence
+from tertulia.models import Topics
+from tertulia.runs import replay as runs_replay
+from tertulia.runs.driver import finish
+from tertulia.runs.replay import NO_DOCUMENTS, NO_PLAN, NOTHING_TO_AUDIT, replay
+from tertulia.runs.settings import RunSettings
+
+pytestmark = pytest.mark.filterwarnings("ignore:merging")
+FIVE = {f"party-{i}": halves(i, 30) for i in range(5)}
+PRIVATE = {"mode": "private", "epsilon": 60.0}
+TOPICS = CASES["private-topics"]
+SECURE = {"federation": {"secure": True}}
+SCORES = "score_epsilon = 4.0\n"
+# In mode `paper`, FTM drops words off the list, and fewer reports leave. Its model leaves in clear, too.
+DROPS_WORDS = {"ftm-paper-lda", "ftm-paper-sentence"}
+PROMISING = {name for name, method in CASES.items() if method.get("mode") in ("sound", "doc")} | {
+    "private-topics", "fedlda-hm", "pctd-paper", "pctd-private-words",
+}  # fmt: skip
+MORE = {  # method, settings, corpora
+    "topics-of-users": ({**TOPICS, "unit": "user"}, {}, {"documents_per_user": 3}),
+    "topics-secure": (TOPICS, SECURE, {}),
+    "topics-of-users-secure": ({**TOPICS, "unit": "user"}, SECURE, {"documents_per_user": 3}),
+    "topics-private-words": ({**TOPICS, "vocabulary": PRIVATE}, {}, {}),
+    "topics-private-words-secure": ({**TOPICS, "vocabulary": PRIVATE}, SECURE, {}),
+    "gfedntm-doc-secure": ({**NEURAL, **DOCUMENTS}, SECURE, {}),
+    "pctd-sound-secure": ({**PCTD, **SOUND}, SECURE, {}),
+    "pctd-sound-private-words": ({**PCTD, **SOUND, "vocabulary": PRIVATE}, {}, {}),
+    "pctd-sound-sentences": ({**PCTD, **SOUND, "unit": "sentence"}, {}, {}),
+    "pctd-paper-private-words": ({**PCTD, "mode": "paper", "vocabulary": PRIVATE}, {}, {}),
+    "fedlda-sound-secure": ({**FEDLDA, **SOUND}, SECURE, {}),
+    "fedlda-hm-mh": ({**FEDLDA, **PAPER, "mechanism": "hm", "sampler": "mh"}, {}, {}),
+    "fedlda-several-documents": (
+        {**FEDLDA, "mode": "sound", "user_epsilon": 40.0, "user_documents": 3, "vocabulary": PUBLIC}, {},
+        {"documents_per_user": 3},
+    ),
+    "ftm-sound-validation": ({**FTM, **SOUND}, {"validation": 0.2}, {}),
+    "ftm-sound-private-words": ({**FTM, **SOUND, "vocabulary": PRIVATE}, {}, {}),
+    "ftm-sound-several-owners": ({**FTM, **SOUND}, {"federation": {"owners": "several"}}, {}),
+    "ftm-sound-own-epsilon": ({**FTM, **SOUND}, {"parties": {"north": {"epsilon": 2.0}}}, {}),
+    "consensus-sound-validation": ({**CONSENSUS, **SOUND}, {"validation": 0.2}, {}),
+}  # fmt: skip
+WITHOUT_IDS = (
+    "ftm-sound-lda", "consensus-sound", "fedlda-sound", "fedlda-hm", "pctd-paper", "pctd-sound", "gfedntm-doc",
+    "private-topics",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(PROMISING))
+def test_every_mode_keeps_its_promises(name):
+    report = replayed(corpora_of(FOUR if "robust" in CASES[name] else PARTIES), CASES[name])
+    assert said(report) == []
+    assert report.closest > 0
+    assert report.compared >= 2 * len(report.neighbours)
+
+
+@pytest.mark.parametrize("name", sorted(MORE))
+def test_so_does_every_combination(name):
+    method, settings, how = MORE[name]
+    report = replayed(corpora_of(FIVE if settings == SECURE else PARTIES, **how), method, **settings)
+    assert said(report) == []
+    assert report.closest > 0
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - PROMISING - DROPS_WORDS))
+def test_without_noise_there_is_nothing_to_audit(name):
+    with pytest.raises(ConfigError) as raised:
+        replayed(corpora_of(FOUR if "robust" in CASES[name] else PARTIES), CASES[name])
+    assert str(raised.value) == NOTHING_TO_AUDIT
+
+
+@pytest.mark.parametrize("name", sorted(DROPS_WORDS))
+def test_the_papers_reports_do_not_hide_words_off_the_list(name):
+    report = replayed(corpora_of(PARTIES), CASES[name])
+    assert {(v.kind, v.what) for v in report.violations} == {("sensitivity", "reports of tokens")}
+    assert all("off the list" in v.neighbour for v in report.violations)
+    assert "topic-word distributions" in report.unpromised
+
+
+@pytest.mark.parametrize("name", WITHOUT_IDS)
+def test_documents_without_ids_are_split_by_what_is_public(name):
+    report = replayed(corpora_of(PARTIES, ids=False), CASES[name])
+    assert "a word replaced in a document without id" in report.neighbours
+    assert said(report) == []
+
+
+def test_scores_under_noise_are_promised_where_the_model_is_not(tmp_path):
+    (tmp_path / "policy.toml").write_text(SCORES)
+    own = {"parties": {"north": {"policy": str(tmp_path / "policy.toml")}}}
+    report = replayed(corpora_of(PARTIES), {**FTM, "vocabulary": PUBLIC}, **own)
+    assert said(report) == []
+    assert "a held-out document added" in report.neighbours
+    assert report.unpromised == ("number of documents", "topic sizes", "topic-word distributions")
+
+
+@pytest.mark.parametrize("users", [None, 3])
+def test_tables_of_prevalence_keep_their_promise(users, tmp_path):
+    corpora = corpora_of(PARTIES, documents_per_user=users)
+    model = replayed_model(tmp_path)
+    asked = {"model": str(model), "epsilon": 1.0}
+    custom = {"name": "custom", "module": prevalence.__name__, "config": asked}
+    report = replayed(corpora, custom, heldout=0.0)
+    assert said(report) == []
+    assert report.closest > 0.5
+
+
+def replayed_model(directory) -> Path:
+    """A small model for parties to measure."""
+    import tertulia as tt
+
+    tt.FTM(topics=2, rounds=1, sweeps=2).fit(PARTIES, directory=directory / "run")
+    return Topics.load(directory / "run" / "model").save(directory / "model")
+
+
+def test_a_method_of_ones_own_needs_a_plan():
+    with pytest.raises(ConfigError) as raised:
+        replayed(corpora_of(PARTIES), {"name": "custom", "module": "helpers.toys", "config": {"rounds": 1}})
+    assert str(raised.value) == NO_PLAN
+
+
+def test_too_few_documents_are_named():
+    with pytest.raises(ConfigError) as raised:
+        replayed(corpora_of({"north": ["harbour"], "south": ["garden"]}), CASES["ftm-sound-lda"])
+    assert str(raised.value) == NO_DOCUMENTS
+
+
+def test_an_interrupted_replay_leaves_nothing(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    there = []
+
+    def interrupt(kind, facts):
+        there.extend(path.name for path in tmp_path.iterdir())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs_replay, "finish", lambda *given, **how: finish(*given, observe=interrupt, **how))
+    with pytest.raises(KeyboardInterrupt):
+        replayed(corpora_of(PARTIES), CASES["private-topics"], parties={"north": {"home": str(tmp_path / "home")}})
+    assert there
+    assert not list(tmp_path.iterdir())
+
+
+def test_documents_are_read_as_the_settings_say_and_homes_stay_as_they_are(tmp_path):
+    for party, texts in PARTIES.items():
+        (tmp_path / f"{party}.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts))
+    settings = RunSettings(
+        method=CASES["ftm-sound-lda"], directory=str(tmp_path / "run"),
+        parties={p: {"path": str(tmp_path / f"{p}.jsonl"), "home": str(tmp_path / f"home-{p}")} for p in PARTIES},
+    )  # fmt: skip
+    said_so = []
+    report = replay(settings, observe=said_so.append)
+    assert report.to_dict()["violations"] == []
+    assert report.party == "north"
+    assert len(said_so) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["north.jsonl", "south.jsonl"]
