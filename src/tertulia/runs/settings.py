@@ -177,7 +177,7 @@ class TrainingSettings(Explained):
         ge=0,
         lt=1,
         description="share of documents that is only scored on, chosen by a hash of their ids, so that it is stable as "
-        "data grow",
+        "data grow; for documents without ids, where noise hides words, by their lengths and order",
     )
     validation: float = Field(
         0.0,

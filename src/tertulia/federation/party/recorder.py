@@ -1,8 +1,9 @@
 """Recording what mechanisms are fed at a party, and replaying its steps on neighbours of its documents.
 
 A `RecordedHost` gives its steps contexts that note the input of every mechanism. When a step ends, it runs again for
-each neighbour, in a context that returns the outputs of the recording. So all that a step sees of earlier releases is the same on both data sets, and so are questions, seeds and
-secret samples: what still differs comes from the documents. Nothing is charged for a replay, and nothing leaves.
+each neighbour, in a context that returns the outputs of the recording. So all that a step sees of earlier releases is
+the same on both data sets, and so are questions, seeds and secret samples: what still differs comes from the documents.
+Nothing is charged for a replay, and nothing leaves.
 """
 
 from __future__ import annotations
@@ -239,7 +240,7 @@ class Recorder:
     def is_promised(self, mechanism: Mechanism) -> bool:
         """Return whether a promise speaks of the input of a release."""
         if isinstance(mechanism, Derived):
-            ids = [getattr(parent, "release_id", parent) for parent in mechanism.parents]
+            ids = (str(getattr(parent, "release_id", parent)) for parent in mechanism.parents)
             return all(self._promised.get(id_, True) for id_ in ids)
         return not self._exposed if isinstance(mechanism, Public) else promises(mechanism)
 
@@ -281,12 +282,12 @@ class _ShadowHost(PartyHost):
         self._recorded = host
 
     @property
-    def home(self) -> Home:  # type: ignore[override]
+    def home(self) -> Home:
         """The recorded party's home, of which only the key is used."""
         return self._recorded.home
 
     @property
-    def secure(self) -> SecureMember | None:  # type: ignore[override]
+    def secure(self) -> SecureMember | None:
         """The recorded party's half of secure sums."""
         return self._recorded.secure
 
