@@ -84,7 +84,7 @@ def replay(
         say(f"replaying party '{host.config.id}' on {len(recorder.neighbours)} neighbours of its documents")
         finish(run, documents, transport=LocalTransport(hosts))
     return ReplayReport(
-        getattr(settings.method, "mode", settings.method.name), host.config.id, recorder.neighbours, recorder.compared,
+        settings.method.noise or settings.method.name, host.config.id, recorder.neighbours, recorder.compared,
         tuple(recorder.violations), tuple(sorted(recorder.unpromised)), recorder.closest,
     )  # fmt: skip
 
