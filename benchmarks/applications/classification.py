@@ -42,6 +42,11 @@ COSTS = (0.3, 1.0, 3.0, 10.0)  # C
 WEIGHTS = (0.3, 1.0, 3.0, 10.0)  # of topic shares beside rows of TF-IDF, of length 1; tried until the score falls
 SEEDS = 5
 UNITS = {"lda": "lda", "sentencelda": "sentence"}
+NOISE: dict[str, dict[str, Any]] = {  # of kinds of federated models
+    "federated": {},
+    "federated-paper": {"mode": "paper", "epsilon": 11.0},
+    "federated-sound": {"mode": "sound", "epsilon": 11.0},
+}
 Interval = list[float]  # mean, low, high
 Found = dict[str, dict[str, dict[str, float]]]  # model -> labels -> accuracy and settings
 
@@ -81,15 +86,14 @@ def run(quick: bool, publish: bool = False) -> dict[str, Any]:
 
 
 def _measure(part: str, plan: Plan, seeds: int, models: Sequence[str], publish: bool) -> dict[str, Any]:
-    configuration = {**plan._asdict(), "C": COSTS, "weights": WEIGHTS, "version": VERSION}
+    configuration = _configuration(plan)
     kinds = ["none", *(f"{who}_{model}" for model in models for who in ("alone", "federated", "pooled"))]
     runs: list[Found] = []
     for seed in range(seeds):
         found: Found = {}
         with suppress(NotKept):  # a seed counts when all its cells are there
             for kind in kinds:
-                compute = partial(_score, plan, seed, kind, found)
-                found |= cell(part, {**configuration, "kind": kind, "seed": seed}, compute)
+                found |= score_kind(part, plan, seed, kind, found)
             runs.append(found)
     if not runs:
         return {}
@@ -101,6 +105,18 @@ def _measure(part: str, plan: Plan, seeds: int, models: Sequence[str], publish: 
     }
     keep(part, {**configuration, "kinds": kinds, "seeds": len(runs)}, result, publish)
     return result
+
+
+def _configuration(plan: Plan) -> dict[str, Any]:
+    return {**plan._asdict(), "C": COSTS, "weights": WEIGHTS, "version": VERSION}
+
+
+def score_kind(part: str, plan: Plan, seed: int, kind: str, before: Found) -> Found:
+    """Score one kind of topic model, as a cell of a part; without a part it is measured now, and not kept."""
+    if not part:
+        return _score(plan, seed, kind, before)
+    compute = partial(_score, plan, seed, kind, before)
+    return cell(part, {**_configuration(plan), "kind": kind, "seed": seed}, compute)
 
 
 def interval(values: Sequence[float]) -> Interval:
@@ -152,8 +168,8 @@ def _models(plan: Plan, documents: Cut, kind: str, seed: int) -> Iterator[tuple[
     words = {"mode": "public", "words": documents.train.vocabulary.words}
     common: dict[str, Any] = {"topics": plan.topics, "model": UNITS[model], "vocabulary": words}
     options: dict[str, Any] = {"heldout": 0.0, "seed": seed}
-    if who == "federated":
-        method = FTM(**common, rounds=plan.rounds, sweeps=plan.sweeps, evaluate=False)
+    if who in NOISE:
+        method = FTM(**common, rounds=plan.rounds, sweeps=plan.sweeps, evaluate=False, **NOISE[who])
         yield kind, method.fit(documents.parties, **options)
         return
     baseline = Pooled if who == "pooled" else Alone

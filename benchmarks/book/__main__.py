@@ -49,7 +49,7 @@ def summary() -> Summary:
                 "state": verdicts[panel.name].state,
                 "partly": bool(panel.reduced) and panel.name in stored,
                 "stale": verdicts[panel.name].stale,
-                "code_changed": panel.name in stored and stored[panel.name]["code"] != cells.code_hash(),
+                "code_changed": panel.name in stored and stored[panel.name]["code"] != cells.code_hash(panel.measure),
             }
             for panel in every
         },

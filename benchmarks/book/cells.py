@@ -7,18 +7,21 @@ was. A file that is half-written, or holds another configuration, is named and m
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import logging
 import os
 import platform
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from benchmarks.applications.cells import digest, write_atomically
 from benchmarks.common import OUT, say
@@ -42,12 +45,25 @@ def measure(name: str, arguments: Mapping[str, Any], seed: int, *, code: str = "
     module, _, function = name.partition(":")
     call = getattr(import_module(module), function)
     started = time.process_time()
-    scores = {key: float(f"{value:.{DIGITS}g}") for key, value in call(seed=seed, **arguments).items()}
+    with repeatable(digest(configuration | {"code": ""})):
+        scores = {key: float(f"{value:.{DIGITS}g}") for key, value in call(seed=seed, **arguments).items()}
     cell = {"configuration": configuration, "scores": scores, "cpu_seconds": round(time.process_time() - started, 2)}
     cell |= provenance()
     write_atomically(file, cell)
     say(f"  {name.partition(':')[2]} seed {seed} {_short(arguments)}: {cell['cpu_seconds']:.1f} s")
     return cell
+
+
+@contextmanager
+def repeatable(name: str) -> Iterator[None]:
+    """Let the secret keys of simulated parties follow from a name, so that noise is the same in each measurement."""
+    drawn = itertools.count()
+
+    def token_bytes(size: int | None = None) -> bytes:
+        return hashlib.shake_256(f"{name}/{next(drawn)}".encode()).digest(size or 32)
+
+    with mock.patch("secrets.token_bytes", token_bytes):
+        yield
 
 
 def read_or_none(file: Path, configuration: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -97,12 +113,15 @@ def machine() -> dict[str, Any]:
 
 
 @cache
-def code_hash() -> str:
-    """Hash the sources that results come from: a hint where to look, no proof that a result is stale."""
+def code_hash(measure: str) -> str:
+    """Hash the sources of the package and of a measure: a hint where to look, no proof that a result is stale."""
+    subject = measure.partition(":")[0].rpartition(".")[2]
+    files = [*sorted((ROOT / "src" / "tertulia").rglob("*.py")), Path(__file__)]
+    files += [ROOT / f"benchmarks/book/measures/{subject}.py"]
+    files += sorted((ROOT / "benchmarks" / subject).rglob("*.py"))
     hashed = hashlib.blake2b(digest_size=6)
-    folders = ("src/tertulia", *(f"benchmarks/{n}" for n in ("book/measures", "ftm", "fedlda", "pctd", "gfedntm")))
-    for folder in (*folders, "benchmarks/federation", "benchmarks/applications"):
-        for file in sorted((ROOT / folder).rglob("*.py")):
+    for file in files:
+        if file.is_file():
             hashed.update(file.relative_to(ROOT).as_posix().encode() + file.read_bytes())
     return hashed.hexdigest()
 

@@ -102,6 +102,7 @@ class Panel:
     kind: str = "lines"  # or "bars"
     corpora: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    quick_packages: tuple[str, ...] = ()  # what only the quick size needs: without it, a result has no quick numbers
     remark: str = ""
     printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # values in the paper's text, line -> x
 

@@ -34,13 +34,13 @@ class Verdict(NamedTuple):
     stale: str = ""  # why its numbers no longer count; empty: they do
 
 
-def check_present(panel: Panel) -> None:
-    """Raise `Missing` unless the panel's corpora and packages are here."""
+def check_present(panel: Panel, quick: bool = False) -> None:
+    """Raise `Missing` unless the panel's corpora and packages are here, for its quick size too if it is asked."""
     folder = Path(os.environ.get("TERTULIA_DATA", SHARED))
     for name in panel.corpora:
         if not (folder / name).is_file():
             raise Missing(f"{name} is not in {folder}; it is {source_of(name)}. Put it there, or set TERTULIA_DATA")
-    for name in panel.packages:
+    for name in (*panel.packages, *(panel.quick_packages if quick else ())):
         if find_spec(name) is None:
             raise Missing(f"the package {name} is not installed: benchmarks/README.md says how")
 
@@ -57,16 +57,24 @@ def run(panel: Panel) -> dict[str, Any]:
     """Measure what is missing of a panel, in full and quickly, and store both."""
     check_present(panel)
     numbers, measured = gather(panel, panel.full)
-    quick, measured_quickly = gather(panel, panel.quick, code=cells.code_hash())
+    quick: dict[str, Any] = {}
+    measured_quickly: dict[str, Any] = {"cpu_seconds": 0.0}
+    without = ""
+    try:
+        check_present(panel, quick=True)
+        quick, measured_quickly = gather(panel, panel.quick, code=cells.code_hash(panel.measure))
+    except Missing as missing:
+        say(f"{panel.name} has no quick numbers: {missing}")
+        without = "its quick size needs " + ", ".join(panel.quick_packages)
     result = {
         "panel": panel.name,
         "hash": digest(panel.configuration()),
         "configuration": {"measure": panel.measure, "arguments": panel.full.arguments, "reduced": panel.reduced},
         "seeds": panel.full.seeds,
         **measured,
-        "code": cells.code_hash(),
+        "code": cells.code_hash(panel.measure),
         "numbers": numbers,
-        "quick": {"seeds": panel.quick.seeds, **measured_quickly, "numbers": quick},
+        "quick": {"seeds": panel.quick.seeds, **measured_quickly, "numbers": quick, "without": without},
     }
     write_atomically(RESULTS / f"{panel.name}.json", result, indent=1)
     return result
@@ -96,7 +104,8 @@ def load_or_none(name: str, folder: Path = RESULTS) -> dict[str, Any] | None:
         return None
     try:
         found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        if found["panel"] == name and found["numbers"] and found["quick"]["numbers"] and found["hash"]:
+        quick = found["quick"]
+        if found["panel"] == name and found["numbers"] and found["hash"] and (quick["numbers"] or quick["without"]):
             return found
     except (ValueError, KeyError, TypeError):
         pass
@@ -123,12 +132,14 @@ def verdict(panel: Panel, result: Mapping[str, Any] | None, checked: Mapping[str
 
 def compare(panel: Panel, result: Mapping[str, Any]) -> dict[str, Any]:
     """Measure the quick numbers again; say which differ from those that stand beside the full result."""
-    check_present(panel)
+    check_present(panel, quick=True)
+    if not result["quick"]["numbers"]:
+        raise Missing("the stored result has no quick numbers: measure it --again")
     now, measured = gather(panel, panel.quick, code=AGAIN)
     same = measured["machine"] == result["quick"]["machine"]
     found = differences(result["quick"]["numbers"], now, same)
     stale = f"{len(found)} quick numbers differ: {'; '.join(found[:3])}" if found else ""
-    hint = "" if not found or result["code"] == cells.code_hash() else "sources have changed since"
+    hint = "" if not found or result["code"] == cells.code_hash(panel.measure) else "sources have changed since"
     return {"stale": stale, "hint": hint, "same_machine": same, **measured}
 
 

@@ -137,12 +137,12 @@ def rounds_needed(corpus: Corpus, quick: bool) -> dict[str, Any]:
     }
 
 
-def conventional_curve(three: World, topics: int, rounds: int) -> Curve:
+def conventional_curve(three: World, topics: int, rounds: int, seed: int = 0) -> Curve:
     """Score the conventional method every five rounds."""
     facts: list[Mapping[str, Any]] = []
     config = {"words": three.words["words"], "topics": topics, "rounds": rounds, "every": 5, "smoothing": 0.0, **PRIORS}
     found = federate(
-        conventional.train, three.parties, config=config, **RUN,
+        conventional.train, three.parties, config=config, seed=seed, **RUN,
         observe=lambda kind, fact: facts.append(fact) if kind == "round" else None,
     )  # fmt: skip
     sent = _running_bytes(facts)

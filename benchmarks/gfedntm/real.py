@@ -20,16 +20,16 @@ from tertulia._arrays import F64
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.metrics.recovery import amwmd
 
-_DIRECTORATES = ("BIO", "CSE", "ENG", "GEO", "MPS")
+DIRECTORATES = ("BIO", "CSE", "ENG", "GEO", "MPS")
 
 
 def real(sets: Sequence[str], titles: int, where: Path, seeds: int) -> dict[str, Any]:
     """Measure AMWMD by data set."""
     found = {}
     if "titles" in sets:
-        found["titles"] = cover("titles", _parties("mag_titles_fos", "label", titles), 200, where, seeds)
+        found["titles"] = cover("titles", parties_of("mag_titles_fos", "label", titles), 200, where, seeds)
     if "grants" in sets:
-        parties = _parties("nsf_awards_fy2026", "party", None, _DIRECTORATES)
+        parties = parties_of("nsf_awards_fy2026", "party", None, DIRECTORATES)
         found["grants"] = cover("grants", parties, 64, where, seeds)
     return found
 
@@ -54,14 +54,16 @@ def cover(name: str, parties: dict[str, Corpus], batch_size: int, where: Path, s
     return {"seeds": seeds, **means, "sd": {key: float(np.std([one[key] for one in found])) for key in found[0]}}
 
 
-def distances_of(parties: dict[str, Corpus], batch_size: int, seed: int) -> tuple[F64, list[str], list[str]]:
+def distances_of(
+    parties: dict[str, Corpus], batch_size: int, seed: int, scenario: str = "centralised", epochs: int = 30
+) -> tuple[F64, list[str], list[str]]:
     """Measure distances from each node's own topics (rows) to those of every model (columns: single nodes first)."""
-    training = {"model": "combinedtm", "epochs": 30, "batch_size": batch_size, "learning_rate": 0.005}
+    training = {"model": "combinedtm", "epochs": epochs, "batch_size": batch_size, "learning_rate": 0.005}
     words: dict[str, Any] = {"min_documents": 3, "max_share": 0.3, "max_words": None}
-    whole: dict[str, Any] = {**training, "scenario": "centralised", "seed": seed, "vocabulary": words}
+    whole: dict[str, Any] = {**training, "scenario": scenario, "seed": seed, "vocabulary": words}
     shared = {K: GFedNTM(**whole, topics=K).fit(parties, heldout=0.0) for K in (10, 25)}
     vocabulary = shared[10].vocabulary
-    words = {"mode": "public", "words": vocabulary.words}
+    words = {"mode": "public", "words": vocabulary.words, "max_words": None}
     alone = {**training, "scenario": "alone", "batch_size": max(16, batch_size // len(parties)), "topics": 10}
 
     def nodes(seed: int) -> dict[str, Any]:
@@ -109,7 +111,7 @@ def _show(distances: F64, nodes: list[str], models: list[str], path: Path) -> No
     plt.close(figure)
 
 
-def _parties(file: str, column: str, limit: int | None, only: tuple[str, ...] | None = None) -> dict[str, Corpus]:
+def parties_of(file: str, column: str, limit: int | None, only: tuple[str, ...] | None = None) -> dict[str, Corpus]:
     """Return documents by the value of a column, each value a party."""
     table = pl.read_parquet(data(f"{file}.parquet")).cast({"id": pl.String})
     rows = {str(value): part for (value,), part in table.group_by(column, maintain_order=True)}
