@@ -1,11 +1,13 @@
 """Runs replayed on neighbours: no mechanism is fed more than it declares, and nothing else depends on the documents."""
 
+import dataclasses
 import json
 import tempfile
-from pathlib import Path
 
+import polars as pl
 import pytest
 
+import tertulia as tt
 from helpers.modes import CASES, CONSENSUS, DOCUMENTS, FEDLDA, FOUR, FTM, NEURAL, PAPER, PARTIES, PCTD, SOUND
 from helpers.replays import corpora_of, replayed, said
 from helpers.texts import PUBLIC, halves
@@ -22,6 +24,7 @@ FIVE = {f"party-{i}": halves(i, 30) for i in range(5)}
 PRIVATE = {"mode": "private", "epsilon": 60.0}
 TOPICS = CASES["private-topics"]
 SECURE = {"federation": {"secure": True}}
+QUARTERS = {"by": "quarter", "since": "2025-01", "until": "2025-12"}
 SCORES = "score_epsilon = 4.0\n"
 # In mode `paper`, FTM drops words off the list, and fewer reports leave. Its model leaves in clear, too.
 DROPS_WORDS = {"ftm-paper-lda", "ftm-paper-sentence"}
@@ -51,6 +54,27 @@ MORE = {  # method, settings, corpora
     "ftm-sound-own-epsilon": ({**FTM, **SOUND}, {"parties": {"north": {"epsilon": 2.0}}}, {}),
     "consensus-sound-validation": ({**CONSENSUS, **SOUND}, {"validation": 0.2}, {}),
 }  # fmt: skip
+LIMITS = "max_tokens_per_document = 8\n"
+LIMITS_OF_USERS = "max_documents_per_user = 2\n"
+ABSENT = {"federation": {"dropouts": {"rate": 0.4}}}
+RARE = {  # method, settings, policy of the first party
+    "ftm-limits": ({**FTM, **SOUND}, {}, LIMITS),
+    "ftm-absent-parties": ({**FTM, **SOUND, "rounds": 4}, ABSENT, ""),
+    "ftm-own-topics": ({**FTM, **SOUND}, {"parties": {"north": {"topics": 3, "min_similarity": 0.4}}}, ""),
+    "ftm-warp": ({**FTM, **SOUND, "sampler": "warp"}, {}, ""),
+    "consensus-absent-parties": ({**CONSENSUS, **SOUND, "rounds": 4}, ABSENT, ""),
+    "fedlda-arrivals": ({**FEDLDA, **SOUND, "rounds": 3, "paper": {"arrival_rounds": 2}}, {}, ""),
+    "fedlda-short": ({**FEDLDA, **SOUND, "max_words": 6}, {}, ""),
+    "fedlda-hm-arrivals": (
+        {**FEDLDA, **PAPER, "mechanism": "hm", "rounds": 3, "paper": {"arrival_rounds": 2}, "users_per_round": 0.5,
+         "user_dropout": 0.2}, {}, "",
+    ),
+    "fedlda-hm-short": ({**FEDLDA, **PAPER, "mechanism": "hm", "max_words": 6}, {}, ""),
+    "pctd-paper-paragraphs": ({**PCTD, "mode": "paper", "unit": "paragraph", "vocabulary": PUBLIC}, {}, ""),
+    "pctd-sound-limits-of-users": ({**PCTD, **SOUND}, {}, LIMITS_OF_USERS),
+    "topics-limits": (TOPICS, {}, LIMITS),
+    "topics-limits-of-users": ({**TOPICS, "unit": "user"}, {}, LIMITS_OF_USERS),
+}  # fmt: skip
 WITHOUT_IDS = (
     "ftm-sound-lda", "consensus-sound", "fedlda-sound", "fedlda-hm", "pctd-paper", "pctd-sound", "gfedntm-doc",
     "private-topics",
@@ -69,6 +93,29 @@ def test_every_mode_keeps_its_promises(name):
 def test_so_does_every_combination(name):
     method, settings, how = MORE[name]
     report = replayed(corpora_of(FIVE if settings == SECURE else PARTIES, **how), method, **settings)
+    assert said(report) == []
+    assert report.closest > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(RARE))
+def test_so_do_rare_settings(name, tmp_path):
+    method, settings, policy = RARE[name]
+    parties = settings.get("parties", {})
+    if policy:
+        (tmp_path / "policy.toml").write_text(policy)
+        parties = {"north": {"policy": str(tmp_path / "policy.toml")}}
+    corpora = corpora_of(FOUR if settings is ABSENT else PARTIES, documents_per_user=3)
+    report = replayed(corpora, method, **{**settings, "parties": parties})
+    assert said(report) == []
+    assert report.closest > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [{**FTM, **SOUND}, {**CONSENSUS, **SOUND}, {**FEDLDA, **SOUND}, {**PCTD, **SOUND}])
+def test_so_do_runs_that_continue_a_model(method, tmp_path):
+    tt.FTM(topics=2, rounds=1, sweeps=2).fit(PARTIES, directory=tmp_path / "run")
+    report = replayed(corpora_of(PARTIES), method, start_from=str(tmp_path / "run"))
     assert said(report) == []
     assert report.closest > 0
 
@@ -105,22 +152,30 @@ def test_scores_under_noise_are_promised_where_the_model_is_not(tmp_path):
 
 
 @pytest.mark.parametrize("users", [None, 3])
-def test_tables_of_prevalence_keep_their_promise(users, tmp_path):
-    corpora = corpora_of(PARTIES, documents_per_user=users)
-    model = replayed_model(tmp_path)
-    asked = {"model": str(model), "epsilon": 1.0}
+@pytest.mark.parametrize(
+    "table", [{}, {"adjacency": "substitute"}, {"by": "quarter", "since": "2025-01", "until": "2025-12"}]
+)
+def test_tables_of_prevalence_keep_their_promise(users, table, measured):
+    corpora = {party: dated(corpus) for party, corpus in corpora_of(PARTIES, documents_per_user=users).items()}
+    asked = {"model": str(measured), "epsilon": 1.0, **table}
     custom = {"name": "custom", "module": prevalence.__name__, "config": asked}
     report = replayed(corpora, custom, heldout=0.0)
     assert said(report) == []
     assert report.closest > 0.5
 
 
-def replayed_model(directory) -> Path:
-    """A small model for parties to measure."""
-    import tertulia as tt
-
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A small model whose topics parties measure."""
+    directory = tmp_path_factory.mktemp("measured")
     tt.FTM(topics=2, rounds=1, sweeps=2).fit(PARTIES, directory=directory / "run")
     return Topics.load(directory / "run" / "model").save(directory / "model")
+
+
+def dated(corpus):
+    """The documents in turn in each month."""
+    months = pl.Series("date", [f"2025-{1 + i % 12:02d}-03" for i in range(corpus.n_documents)])
+    return dataclasses.replace(corpus, table=corpus.table.with_columns(months))
 
 
 def test_a_method_of_ones_own_needs_a_plan():
@@ -163,3 +218,10 @@ def test_documents_are_read_as_the_settings_say_and_homes_stay_as_they_are(tmp_p
     assert report.party == "north"
     assert len(said_so) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["north.jsonl", "south.jsonl"]
+
+
+def test_a_run_that_ends_early_is_compared_as_far_as_it_got():
+    report = replayed(corpora_of(PARTIES), {**CASES["private-topics"], "adapt": True})
+    assert "show no topic" in report.ended
+    assert said(report) == []
+    assert report.to_dict()["closest"] == pytest.approx(1)

@@ -8,6 +8,7 @@ must be equal.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import Any
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.corpus.splits import is_heldout
-from tertulia.errors import ConfigError
+from tertulia.errors import ConfigError, TertuliaError
 from tertulia.federation.engines.local import LocalTransport
 from tertulia.federation.party.recorder import RecordedHost, Recorder
 from tertulia.privacy.audit.inputs import Violation, promises
@@ -52,10 +53,13 @@ class ReplayReport:
     violations: tuple[Violation, ...]
     unpromised: tuple[str, ...]  # what leaves without noise, and may differ
     closest: float  # the largest part of a declared sensitivity that an input has moved
+    ended: str = ""  # why the run ended early, if it did: what left until then was compared
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the findings as data."""
-        return {**vars(self), "violations": [violation.to_dict() for violation in self.violations]}
+        """Return the findings as data for JSON, which knows no infinity."""
+        closest = None if math.isinf(self.closest) else self.closest
+        found = [violation.to_dict() for violation in self.violations]
+        return {**vars(self), "closest": closest, "violations": found}
 
 
 def replay(
@@ -82,10 +86,16 @@ def replay(
         host, parts = _audited(hosts)
         recorder = _recorder(settings, host, parts, planned, seed)
         say(f"replaying party '{host.config.id}' on {len(recorder.neighbours)} neighbours of its documents")
-        finish(run, documents, transport=LocalTransport(hosts))
+        ended = ""
+        try:
+            finish(run, documents, transport=LocalTransport(hosts))
+        except TertuliaError as error:  # such as: nothing can be learned from documents like these
+            if not recorder.compared:
+                raise
+            ended = str(error)
     return ReplayReport(
         settings.method.noise or settings.method.name, host.config.id, recorder.neighbours, recorder.compared,
-        tuple(recorder.violations), tuple(sorted(recorder.unpromised)), recorder.closest,
+        tuple(recorder.violations), tuple(sorted(recorder.unpromised)), recorder.closest, ended,
     )  # fmt: skip
 
 

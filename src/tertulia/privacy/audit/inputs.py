@@ -3,7 +3,7 @@
 A guarantee holds for a mechanism whose input moves by no more than the declared sensitivity, and for all that is
 computed from released values alone. Both can be tested: a run is recorded on a data set, and replayed on a neighbour,
 while the outputs of all mechanisms stay those of the recording. Then the only differences left are those of inputs
-(Ding et al., "Detecting Violations of Differential Privacy", 2018, tests outputs; dp-recorder, 2026, tests inputs).
+(Cebere, Erb, Desfontaines, Bellet and Fitzsimons, "Privacy in Theory, Bugs in Practice", 2026).
 """
 
 from __future__ import annotations

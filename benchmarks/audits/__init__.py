@@ -1,0 +1,1 @@
+"""Audits: attacks on configurations, and replays on neighbours."""
