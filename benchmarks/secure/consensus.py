@@ -19,6 +19,7 @@ from benchmarks.federation.parties import iid, natural
 from tertulia.corpus import Corpus, Vocabulary, read
 from tertulia.corpus.vocabulary import propose
 from tertulia.federation.party.context import StepContext
+from tertulia.kernels.lda import word_profiles
 from tertulia.methods.consensus.settings import ConsensusSettings
 from tertulia.metrics import completion
 from tertulia.models import Topics
@@ -28,23 +29,35 @@ from tertulia.runs.settings import RunSettings
 
 TOPICS, HELDOUT, SEEDS = 40, 0.15, (0, 1, 2)
 STARTS = ("secure", "sums", "merged")  # sums under masks, with the rule of five; sums in plain; local topics, merged
+SHARPER = 30.0  # _SHARP of a trial: on the tuning corpora topics are then as diverse as those of merged local models
+COLUMNS = ["perplexity", "least", "most", "questions", "diversity", "least", "most"]
 Parties = Mapping[str, Corpus]
 
 
 def consensus(quick: bool) -> dict[str, Any]:
     """Train each split with each start; perplexity and diversity are means over seeds, with their range."""
+    return {"consensus": _on_splits(quick, STARTS), "columns": COLUMNS}
+
+
+def sharper(quick: bool) -> dict[str, Any]:
+    """Train each split with first topics that share fewer words: a trial that raises diversity."""
+    with mock.patch.object(word_profiles, "_SHARP", SHARPER):
+        return {"sharper": _on_splits(quick, STARTS[:1]), "columns": COLUMNS}
+
+
+def _on_splits(quick: bool, starts: tuple[str, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, split in _splits(quick).items():
-        rows: dict[str, list[tuple[float, float]]] = {start: [] for start in STARTS}
+        rows: dict[str, list[tuple[float, float]]] = {start: [] for start in starts}
         rounds: dict[str, int] = {}
         for seed in SEEDS[:1] if quick else SEEDS:
             parties = split(seed)
             words = next(iter(parties.values())).vocabulary.words
-            for start in STARTS:
+            for start in starts:
                 seconds = time.monotonic()
                 model = _train(parties, words, seed, start)
                 words = model.vocabulary.words  # those that several members have: the other starts get the same
-                heldout = _heldout(parties, model.vocabulary)
+                heldout = heldout_of(parties, model.vocabulary)
                 scored = completion(model.topic_word, model.alpha, heldout, smoothing=model.beta).perplexity
                 rows[start].append((scored, _diversity(model)))
                 rounds[start] = _questions(start)
@@ -53,7 +66,7 @@ def consensus(quick: bool) -> dict[str, Any]:
         found[name] = {start: [*_spread([ppl for ppl, _ in seen], 1), rounds[start],
                                *_spread([diversity for _, diversity in seen], 3)]
                        for start, seen in rows.items()}  # fmt: skip
-    return {"consensus": found, "columns": ["perplexity", "least", "most", "questions", "diversity", "least", "most"]}
+    return found
 
 
 def small_parties(quick: bool) -> dict[str, Any]:
@@ -65,7 +78,7 @@ def small_parties(quick: bool) -> dict[str, Any]:
         sizes = np.arange(1, 24)
         assigned = np.random.default_rng(seed).choice(23, size=corpus.n_documents, p=sizes / sizes.sum())
         parties = {f"p{i:02d}": corpus.select(assigned == i) for i in range(23)}
-        heldout = _heldout(parties, corpus.vocabulary)
+        heldout = heldout_of(parties, corpus.vocabulary)
         for name, least in (("with_rule", RARE), ("without_rule", 1)):
             with mock.patch.object(StepContext, "min_documents_per_topic", least):
                 model = _train(parties, corpus.vocabulary.words, seed, "sums")
@@ -97,7 +110,7 @@ def _pooled(parties: Parties, words: tuple[str, ...], seed: int) -> Topics:
     method = ConsensusSettings(topics=TOPICS)
     sweeps = method.start_sweeps + method.rounds * method.sweeps
     vocabulary = {"mode": "public", "words": words}
-    return _run(parties, seed, {"name": "centralised", "topics": TOPICS, "sweeps": sweeps, "vocabulary": vocabulary})
+    return run(parties, seed, {"name": "centralised", "topics": TOPICS, "sweeps": sweeps, "vocabulary": vocabulary})
 
 
 def _train(parties: Parties, words: tuple[str, ...], seed: int, start: str) -> Topics:
@@ -108,10 +121,11 @@ def _train(parties: Parties, words: tuple[str, ...], seed: int, start: str) -> T
         "vocabulary": {"mode": "listed" if start == "secure" else "public", "words": words},
     }
     with _merging() if start == "merged" else warnings.catch_warnings():
-        return _run(parties, seed, method, secure=start == "secure")
+        return run(parties, seed, method, secure=start == "secure")
 
 
-def _run(parties: Parties, seed: int, method: dict[str, Any], *, secure: bool = False) -> Topics:
+def run(parties: Parties, seed: int, method: dict[str, Any], *, secure: bool = False) -> Topics:
+    """Train on one machine, without the files that make a run durable."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         settings = RunSettings(
@@ -156,7 +170,8 @@ def _enron() -> Corpus:
     return corpus.encode(Vocabulary(tuple(found.words[i] for i in most)))
 
 
-def _heldout(parties: Parties, words: Vocabulary) -> Corpus:
+def heldout_of(parties: Parties, words: Vocabulary) -> Corpus:
+    """Return all parties' held-out documents."""
     return Corpus.concatenate([corpus.encode(words).split(HELDOUT)[1] for corpus in parties.values()])
 
 

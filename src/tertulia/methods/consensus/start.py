@@ -200,16 +200,17 @@ def _counts_in(party: Party, ask: SoftTask) -> Array:
     chosen = _chosen(party, seen)
     party.check_sum("profiles", profiles.tag, profiles.sums)
     check_array("sums", profiles.sums, (len(chosen), word_profiles.DIMENSIONS))
-    totals = (np.ascontiguousarray(x, np.int64).tobytes() for x in (profiles.sums, seen.documents, seen.tokens))
-    return np.rint(_first_topics(*totals, K, ask.settings.seed or 0) * ask.per_token)
+    of_words = (np.ascontiguousarray(x, np.int64).tobytes() for x in (seen.documents, seen.tokens))
+    sums = np.ascontiguousarray(profiles.sums, np.int32).tobytes()
+    return np.rint(_first_topics(sums, *of_words, K, ask.settings.seed or 0) * ask.per_token)
 
 
 @lru_cache(maxsize=1)
 def _first_topics(sums: bytes, documents: bytes, tokens: bytes, K: int, seed: int) -> F64:
-    """Compute first topics from totals of 64 bits, once for all parties of a process."""
+    """Compute first topics from totals of 32 and of 64 bits, once for all parties of a process."""
     of_words, seen = np.frombuffer(documents, np.int64), np.frombuffer(tokens, np.int64)
     chosen = word_profiles.most_frequent(of_words)
-    profiles = np.ldexp(np.frombuffer(sums, np.int64).reshape(len(chosen), -1).astype(np.float64), -_PROFILE_BITS)
+    profiles = np.ldexp(np.frombuffer(sums, np.int32).reshape(len(chosen), -1).astype(np.float64), -_PROFILE_BITS)
     return word_profiles.topics_of_profiles(profiles, of_words[chosen], chosen, seen, K, np.uint64(seed))
 
 
@@ -244,10 +245,10 @@ def _added(total: SoftCounts | None, change: SoftCounts) -> SoftCounts:
 
 
 def _narrow(total: _Total) -> _Total:
-    """Return a total whose whole numbers take 32 bits where they fit: parties hash and unpack half the bytes."""
+    """Return a total whose whole numbers take 16 or 32 bits if they fit: parties hash and unpack fewer bytes."""
     parts = {field.name: getattr(total, field.name) for field in dataclasses.fields(total)}
-    small = {name: x.astype(np.int32) for name, x in parts.items() if np.abs(x).max(initial=0) <= fields.MOST_COUNT}
-    return dataclasses.replace(total, **small)
+    kinds = {name: np.min_scalar_type(-1 - int(np.abs(x).max(initial=0))) for name, x in parts.items()}
+    return dataclasses.replace(total, **{name: x.astype(kinds[name]) for name, x in parts.items()})
 
 
 def _check_topics(topics: int, words: int) -> None:
