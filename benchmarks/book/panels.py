@@ -98,8 +98,9 @@ class Panel:
     checks: tuple[Check, ...]
     minutes: float  # the CPU share of the full size
     axes: tuple[str, str] = ("", "")
+    logs: str = ""  # axes of the picture with a logarithmic scale: "x", "y" or "xy"
     reduced: str = ""  # by how much the full size is below what the paper or the plan has; empty: as printed
-    kind: str = "lines"  # or "bars"
+    kind: str = "lines"  # or "bars": a row for each line, a dot for each point
     corpora: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     quick_packages: tuple[str, ...] = ()  # what only the quick size needs: without it, a result has no quick numbers

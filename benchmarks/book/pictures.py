@@ -12,28 +12,29 @@ from benchmarks.book.panels import Found, Panel
 
 FOLDER = Path(__file__).parents[2] / "docs" / "figures" / "book"
 MOST_BYTES = 80_000
-MOST_LINES = 14  # of a legend that fits
+DRAWING = 2  # a new number draws all pictures again
+HIGHEST, EXTREME = 3.0, 20.0  # times the median: where points are extreme, as of first rounds, the axis ends lower
 COLOURS = (
     "#111827", "#c2410c", "#1d4ed8", "#0f766e", "#7e22ce", "#65a30d", "#be185d", "#a16207", "#0891b2", "#6b7280",
 )  # fmt: skip
 DASHES = ("-", "--", ":", "-.")
 
 
-def mark(numbers: Mapping[str, Any]) -> str:
-    """Return the mark by which a picture names the numbers that it shows."""
-    return f"numbers {digest(numbers)}"
+def mark(panel: Panel, numbers: Mapping[str, Any]) -> str:
+    """Return the mark by which a picture names what it shows: the numbers, the axes, the way of drawing."""
+    return f"numbers {digest({'numbers': numbers, 'axes': panel.axes, 'logs': panel.logs, 'drawing': DRAWING})}"
 
 
 def mark_of(file: Path) -> str:
     """Read the mark of a picture."""
-    found = re.search(r"numbers [0-9a-f]{16}", file.read_text(encoding="utf-8"))
+    found = re.search(r"numbers [0-9a-f]{16}", file.read_text(encoding="utf-8")) if file.exists() else None
     return found[0] if found else ""
 
 
 def draw(panel: Panel, numbers: Mapping[str, Any]) -> Path:
     """Draw a panel, unless its picture shows these numbers already."""
     path = FOLDER / f"{panel.name}.svg"
-    if path.exists() and mark_of(path) == mark(numbers):
+    if mark_of(path) == mark(panel, numbers):
         return path
     import matplotlib as mpl
 
@@ -47,10 +48,12 @@ def draw(panel: Panel, numbers: Mapping[str, Any]) -> Path:
     }  # fmt: skip
     with mpl.rc_context(style):
         figure, axis = plt.subplots(figsize=(7.2, 3.6), constrained_layout=True)
-        (_bars if panel.kind == "bars" else _lines)(axis, Found(numbers))
+        for which in panel.logs:
+            getattr(axis, f"set_{which}scale")("log")
+        (_dots if panel.kind == "bars" else _lines)(axis, Found(numbers))
         axis.set(xlabel=panel.axes[0], ylabel=panel.axes[1])
         FOLDER.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata={"Date": None, "Creator": "benchmarks.book", "Description": mark(numbers)})
+        figure.savefig(path, metadata={"Date": None, "Creator": "benchmarks.book", "Description": mark(panel, numbers)})
         plt.close(figure)
     size = path.stat().st_size
     if size > MOST_BYTES:
@@ -62,27 +65,36 @@ def draw(panel: Panel, numbers: Mapping[str, Any]) -> Path:
 
 
 def _lines(axis: Any, found: Found) -> None:
-    """Draw each line, over numbers if all names of points are, with the range over seeds as a band."""
-    names = [x for line in found.lines for x in found.xs(line)]
-    places = {x: float(x) if all(map(_is_number, names)) else float(i) for i, x in enumerate(dict.fromkeys(names))}
+    """Draw each line, over numbers if all names of points are, with the range over seeds as a band.
+
+    A line with one point is a horizontal if that is called `control`; others with one point are in the table alone.
+    """
+    several = [line for line in found.lines if len(found.xs(line)) > 1]
+    names = list(dict.fromkeys(x for line in several for x in found.xs(line)))
+    numeric = all(map(_is_number, names))
+    places = {x: float(x) if numeric else float(i) for i, x in enumerate(names)}
     for i, line in enumerate(found.lines):
-        xs = [places[x] for x in found.xs(line)]
         look = {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i // len(COLOURS) % len(DASHES)]}
-        if len(xs) == 1:  # a control without x, such as the unigram
+        if found.xs(line) == ["control"]:
             axis.axhline(found(line), linewidth=1, label=line, **look)
-            continue
-        axis.plot(xs, found.curve(line), marker="." if len(xs) < 12 else "", linewidth=1.3, label=line, **look)
-        ends = [[end(found.seeds(line, x)) for x in found.xs(line)] for end in (min, max)]
-        axis.fill_between(xs, *ends, alpha=0.12, color=look["color"], linewidth=0)
-    if not all(map(_is_number, names)):
-        axis.set_xticks(list(places.values()), list(places))
+        elif line not in several and found.xs(line)[0] in places:
+            axis.plot([places[found.xs(line)[0]]], [found(line)], "x", color=look["color"], label=line)
+        elif line in several:
+            xs = [places[x] for x in found.xs(line)]
+            axis.plot(xs, found.curve(line), marker="." if len(xs) < 12 else "", linewidth=1.3, label=line, **look)
+            ends = [[end(found.seeds(line, x)) for x in found.xs(line)] for end in (min, max)]
+            axis.fill_between(xs, *ends, alpha=0.12, color=look["color"], linewidth=0)
+    if not numeric:
+        axis.set_xticks(list(places.values()), names)
+    values = sorted(value for line in several for value in found.curve(line))
+    if values[0] > 0 and values[-1] > EXTREME * values[len(values) // 2] and axis.get_yscale() == "linear":
+        axis.set_ylim(0.9 * values[0], HIGHEST * values[len(values) // 2])
     axis.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def _bars(axis: Any, found: Found) -> None:
-    """Draw a group of bars for each line, one for each point."""
+def _dots(axis: Any, found: Found) -> None:
+    """Draw a row for each line, a dot for each point, and the range over seeds."""
     names = list(dict.fromkeys(x for line in found.lines for x in found.xs(line)))
-    width = 0.8 / len(names)
     for j, x in enumerate(names):
         rows = [(i, line) for i, line in enumerate(found.lines) if x in found.lines[line]]
         values = [found(line, x) for _, line in rows]
@@ -90,9 +102,10 @@ def _bars(axis: Any, found: Found) -> None:
             [abs(end(found.seeds(line, x)) - value) for (_, line), value in zip(rows, values, strict=True)]
             for end in (min, max)
         ]
-        places = [i + (j - (len(names) - 1) / 2) * width for i, _ in rows]
-        look = {"color": COLOURS[(j + 1) % len(COLOURS)], "label": x, "error_kw": {"linewidth": 0.8}}
-        axis.barh(places, values, width, xerr=spread, **look)
+        places = [i + 0.5 * (j - (len(names) - 1) / 2) / len(names) for i, _ in rows]
+        axis.errorbar(
+            values, places, xerr=spread, fmt="o", markersize=4, color=COLOURS[(j + 1) % len(COLOURS)], label=x
+        )
     axis.set_yticks(range(len(found.lines)), list(found.lines))
     axis.invert_yaxis()
     if len(names) > 1:

@@ -1,7 +1,8 @@
 """Numbers that pages quote from the book, kept true by marks: `<!-- book:NAME/LINE/X -->861<!-- /book -->`.
 
 A fourth part chooses what is quoted: `mean` (by default), `range` (mean, smallest and largest), `sd` (mean and standard
-deviation), `percent`; a fifth one the number of decimals. `python -m benchmarks.book --pages` fills all marks; a test
+deviation), `percent`; a fifth one the number of decimals. `over` with a fifth part LINE is by how many percent the mean
+is above that of this line. `python -m benchmarks.book --pages` fills all marks; a test
 fails where a page holds something else.
 """
 
@@ -51,9 +52,11 @@ def quote(key: str) -> str:
     """Format the number that a mark names."""
     name, line, x, *rest = key.split("/")
     style, decimals = (rest + ["mean", ""][len(rest) :])[:2]
-    found = _found(name)
-    if found is None or x not in found.lines.get(line, {}):
+    found, lines = _found(name), [line, decimals] if style == "over" else [line]
+    if found is None or any(x not in found.lines.get(one, {}) for one in lines):
         raise QuoteError(f"book:{key} names no number: see benchmarks/results/book/{name}.json")
+    if style == "over":
+        return f"{100 * (found(line, x) / found(decimals, x) - 1):.1f} %"
     if style not in STYLES:
         raise QuoteError(f"book:{key}: '{style}' is none of {', '.join(STYLES)}")
     values = found.seeds(line, x)

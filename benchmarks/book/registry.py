@@ -9,7 +9,7 @@ from importlib import import_module
 
 from benchmarks.book.panels import Panel
 
-CHAPTERS = ("ftm", "applications", "fedlda", "pctd", "gfedntm", "worth")
+CHAPTERS = ("ftm", "applications", "fedlda", "pctd", "gfedntm", "worth", "peers")
 
 
 @cache

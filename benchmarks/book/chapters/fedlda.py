@@ -237,6 +237,7 @@ def _zipf() -> Panel:
         "fedlda-4a", "figure 4a", "words by rank within topics",
         "word frequencies by descending rank under different topics approximately follow Zipf's law.", entries,
         full={"kind": "zipf"}, quick={"kind": "zipf"}, minutes=1.0, axes=("rank", "share of the topic"),
+        logs="xy",
         quick_lines=("Reviews", "Reviews, slope", "Reviews, fit"), control="the straight line in logs over 200 ranks",
         checks=(
             Check("the line explains 95 % of the variance of logs, on both data sets",
@@ -276,7 +277,8 @@ def _theorem_2() -> Panel:
         "fedlda-theorem-2", "theorem 2", "relative error of phi by rank",
         "the expected relative error of phi after perturbation is bounded by O(eta k^2), k the rank of the word.",
         entries, full={"kind": "theorem 2", "data": "reviews"}, quick={"kind": "theorem 2", "data": "reviews"},
-        minutes=0.3, axes=("rank", "relative error"), control="eta k^2 itself", quick_lines=("error at eta 0.05",),
+        minutes=0.3, axes=("rank", "relative error"), logs="xy",
+        control="eta k^2 itself", quick_lines=("error at eta 0.05",),
         checks=(
             Check("the error is at most eta k^2 at ranks 5 to 100",
                   lambda f: all(f(f"error at eta {s}", x) <= f(f"eta k^2 at {s}", x)

@@ -147,7 +147,8 @@ def _communication(name: str, number: str, model: str) -> Panel:
                   lambda f: f("paper, epsilon 11") > f("paper, epsilon 11", "1")),
         ),
         control="no noise, and conventional modelling: a synchronisation after each of 300 sweeps", minutes=2.0,
-        axes=("rounds, or synchronisations", "log likelihood of a token"), quick_lines=("paper, epsilon 11", "unigram"),
+        axes=("rounds, or synchronisations", "log likelihood of a token"), logs="x",
+        quick_lines=("paper, epsilon 11", "unigram"),
         reduced=SMALLER.replace("2 rounds", "5 rounds"),
         remark="Conventional modelling has 30 topics and no noise."
         + ("" if model == "lda" else " It is the pooled SentenceLDA: a sweep stands for a synchronisation."),

@@ -71,7 +71,8 @@ def _figure_3(row: str, score: str) -> Panel:
         f"{words} by {'the number of shared topics' if by_k else 'eta'}", claim, f"{MEASURE}recovery", tuple(entries),
         Size(SEEDS, SIZE), Size(SEEDS[:2], QUICK, (), ("5", "10") if by_k else ("0.01", "1")),
         control="nodes alone with equal steps; pooled LDA" + ("; topics drawn at random" if score == "tss" else ""),
-        checks=tuple(checks), minutes=6.0, axes=("K'" if by_k else "eta", words), reduced=SMALLER, remark=TOGETHER,
+        checks=tuple(checks), minutes=6.0, axes=("K'" if by_k else "eta", words), logs="" if by_k else "x",
+        reduced=SMALLER, remark=TOGETHER,
         packages=("torch",),
     )  # fmt: skip
 
@@ -139,9 +140,9 @@ PANELS = (
     _figure_3("bottom", "dss"),
     _figure_3("bottom", "tss"),
     _paper_size(),
-    _figure_4("titles", "titles by field", {"documents": 200, "epochs": 30}, {"documents": 40, "epochs": 4},
-              "200 titles of each of 7 fields (5 of 133,545 papers and more)", 6.0),
-    _figure_4("grants", "abstracts of grants by directorate", {"documents": None, "epochs": 30},
-              {"documents": 20, "epochs": 4}, "88 to 257 abstracts of each of 5 directorates (133,545 and more)",
+    _figure_4("titles", "titles by field", {"documents": 100, "epochs": 20}, {"documents": 40, "epochs": 4},
+              "100 titles of each of 7 fields (5 of 133,545 papers and more), 20 epochs (100)", 6.0),
+    _figure_4("grants", "abstracts of grants by directorate", {"documents": 60, "epochs": 15},
+              {"documents": 20, "epochs": 4}, "60 abstracts of each of 5 directorates (133,545 and more), 15 epochs",
               10.0),
 )  # fmt: skip

@@ -213,7 +213,7 @@ def _epsilons() -> Panel:
             Check("at sigma 0.25 the real epsilon of a token is below 10",
                   lambda f: f("real, a token", "0.25") < 10),
         ),
-        control="the exact Gaussian accountant", minutes=0.1, axes=("sigma", "epsilon"),
+        control="the exact Gaussian accountant", minutes=0.1, axes=("sigma", "epsilon"), logs="y",
         remark="Noise is on all words of a unit, delta is 1e-6. With noise on held words alone epsilon is infinite.",
     )  # fmt: skip
 
