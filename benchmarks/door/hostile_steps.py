@@ -151,7 +151,7 @@ def record(name: str, folder: Path) -> Recorded:
         question = read_frame(frame)
         if isinstance(question, Question) and question.body:
             asked.append(packing.unpack(question))
-            packing.keep(asked[-1], asked[-1].ask())
+            packing.keep(asked[-1], asked[-1].content.ask())
     host = PartyHost(run.party_directory(_PARTY), corpora[_PARTY])
     host.__dict__["answers"] = transport.hosts[_PARTY].answers  # type: ignore[attr-defined]
     return Recorded(host, asked)

@@ -19,7 +19,7 @@ from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import TertuliaError
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import Answer, Ask, Inquiry, Question, read_frame
-from tertulia.federation.packed_arrays import section
+from tertulia.federation.packed_arrays import compressor, section
 from tertulia.federation.packing import Base, LackingBase, pack, unpack
 from tertulia.federation.party.answer_log import AnswerLog
 from tertulia.federation.party.host import PartyConfig
@@ -113,7 +113,7 @@ def _packing(folder: Path) -> Any:
     base = Base.of(encode({"counts": counts + (phi[0, 0] < 2), "phi": phi * 2, "none": np.zeros((0, 3)), "one": phi}))
     samples = [pack(message), pack(message, base)]
     tree = message[: 8 + int.from_bytes(message[:8], "little")]
-    arrays = samples[0].split(b"".join(section(tree)), 1)[1]
+    arrays = samples[0].split(b"".join(section(tree, compressor())), 1)[1]
 
     def act(rng: random.Random) -> None:
         data = mutate(rng.choice(samples), rng)
@@ -121,7 +121,9 @@ def _packing(folder: Path) -> Any:
             head = mutate_safetensors(message, rng)[: len(tree) + rng.randrange(40)]
             odd = (len(message), len(head), 0, 1, 2**30, 2**63, rng.randrange(10**6))
             sizes = [rng.choice(odd[:2] if rng.random() < 0.7 else odd).to_bytes(8, "little") for _ in range(2)]
-            data = b"".join([samples[0][:40], *sizes, *section(head), arrays, bytes(rng.choice((0, 10**4, 10**6)))])
+            data = b"".join(
+                [samples[0][:40], *sizes, *section(head, compressor()), arrays, bytes(rng.choice((0, 10**4, 10**6)))]
+            )
         try:
             unpack(data, {base.name: base.data}.get)
         except LackingBase:
@@ -144,7 +146,7 @@ def _frame(folder: Path) -> Any:
             frame = mutate(frame, rng)
         asked = read_frame(frame)
         if isinstance(asked, Question):
-            asked.ask()
+            asked.content.ask()
 
     return act
 

@@ -51,9 +51,10 @@ def file_name(name: str) -> str:
 
 def write(path: Path, data: bytes, *, durable: bool = True, private: bool = False) -> None:
     """Write a file; with `durable`, wait until it is on the disk."""
-    if private:
-        private_file(path)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file:  # keeps the space that the file has
+    mode = PRIVATE_FILE if private else 0o666
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, mode), "wb") as file:  # keeps the space that the file has
+        if private and os.fstat(file.fileno()).st_mode & 0o077:
+            os.fchmod(file.fileno(), mode)
         file.write(data)
         file.truncate()
         if durable:

@@ -46,10 +46,9 @@ class Vocabulary:
             raise InputError(f"the vocabulary holds '{twice}' more than once: words must be unique")
 
     @classmethod
-    @lru_cache(maxsize=4)
     def of(cls, words: tuple[str, ...]) -> Vocabulary:
         """Return the cached vocabulary of a list that comes again in every round, with its index and fingerprint."""
-        return cls(words)
+        return _of_same(_Same(words))
 
     def __len__(self) -> int:
         return len(self.words)
@@ -88,6 +87,29 @@ class Vocabulary:
         known = np.flatnonzero(places >= 0)
         found[places[known]] = known
         return found
+
+
+class _Same:
+    """A list that equals itself alone: to hash all words of one takes longer than a party needs for a small answer."""
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self.words = words
+
+    def __hash__(self) -> int:
+        return id(self.words)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.words is self.words
+
+
+@lru_cache(maxsize=8)
+def _of_same(key: _Same) -> Vocabulary:
+    return _of_equal(key.words)
+
+
+@lru_cache(maxsize=4)
+def _of_equal(words: tuple[str, ...]) -> Vocabulary:
+    return Vocabulary(words)
 
 
 @lru_cache(maxsize=8)  # all questions of a run have the same words

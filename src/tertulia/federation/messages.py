@@ -13,14 +13,18 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel
 
 from tertulia._kinds import check_fields
 from tertulia.corpus import Vocabulary
 from tertulia.errors import FormatError
+from tertulia.federation.checks import are_words
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.fields import WordList, field_with, is_message
 from tertulia.federation.types import Place, Step, message, step_name
@@ -60,6 +64,69 @@ class Answer:
     reply: Any
 
 
+class Content:
+    """The unpacked body of a question: hashed, decoded and checked once, also if parties of one process share it.
+
+    They get one and the same message only if nothing in it can change; its arrays are read-only. Any other message is
+    decoded for each of them.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._passed: set[Hashable] = set()
+        self._complete: tuple[tuple[str, ...], Ask] | None = None
+
+    @cached_property
+    def hash(self) -> str:
+        """The SHA-256 of the body."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    def ask(self) -> Ask:
+        """Return the decoded body."""
+        return _decode_ask(self.data) if self._constant is None else self._constant
+
+    def with_words(self, words: tuple[str, ...]) -> Ask:
+        """Return the decoded body with the words of the list that it names."""
+        if self._constant is not None and self._complete is not None and self._complete[0] is words:
+            return self._complete[1]
+        ask = self.ask()
+        self._complete = words, dataclasses.replace(ask, message=_with_words(ask.message, words))
+        return self._complete[1]
+
+    def check_once(self, check: Callable[[], None], *by: Hashable) -> None:
+        """Run a check of the message `by` something, unless it has passed the very same check before."""
+        if by not in self._passed:
+            check()
+            self._passed.add(by)
+
+    @cached_property
+    def _constant(self) -> Ask | None:
+        """The decoded body if it cannot change, else None."""
+        ask = _decode_ask(self.data)
+        return ask if _freeze(ask) else None
+
+
+def _decode_ask(data: bytes) -> Ask:
+    ask = decode(data)
+    if not isinstance(ask, Ask):
+        raise FormatError(f"a question must hold an Ask, not a {type(ask).__name__}")
+    return ask
+
+
+def _freeze(value: Any) -> bool:
+    """Make the arrays of a decoded value read-only; tell whether nothing else in it can change."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+        return True
+    if isinstance(value, BaseModel):
+        return bool(value.model_config.get("frozen")) and all(_freeze(part) for _, part in value)
+    if is_message(value):
+        return all(_freeze(part) for part in vars(value).values())
+    if isinstance(value, tuple):
+        return are_words(value) or all(map(_freeze, value))
+    return value is None or isinstance(value, bool | int | float | str)
+
+
 @dataclass(frozen=True)
 class Question:
     """One question to one party."""
@@ -78,9 +145,20 @@ class Question:
     widths: tuple[int, ...] = ()  # of the rings of a masked reply, one for each field
 
     @cached_property
+    def content(self) -> Content:
+        """The body, once it is unpacked."""
+        return Content(self.body)
+
+    def unpacked(self, content: Content) -> Question:
+        """Return the question with this body in place of the packed one."""
+        found = dataclasses.replace(self, body=content.data)
+        vars(found)["content"] = content  # of several questions, perhaps
+        return found
+
+    @property
     def hash(self) -> str:
-        """The hash of the body, which does not depend on the place. Bodies may be long, so it is computed once."""
-        return hashlib.sha256(self.body).hexdigest()
+        """The hash of the body, which does not depend on the place."""
+        return self.content.hash
 
     @property
     def key(self) -> str:
@@ -93,13 +171,6 @@ class Question:
         masking = [self.attempt, *self.widths]
         envelope = [self.run, *places, self.safe, self.durable, self.plan, len(lists), self.packs, masking]
         return _frame(envelope, lists + self.body)
-
-    def ask(self) -> Ask:
-        """Decode the body."""
-        body = decode(self.body)
-        if not isinstance(body, Ask):
-            raise FormatError(f"a question must hold an Ask, not a {type(body).__name__}")
-        return body
 
 
 @dataclass(frozen=True)
@@ -198,7 +269,7 @@ def named_or_none(message: Any) -> str | None:
     return words[1] if len(words) == 2 and words[0] == NAMED else None
 
 
-def with_words(message: Any, words: tuple[str, ...]) -> Any:
+def _with_words(message: Any, words: tuple[str, ...]) -> Any:
     """Return a copy of a message in which words replace their fingerprint."""
     return dataclasses.replace(message, **{str(_word_list_field(message)): words})
 
@@ -208,7 +279,6 @@ def _word_list_field(message: Any) -> str | None:
     return name if name is not None and isinstance(getattr(message, name), tuple) else None
 
 
-@lru_cache(maxsize=8)
 def fingerprint(words: tuple[str, ...]) -> str:
     """Return the fingerprint that names a word list."""
-    return Vocabulary(words).fingerprint
+    return Vocabulary.of(words).fingerprint

@@ -30,7 +30,14 @@ _FLOATS_PAY = 0.6  # compressing weights takes time: for a smaller saving, a fas
 _LEVEL = 1  # higher levels save nothing on counts
 
 
-def write(x: Array, row: int, before: Array | None, kind: str) -> tuple[int, list[bytes]]:
+def compressor() -> zstandard.ZstdCompressor:
+    """Return a compressor for the sections of a message: to make one takes longer than to compress a short section."""
+    return zstandard.ZstdCompressor(level=_LEVEL)
+
+
+def write(
+    x: Array, row: int, before: Array | None, kind: str, zstd: zstandard.ZstdCompressor
+) -> tuple[int, list[bytes]]:
     """Write an array in the best way for a sample from its middle; return the way and the sections.
 
     `row` is the length of its last axis, and `kind` the first letter of its type.
@@ -45,65 +52,67 @@ def write(x: Array, row: int, before: Array | None, kind: str) -> tuple[int, lis
     if x.nbytes < SHORT:
         ways = [_WHOLE]
     if len(ways) == 1:
-        return _write_as(ways[0], x, row, before)
+        return _write_as(ways[0], x, row, before, zstd)
     start = max(0, (len(x) - _SAMPLE) // 2)
     some = slice(start, start + _SAMPLE)
     if _USUAL in ways:
         some = slice(start // row * row, (start // row + -(-_SAMPLE // row)) * row)
-    tried = [_write_as(way, x[some], row, None if before is None else before[some]) for way in ways]
+    tried = [_write_as(way, x[some], row, None if before is None else before[some], zstd) for way in ways]
     sizes = [sum(map(len, sections)) for _, sections in tried]
     best = sizes.index(min(sizes))
     if kind == "F" and sizes[best] > _FLOATS_PAY * x[some].nbytes:
         return _WHOLE | x.itemsize, [_LENGTH.pack(x.nbytes), x.tobytes()]
-    return tried[best] if len(x[some]) == len(x) else _write_as(ways[best], x, row, before)
+    return tried[best] if len(x[some]) == len(x) else _write_as(ways[best], x, row, before, zstd)
 
 
-def _write_as(way: int, x: Array, row: int, before: Array | None) -> tuple[int, list[bytes]]:
+def _write_as(
+    way: int, x: Array, row: int, before: Array | None, zstd: zstandard.ZstdCompressor
+) -> tuple[int, list[bytes]]:
     if way == _USUAL:
-        return _USUAL, _write_usual(x, row)
+        return _USUAL, _write_usual(x, row, zstd)
     if way & _WHOLE:
-        return way | x.itemsize, section(x.tobytes())
+        return way | x.itemsize, section(x.tobytes(), zstd)
     if way & DIFFERENCES and before is not None:
         x = x - before  # modulo the width, which is lossless
+    sections: list[bytes] = []
+    filled = x != 0
+    if 2 * np.count_nonzero(filled) < len(x):
+        way |= _ZEROS
+        sections += section(np.packbits(filled).tobytes(), zstd)
+        x = x[np.flatnonzero(filled)]
     if way & _SIGNS:
         signed = x.view(f"<i{x.itemsize}")
         if way & DIFFERENCES or signed.min(initial=0) < 0:
             x = ((signed << 1) ^ (signed >> (8 * x.itemsize - 1))).view(x.dtype)
         else:
             way &= ~_SIGNS
-    sections: list[bytes] = []
-    filled = x != 0
-    if 2 * np.count_nonzero(filled) < len(x):
-        way |= _ZEROS
-        sections += section(np.packbits(filled).tobytes())
-        x = x[filled]
     width = (int(x.max(initial=0)).bit_length() + 7) // 8
     planes = x.view(np.uint8).reshape(-1, x.itemsize)
     for plane in range(width):
-        sections += section(planes[:, plane].tobytes())
+        sections += section(planes[:, plane].tobytes(), zstd)
     return way | width, sections
 
 
-def _write_usual(x: Array, row: int) -> list[bytes]:
+def _write_usual(x: Array, row: int, zstd: zstandard.ZstdCompressor) -> list[bytes]:
     rows = x.reshape(-1, row)
     least = rows.min(axis=1)
     other = rows != least[:, None]
     values, codes = np.unique(rows[other], return_inverse=True)
     steps = np.diff(values, prepend=values.dtype.type(0))
-    sections = [*section(least.tobytes()), *section(np.packbits(other).tobytes()), _LENGTH.pack(len(values))]
+    sections = [*section(least.tobytes(), zstd), *section(np.packbits(other).tobytes(), zstd)]
+    sections.append(_LENGTH.pack(len(values)))
     for part in (steps, codes.astype(x.dtype)):
-        way, written = _write_as(0, part, row, None)
+        way, written = _write_as(0, part, row, None, zstd)
         sections += [bytes([way]), *written]
     return sections
 
 
-def section(raw: bytes) -> list[bytes]:
+def section(raw: bytes, zstd: zstandard.ZstdCompressor) -> list[bytes]:
     """Write a section: its length and its bytes, compressed by zstd if that makes it shorter."""
     middle = len(raw) // 2
     sample = raw[middle : middle + _SAMPLE]
-    compressor = zstandard.ZstdCompressor(level=_LEVEL)
-    pays = len(raw) > _LENGTH.size and len(compressor.compress(sample)) < _PAYS * len(sample)
-    compressed = compressor.compress(raw) if pays else raw
+    pays = len(raw) > _LENGTH.size and len(zstd.compress(sample)) < _PAYS * len(sample)
+    compressed = zstd.compress(raw) if pays else raw
     best = compressed if len(compressed) < len(raw) else raw
     return [_LENGTH.pack(len(best)), best]
 
@@ -146,7 +155,7 @@ def read(reader: Reader, out: Array, row: int, before: Array | None) -> None:
         raise ValueError("an array that cannot be")
     if way & _ZEROS:
         bits = np.frombuffer(reader.section(-(-count // 8)), np.uint8)
-        places = np.flatnonzero(np.unpackbits(bits, count=count))
+        places = np.flatnonzero(np.unpackbits(bits, count=count).view(np.bool_))  # of bytes it takes four times as long
         count = len(places)
     alone = places is None and not way & (_SIGNS | DIFFERENCES)  # plain numbers: no second array is needed
     x = out if alone else np.empty(count, out.dtype)
@@ -159,20 +168,18 @@ def read(reader: Reader, out: Array, row: int, before: Array | None) -> None:
     if way & _SIGNS:
         x = (x >> 1) ^ (0 - (x & 1))
     if before is not None and way & DIFFERENCES:
+        x += before if places is None else before[places]
         out[:] = before
     else:
         out[:] = 0
-    if places is None:
-        out += x
-    else:
-        out[places] += x
+    out[slice(None) if places is None else places] = x
 
 
 def _read_usual(reader: Reader, out: Array, row: int) -> None:
     rows = out.reshape(-1, row)
     least = np.frombuffer(reader.section(len(rows) * out.itemsize), out.dtype)
     bits = np.frombuffer(reader.section(-(-len(out) // 8)), np.uint8)
-    places = np.flatnonzero(np.unpackbits(bits, count=len(out)))
+    places = np.flatnonzero(np.unpackbits(bits, count=len(out)).view(np.bool_))
     (distinct,) = _LENGTH.unpack(reader.take(_LENGTH.size))
     if distinct > len(places):
         raise ValueError("more numbers in the list than there are places")

@@ -26,8 +26,9 @@ import hashlib
 import json
 import math
 import struct
+import threading
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import zstandard
@@ -35,10 +36,12 @@ import zstandard
 from tertulia._arrays import Array
 from tertulia._kinds import check_parts
 from tertulia.errors import FormatError
-from tertulia.federation.messages import Answer, Ask, Question
-from tertulia.federation.packed_arrays import DIFFERENCES, SHORT, Reader, read, section, write
+from tertulia.federation.messages import Answer, Ask, Content, Question
+from tertulia.federation.packed_arrays import DIFFERENCES, SHORT, Reader, compressor, read, section, write
 from tertulia.federation.types import PartyId
+from tertulia.federation.word_lists import SentLists
 
+_T = TypeVar("_T")
 MOST_BYTES = 1 << 30  # of a message, packed or not
 _MARK = b"\xfftertul1"  # no message begins like this: its header would have more bytes than there are
 _HEAD = struct.Struct("<8s32sQQ")  # mark, hash of the base or zeros, bytes of the message, bytes before its arrays
@@ -47,6 +50,7 @@ _MOST_TREE = 1 << 26  # bytes before the arrays
 _TOO_LONG = 1 << 28  # bytes; packing would need twice as many in addition
 _GROWTH = 256  # the largest ratio of a message to its packed bytes
 _MOST_KEPT = 1 << 23  # bytes of bases: a simulation keeps them for each of its parties
+_LATELY = 4  # questions, or lists, that parties of a process share
 _SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "F64": 8,
           "I64": 8, "U64": 8}  # fmt: skip
 
@@ -97,10 +101,11 @@ def pack(data: bytes, base: Base | None = None) -> bytes:
         return data
     head = fields[0].start if fields else len(data)
     before = _arrays(base.data) if base else {}
-    parts, differs = section(data[:head]), False
+    zstd = compressor()
+    parts, differs = section(data[:head], zstd), False
     for number, field in enumerate(fields):
         base_array = before.get((number, field.kind, field.length))
-        way, sections = write(field.of(data), field.row, base_array, field.kind[0])
+        way, sections = write(field.of(data), field.row, base_array, field.kind[0], zstd)
         differs = differs or bool(way & DIFFERENCES)
         parts += [bytes([way]), *sections]
     name = bytes.fromhex(base.name) if base and differs else _NO_BASE
@@ -244,19 +249,58 @@ class ServerPacking:
         self._had.pop(party, None)
 
 
+class Contents:
+    """The last questions and word lists that several parties of a process got, found by the bytes that travelled."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # the first party unpacks, others wait for it
+        self._opened: dict[bytes, Content] = {}
+        self._lists: dict[bytes, SentLists] = {}
+
+    def open(self, packed: bytes, find: Callable[[str], bytes | None]) -> Content:
+        """Unpack a body, or return what it was unpacked to before."""
+        with self._lock:
+            found = self._opened.get(packed)
+            if found is None:
+                found = Content(unpack(packed, find))
+                if len(found.data) <= _MOST_KEPT:
+                    _keep_last(self._opened, packed, found)
+            return found
+
+    def same_lists(self, lists: SentLists) -> SentLists:
+        """Return equal lists that another party got before, if any: they may be decoded already."""
+        with self._lock:
+            sent = bytes(lists.data)
+            if sent not in self._lists:
+                _keep_last(self._lists, sent, SentLists(memoryview(sent)))
+            return self._lists[sent]
+
+
+def _keep_last(kept: dict[bytes, _T], key: bytes, value: _T) -> None:
+    kept[key] = value
+    if len(kept) > _LATELY:
+        del kept[next(iter(kept))]
+
+
 class PartyPacking:
     """A party's side: the last question of each step, in memory, as a base of the next.
 
-    A party that was restarted has none; it answers `lacking`, and gets the question in full.
+    A party that was restarted has none; it answers `lacking`, and gets the question in full. Parties of one process may
+    share `contents`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, contents: Contents | None = None) -> None:
         self._asked = Bases()
+        self._contents = contents
 
     def unpack(self, question: Question) -> Question:
         """Unpack a question; raise `LackingBase` if its base is missing."""
-        body = unpack(question.body, self._asked.find_or_none)
-        return question if body is question.body else dataclasses.replace(question, body=body)
+        if self._contents is None:
+            return question.unpacked(Content(unpack(question.body, self._asked.find_or_none)))
+        found = question.unpacked(self._contents.open(question.body, self._asked.find_or_none))
+        if isinstance(question.lists, SentLists) and question.lists.data:
+            found = dataclasses.replace(found, lists=self._contents.same_lists(question.lists)).unpacked(found.content)
+        return found
 
     def keep(self, question: Question, ask: Ask) -> None:
         """Store a question that is being answered, as a base."""

@@ -292,7 +292,7 @@ class Party(Protocol):
     def check_sum(self, name: str, tag: Array, *numbers: Array) -> None:
         """Refuse numbers in a question that are no total of what members sent by this name; without secure sums, none.
 
-        Sums and multiples of several such totals are not told from a total.
+        Sums and multiples of several such totals cannot be told apart from a total.
         """
 
     @property

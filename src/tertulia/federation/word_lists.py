@@ -32,6 +32,20 @@ def write_lists(lists: Mapping[str, tuple[str, ...]]) -> bytes:
     return b"".join(parts)
 
 
+class ListWriter:
+    """Encodes lists for several parties: equal ones once."""
+
+    def __init__(self) -> None:
+        self._written: dict[tuple[str, ...], SentLists] = {}
+
+    def write(self, lists: Mapping[str, tuple[str, ...]]) -> SentLists:
+        """Return lists as a frame holds them; their names are fingerprints, so equal names are equal lists."""
+        names = tuple(lists)
+        if names not in self._written:
+            self._written[names] = SentLists(memoryview(write_lists(lists)))
+        return self._written[names]
+
+
 class SentLists(Mapping[str, tuple[str, ...]]):
     """The word lists of a received frame; the first access decodes them, and malformed bytes raise `FormatError`."""
 

@@ -64,6 +64,7 @@ class Ledger:
         self.addressee = ("", "")  # the recipient of the next releases, and the hash of the agreed plan
         self._key = key
         self._lock = threading.RLock()
+        self._level = ""  # of syncing, at present
         with self._errors():
             self._db = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
             self.close = weakref.finalize(self, self._db.close)
@@ -308,7 +309,9 @@ class Ledger:
 
     def _synchronise(self, *, now: bool = True) -> None:
         level = ("FULL" if now else "NORMAL") if self.durable else "OFF"  # FULL: every commit is synced
-        self._db.execute(f"PRAGMA synchronous={level}")
+        if level != self._level:
+            self._db.execute(f"PRAGMA synchronous={level}")
+            self._level = level
 
     @contextmanager
     def _transaction(self, *, sync: bool = True) -> Iterator[None]:

@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -139,18 +140,12 @@ class Policy(BaseModel):
     @property
     def version(self) -> str:
         """A name for these very rules, for the ledger."""
-        return hashlib.blake2b(self.model_dump_json().encode(), digest_size=8).hexdigest()
+        return _versions(self)[0]
 
     @property
     def bounds(self) -> Bounds:
         """How many smaller units make a larger one, where the party says so."""
-        return Bounds(self.max_tokens_per_document, self.max_documents_per_user, frozenset({self._former_version}))
-
-    @property
-    def _former_version(self) -> str:
-        """Hash of these rules as in ledger rows that hold no limits."""
-        rules = self.model_dump_json(include=_FORMER_KEYS)
-        return hashlib.blake2b(rules.encode(), digest_size=8).hexdigest()
+        return Bounds(self.max_tokens_per_document, self.max_documents_per_user, frozenset({_versions(self)[1]}))
 
     def word_minimum(self, owners: str) -> int:
         """Return how many of the party's documents must have a word before the party names it to the server.
@@ -231,6 +226,14 @@ class Policy(BaseModel):
             would = f"'{release.what}' by {release.name} would bring epsilon to {loss.epsilon:.4g} at delta {delta:g}"
             why = "; ".join([f"{would}, beyond {budget.epsilon:g}", *loss.assumptions])
             raise PolicyRefusal(budget.rule, why)
+
+
+@lru_cache(maxsize=64)  # every release names them
+def _versions(policy: Policy) -> tuple[str, str]:
+    """Hash the rules, and the same as in ledger rows that hold no limits."""
+    texts = policy.model_dump_json(), policy.model_dump_json(include=_FORMER_KEYS)
+    now, former = (hashlib.blake2b(text.encode(), digest_size=8).hexdigest() for text in texts)
+    return now, former
 
 
 def example() -> str:

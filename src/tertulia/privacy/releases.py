@@ -89,7 +89,8 @@ class Release:
         """Return the release with the assumption on users as its plan makes it; one without noise needs none."""
         rest = tuple(one for one in self.assumptions if one != AT_ONE_PARTY)
         if not self.charges or self.non_private:
-            return replace(self, user_at=None, assumptions=rest)
+            plain = self.user_at is None and len(rest) == len(self.assumptions)
+            return self if plain else replace(self, user_at=None, assumptions=rest)
         return replace(self, assumptions=(*rest, AT_ONE_PARTY) if self.user_at == 1 else rest)
 
     def version(self, number: int) -> Self:

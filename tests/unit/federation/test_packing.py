@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from tertulia.errors import FormatError
 from tertulia.federation.codec import decode, encode
-from tertulia.federation.packed_arrays import section
+from tertulia.federation.packed_arrays import compressor, section
 from tertulia.federation.packing import MOST_BYTES, Base, Bases, LackingBase, pack, size_of, unpack
 
 TYPES = [np.dtype(t) for t in "?bhiqBHIQefd"]
@@ -159,7 +159,8 @@ def test_a_section_that_holds_more_than_its_array_is_refused_before_memory_is_ta
     message = encode(np.ones(100_000, np.uint8))
     tree = message[: int.from_bytes(message[:8], "little") + 8]
     squeezed = zstandard.ZstdCompressor().compress(b"\1" * size)
-    bomb = b"".join([head(len(message), len(tree)), *section(tree), b"\1", struct.pack("<Q", len(squeezed)), squeezed])
+    header = section(tree, compressor())
+    bomb = b"".join([head(len(message), len(tree)), *header, b"\1", struct.pack("<Q", len(squeezed)), squeezed])
     bomb += bytes(1000)  # so that it may hold a message of this size
     tracemalloc.start()
     with pytest.raises(FormatError, match="another size"):

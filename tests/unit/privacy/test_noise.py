@@ -107,6 +107,22 @@ def test_a_mac_names_contents_and_depends_on_the_key():
     assert KEY.mac(b"a", b"bc") != KEY.mac(b"ab", b"c")
 
 
+def test_a_sparse_mac_tells_every_number_and_place_apart():
+    x = np.zeros((20, 30), np.int32)
+    x[3, 4], x[5, 6] = 7, -2
+    moved, other, wider = np.roll(x, 1), x.copy(), x.astype(np.int64)
+    other[5, 6] = -3
+    swapped = x.copy()
+    swapped[3, 4], swapped[5, 6] = -2, 7
+    full = x + 1  # most numbers are not 0: in full, as ever
+    names = {KEY.mac_of_array(one, sparse=True) for one in (x, moved, other, wider, swapped, x.T, 0 * x, full)}
+    assert len(names) == 8
+    assert KEY.mac_of_array(x, sparse=True) == KEY.mac_of_array(np.asfortranarray(x.copy()), sparse=True)
+    assert KEY.mac_of_array(x) not in names
+    assert KEY.mac_of_array(full, sparse=True) == KEY.mac_of_array(full)
+    assert KEY.mac_of_array(0.0 * x, sparse=True) == KEY.mac_of_array(0.0 * x)  # -0.0 is another number than 0.0
+
+
 def test_a_fixed_key_says_that_it_is_no_secret():
     assert not KEY.secret
 

@@ -16,6 +16,7 @@ from tertulia._disk import private_directory
 from tertulia.federation.codec import encode
 from tertulia.federation.engines.base import EngineSetup
 from tertulia.federation.messages import Answer
+from tertulia.federation.packing import Contents
 from tertulia.federation.party.host import PartyHost
 from tertulia.federation.types import PartyId
 
@@ -96,11 +97,11 @@ class LocalTransport:
 
 def start(setup: EngineSetup) -> LocalTransport:
     """Open every party in this process."""
-    hosts = []
+    hosts, contents = [], Contents()  # one question to all is decoded once
     for party, directory in setup.directories.items():
         if directory.exists():
             private_directory(directory)
-        host = PartyHost(directory, setup.corpora.get(party))
+        host = PartyHost(directory, setup.corpora.get(party), contents)
         host.pins = setup.pins
         hosts.append(host)
     return LocalTransport(hosts, setup.workers)

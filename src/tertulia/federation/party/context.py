@@ -33,6 +33,7 @@ UNTRUE = (
     "the numbers of a question are not the members' total: the server has made them up, or a member has sent a wrong "
     "tag. Ask the operator and the other members before the run goes on"
 )
+_WITHOUT_NOISE = (Clear, Public, Derived)
 _TAG = "tag of "
 SCORES = "scores.log"  # released scores, for the party's own staff; the server gets them added up
 
@@ -124,10 +125,10 @@ class StepContext:
         host, question = self._host, self._question
         x = np.asarray(x)
         round_ = question.place[0]
-        noisy = not isinstance(mechanism, Clear | Public | Derived)
+        noisy = not isinstance(mechanism, _WITHOUT_NOISE)
         if noisy and mechanism.unit is Unit.TOKEN:
             _check_words_are_tokens(host.corpus)
-        release_id = self._release_id(x)
+        release_id = self._release_id(x, mechanism)
         self._count += 1
         release = Release.of(
             mechanism, id=release_id, run=question.run, party=self.id, round=round_,
@@ -148,13 +149,14 @@ class StepContext:
             write_line(host.directory / SCORES, "info", mechanism.what, round=round_, value=float(released))
         return released
 
-    def _release_id(self, x: Array) -> str:
-        """Name the next release.
+    def _release_id(self, x: Array, mechanism: Mechanism) -> str:
+        """Name the next release. Noise depends on the name, and so on the MAC of all numbers.
 
         If the same question is repeated on the same data, the name is the same, and so are charge and noise. Another
         question, or other data (after a rollback, or in a larger corpus), gets a new name, a new charge and new noise.
         """
-        question, contents = self._question, self._host.noise_key.mac_of_array(x)
+        question = self._question
+        contents = self._host.noise_key.mac_of_array(x, sparse=isinstance(mechanism, _WITHOUT_NOISE))
         round_, ordinal = question.place
         return f"{question.run}/{self.id}/{round_}.{ordinal}/{question.hash[:16]}/{self._count}/{contents}"
 

@@ -131,7 +131,7 @@ class Door:
 
     def admit(self, question: Question) -> tuple[Ask, Step]:
         """Return the decoded question and the step to run; raise unless both are agreed and well formed."""
-        ask = self._lists.complete(question.ask(), question.lists)
+        ask = self._lists.complete(question.content, question.lists)
         if ask.verb not in get_args(Verb):
             raise FormatError(NO_SUCH_VERB)
         step = self._host.steps.get(ask.step) if isinstance(ask.step, str) else None
@@ -139,7 +139,8 @@ class Door:
             names = ", ".join(self._host.config.methods)
             self._host.notice(f"was asked for {ask.step!r}, which is no step of its plan, nor of its methods {names}")
             raise FormatError(NO_SUCH_STEP)
-        check_question(step, ask.message, self._host.policy)
+        policy = self._host.policy
+        question.content.check_once(lambda: check_question(step, ask.message, policy), step, policy)
         self._check_settings(ask)
         self._check_own_epsilon(question, ask)
         if self._announced is not None:

@@ -30,7 +30,7 @@ from tertulia.federation import faults
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.messages import Answer, Ask, Exchange, Inquiry, Question, read_frame
 from tertulia.federation.method_modules import steps_of
-from tertulia.federation.packing import LackingBase, PartyPacking, size_of, unpack
+from tertulia.federation.packing import Contents, LackingBase, PartyPacking, size_of, unpack
 from tertulia.federation.party import failures
 from tertulia.federation.party.answer_log import AnswerLog, note_answer_size
 from tertulia.federation.party.context import StepContext
@@ -113,7 +113,7 @@ class PartyConfig:
 class PartyHost:
     """A party's side of the federation."""
 
-    def __init__(self, directory: Path, corpus: Corpus | None = None) -> None:
+    def __init__(self, directory: Path, corpus: Corpus | None = None, contents: Contents | None = None) -> None:
         self.directory = directory
         self.config = PartyConfig.load(directory)
         self.policy = self._find_policy()
@@ -125,7 +125,7 @@ class PartyHost:
         self._lock = threading.Lock()  # one question at a time, even if an earlier one has timed out
         self.door = Door(self)
         self._withdrawals = RunWithdrawals(self)
-        self._packing = PartyPacking()
+        self._packing = PartyPacking(contents)
         self._last: Answer | None = None  # to the question that is being answered, in a run with secure sums
 
     def _find_policy(self) -> Policy:

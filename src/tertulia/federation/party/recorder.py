@@ -120,7 +120,7 @@ class _ReplayContext(StepContext):
         """Compare the input, and return the recorded output."""
         x = np.asarray(x)
         known = self._next(mechanism)
-        self._compare(known.fed, Fed(mechanism, (x,), self._release_id(x)))
+        self._compare(known.fed, Fed(mechanism, (x,), self._release_id(x, mechanism)))
         self._count += 1
         return _fitted(known.outcome, len(x)) if mechanism.grows else known.outcome
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
 from tertulia._disk import atomic_write, private_directory, read_checked, with_checksum
 from tertulia.errors import FormatError
 from tertulia.federation.checks import are_words
-from tertulia.federation.messages import Ask, WordLists, fingerprint, named_or_none, with_words
+from tertulia.federation.messages import Ask, Content, WordLists, fingerprint, named_or_none
 
 _MOST = 8  # lists of a run; a run has one, but a simulation may try others
 
@@ -26,15 +25,16 @@ class WordStore:
         self.durable = durable
         self._known: dict[str, tuple[str, ...]] = {}
 
-    def complete(self, ask: Ask, sent: WordLists) -> Ask:
-        """Put the words of the named list into a question."""
+    def complete(self, content: Content, sent: WordLists) -> Ask:
+        """Decode a question, and put in the words of the list that it names."""
+        ask = content.ask()
         name = named_or_none(ask.message)
         if name is None:
             return ask
         words = _checked(name, sent[name]) if sent.get(name) else self._find_or_none(name)
         if words is None:
             raise LackingWords
-        return dataclasses.replace(ask, message=with_words(ask.message, words))
+        return content.with_words(words)
 
     def keep(self, sent: WordLists) -> None:
         """Store received lists whose fingerprints are correct."""

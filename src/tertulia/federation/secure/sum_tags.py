@@ -19,7 +19,7 @@ from tertulia.federation.secure.masks import SEED_BYTES, random_bytes
 CELLS = 2  # hashes of 31 bits each
 _PRIME = (1 << 31) - 1
 _MOST = 1 << 30  # of a number whose tag is checked: two numbers of at most half the prime do not have one remainder
-_CHUNK = 1 << 20  # sums of so many products' remainders fit 64 bits, and their memory stays small
+_CHUNK = 1 << 20  # sums of this number of products' remainders fit 64 bits, and their memory stays small
 
 
 def tag_of(key: bytes, arrays: tuple[Array, ...]) -> I64:

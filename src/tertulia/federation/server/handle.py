@@ -33,6 +33,7 @@ from tertulia.federation.server.secure_sums import SecureSums
 from tertulia.federation.server.sum_journal import SumJournal
 from tertulia.federation.server.tally import Tally
 from tertulia.federation.types import PartyId, Place, Step, doing_of, step_name
+from tertulia.federation.word_lists import ListWriter
 
 State = TypeVar("State")
 Body = tuple[bytes, WordLists]
@@ -348,7 +349,7 @@ class Handle:
         durable = self._every == 1 or self.secure  # masked answers are never given twice with other numbers
         whole = {p: body for p, (body, _) in bodies.items()}
         packed = self._packing.pack(step, whole)
-        counted = self.tally.counted_of(step)
+        counted, writer = self.tally.counted_of(step), ListWriter()
         frames = {
             p: Question(
                 self.run,
@@ -358,7 +359,7 @@ class Handle:
                 durable,
                 packed[p],
                 self.plan,
-                {name: words for name, words in lists.items() if name not in self._has_words.get(p, ())},
+                writer.write({name: words for name, words in lists.items() if name not in self._has_words.get(p, ())}),
                 packs=True,
                 counted=counted.get(p, BEFORE_ALL),
                 attempt=-1 if masking is None else masking.attempt,

@@ -27,9 +27,11 @@ def pseudo_counts(last: Topics, words: Sequence[str]) -> I64:
     return counts
 
 
-def smooth(counts: Array, beta: float) -> F64:
-    """Estimate topics [K, V] from their counts."""
-    phi: F64 = (counts + beta) / (counts + beta).sum(axis=1, keepdims=True)
+def smooth(counts: Array, beta: float, words: I64 | None = None) -> F64:
+    """Estimate topics [K, V] from their counts; of some `words` [n], only these columns [K, n]."""
+    smoothed = counts + beta
+    sizes = smoothed.sum(axis=1, keepdims=True)
+    phi: F64 = (smoothed if words is None else smoothed[:, words]) / sizes
     return phi
 
 

@@ -12,6 +12,7 @@ from tertulia.federation.types import Party
 from tertulia.kernels.core.checks import check_assignment, check_counts
 from tertulia.kernels.core.jit import freeze
 from tertulia.kernels.lda import priors
+from tertulia.kernels.lda.counts import counts as count_tokens
 from tertulia.kernels.lda.spread import widespread_topics
 from tertulia.methods.common.contributions import counted_or_none
 from tertulia.methods.consensus.messages import Assigned, Counting, Counts, CountsAndHistograms, Shared
@@ -71,8 +72,7 @@ def counts_of(held: Assigned, corpus: Corpus, shape: tuple[int, ...]) -> I32:
     check_assignment(held.z, corpus.n_tokens, shape[1], least=-1)
     check_assignment(words, corpus.n_tokens, shape[0], least=-1)
     counted = held.z >= 0
-    cells = words[counted].astype(np.intp) * shape[1] + held.z[counted]
-    return np.bincount(cells, minlength=shape[0] * shape[1]).astype(np.int32).reshape(shape)
+    return count_tokens(words[counted], held.z[counted], *shape)
 
 
 def contribution(

@@ -21,7 +21,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from tertulia._arrays import F64, I64, Array
+from tertulia._arrays import F64, I32, I64, Array
 from tertulia._kinds import check_array
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.errors import FormatError, InputError
@@ -126,10 +126,11 @@ class SoftTask:
 
 @message
 class Expected:
-    """The expected counts that a party contributed."""
+    """The expected counts that a party contributed: it has few words, and a word few topics."""
 
     place: Place
-    counts: Array  # [K, V]
+    cells: Array  # [n] places in [K, V] of the counts that are not 0
+    counts: Array  # [n]
 
 
 @message
@@ -167,17 +168,32 @@ def expect(party: Party, state: Any, ask: SoftTask) -> tuple[Expecting, SoftCoun
     corpus = _documents(party, ask.words)
     known = state if isinstance(state, Expecting) else None
     held = counted_or_none(party, known)
-    topics = smooth(_counts_in(party, ask), _SMOOTHING * ask.per_token)
-    alpha, threads = symmetric(ask.settings.alpha, len(topics)), party.setting("threads", 1)
-    expected = soft_counts(
-        corpus.words, corpus.documents, topics, check_alpha(alpha, len(topics)), party.min_documents_per_topic, threads
-    )
-    counts = np.ascontiguousarray(np.rint(expected.T * ask.per_token).astype(np.int32))
-    change = party.release(counts if held is None else counts - held.counts, SOFT_COUNTS)
-    return Expecting(Expected(party.place, counts), held), SoftCounts(change, party.sum_tag(EXPECTED, change))
+    expected, used = _expected(party, corpus, ask)
+    cells = np.flatnonzero(expected)
+    topic, word = np.divmod(cells, len(used))
+    places = topic * len(ask.words) + used[word]
+    latest = Expected(party.place, places.astype(np.int32), expected.reshape(-1)[cells])
+    change = np.zeros((len(expected), len(ask.words)), dtype=np.int32)
+    change.reshape(-1)[latest.cells] = latest.counts
+    if held is not None:
+        change.reshape(-1)[held.cells] -= held.counts
+    change = party.release(change, SOFT_COUNTS)
+    return Expecting(latest, held), SoftCounts(change, party.sum_tag(EXPECTED, change))
 
 
 STEPS = (count_tokens, profile_words, expect)
+
+
+def _expected(party: Party, corpus: Corpus, ask: SoftTask) -> tuple[I32, I64]:
+    """Return the expected counts [K, n] of the words that a party has, in the question's units, and these words [n]."""
+    used = np.flatnonzero(np.bincount(corpus.words, minlength=len(ask.words)))
+    place = np.zeros(len(ask.words), dtype=np.int32)
+    place[used] = np.arange(len(used))
+    topics = smooth(_counts_in(party, ask), _SMOOTHING * ask.per_token, used)
+    alpha = check_alpha(symmetric(ask.settings.alpha, len(topics)), len(topics))
+    least, threads = party.min_documents_per_topic, party.setting("threads", 1)
+    found = soft_counts(place[corpus.words], corpus.documents, topics, alpha, least, threads)
+    return np.ascontiguousarray(np.rint(found.T * ask.per_token).astype(np.int32)), used
 
 
 def _chosen(party: Party, seen: WordTotals) -> I64:
@@ -200,18 +216,17 @@ def _counts_in(party: Party, ask: SoftTask) -> Array:
     chosen = _chosen(party, seen)
     party.check_sum("profiles", profiles.tag, profiles.sums)
     check_array("sums", profiles.sums, (len(chosen), word_profiles.DIMENSIONS))
-    of_words = (np.ascontiguousarray(x, np.int64).tobytes() for x in (seen.documents, seen.tokens))
-    sums = np.ascontiguousarray(profiles.sums, np.int32).tobytes()
-    return np.rint(_first_topics(sums, *of_words, K, ask.settings.seed or 0) * ask.per_token)
+    return np.rint(_first_topics(ask.start, K, ask.settings.seed or 0) * ask.per_token)
 
 
 @lru_cache(maxsize=1)
-def _first_topics(sums: bytes, documents: bytes, tokens: bytes, K: int, seed: int) -> F64:
-    """Compute first topics from totals of 32 and of 64 bits, once for all parties of a process."""
-    of_words, seen = np.frombuffer(documents, np.int64), np.frombuffer(tokens, np.int64)
-    chosen = word_profiles.most_frequent(of_words)
-    profiles = np.ldexp(np.frombuffer(sums, np.int32).reshape(len(chosen), -1).astype(np.float64), -_PROFILE_BITS)
-    return word_profiles.topics_of_profiles(profiles, of_words[chosen], chosen, seen, K, np.uint64(seed))
+def _first_topics(start: FoundProfiles, K: int, seed: int) -> F64:
+    """Compute first topics, once for all parties of a process that share the question, which cannot change."""
+    seen = start.seen
+    chosen = word_profiles.most_frequent(seen.documents)
+    profiles = np.ldexp(start.profiles.sums.astype(np.float64), -_PROFILE_BITS)
+    tokens = seen.tokens.astype(np.int64)
+    return word_profiles.topics_of_profiles(profiles, seen.documents[chosen], chosen, tokens, K, np.uint64(seed))
 
 
 class Found(NamedTuple):

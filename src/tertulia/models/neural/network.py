@@ -90,8 +90,9 @@ class Network:
         return {name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items(), strict=True)}
 
     def tensors(self, flat: Array) -> Weights:
-        """Return weights as tensors that share the array's memory."""
-        return {name: torch.from_numpy(part) for name, part in self.named(flat).items()}
+        """Return weights as tensors that share the array's memory, or a copy's if the array cannot be written."""
+        own = np.require(flat, requirements="W")
+        return {name: torch.from_numpy(part) for name, part in self.named(own).items()}
 
     def inputs(self, batch: Batch, noise: Noise | None) -> Inputs:
         """Convert a batch to the inputs of the network."""
@@ -116,8 +117,8 @@ class Network:
 
     def topic_word(self, flat: Array, statistics: Array) -> F64:
         """Read the topics out through the decoder's norm: softmax(norm(beta)), [K, V]."""
-        beta = torch.from_numpy(self.named(flat)["beta"]).double()
-        mean, variance = torch.from_numpy(self.split(statistics)[1]).double()
+        beta = torch.from_numpy(self.named(np.require(flat, requirements="W"))["beta"]).double()
+        mean, variance = torch.from_numpy(np.require(self.split(statistics)[1], requirements="W")).double()
         if self.normalisation == "layer":
             normed = functional.layer_norm(beta, beta.shape[1:], eps=EPS)
         else:

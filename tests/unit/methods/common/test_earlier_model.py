@@ -30,6 +30,7 @@ def test_new_words_begin_with_the_mass_of_the_prior():
     phi = smooth(counts, 0.01)
     assert np.allclose(phi[:, 3], 0.01 / (TOKENS + 0.04))
     assert np.allclose(phi.sum(axis=1), 1)
+    assert np.array_equal(smooth(counts, 0.01, np.array([0, 3])), phi[:, [0, 3]])
 
 
 def test_topics_fade_by_what_was_expected_of_them():

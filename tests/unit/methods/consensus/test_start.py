@@ -71,8 +71,24 @@ def test_expected_counts_go_as_changes():
     party.counted, party.place = (0, 0), (0, 1)
     again = soft_task(1, np.array([[1, 900, 500], [900, 1, 500]], np.int32))
     later, change = start.expect(party, state, again)
-    assert np.array_equal(state.latest.counts + change.counts, later.latest.counts)
+    assert np.array_equal(table_of(state.latest) + change.counts, table_of(later.latest))
+    assert np.array_equal(table_of(state.latest), reply.counts)
+    assert np.all(later.latest.counts > 0)
     assert np.array_equal(later.counted.counts, state.latest.counts)
+
+
+def table_of(expected):
+    table = np.zeros((2, len(WORDS)), np.int32)
+    table.reshape(-1)[expected.cells] = expected.counts
+    return table
+
+
+def test_a_party_without_some_words_expects_none_of_them():
+    party = Party(["violin season"] * 3)
+    counts = np.array([[900, 1, 500], [1, 900, 500]], np.int32)
+    _, reply = start.expect(party, None, soft_task(0, counts))
+    assert reply.counts[:, 0].tolist() == [0, 0]
+    assert reply.counts.sum() == pytest.approx(6 * start.FRACTION, abs=2)
 
 
 @pytest.mark.parametrize("counts", [np.ones((3, 3), np.int32), -np.ones((2, 3), np.int32)])
