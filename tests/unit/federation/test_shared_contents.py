@@ -8,17 +8,19 @@ import pytest
 from pydantic import BaseModel
 
 import tertulia as tt
+from helpers import toys
 from tertulia._arrays import Array
 from tertulia.errors import FormatError
 from tertulia.federation import packing
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.engines.local import LocalTransport
-from tertulia.federation.messages import BEFORE_ALL, Ask, Content, Question, fingerprint, read_frame
+from tertulia.federation.messages import BEFORE_ALL, Answer, Ask, Content, Question, fingerprint, read_frame
 from tertulia.federation.messages import body as message_body
-from tertulia.federation.packing import Contents, PartyPacking, pack
+from tertulia.federation.packing import Contents, PartyPacking, pack, unpack
 from tertulia.federation.party.host import PartyHost
+from tertulia.federation.server.answers import read_answer
 from tertulia.federation.server.handle import Handle
-from tertulia.federation.types import Nothing, message
+from tertulia.federation.types import Nothing, message, step_name
 from tertulia.federation.word_lists import ListWriter, SentLists, write_lists
 from tertulia.methods.consensus import method, start
 from tertulia.methods.consensus.messages import Counting
@@ -129,6 +131,32 @@ def test_each_party_checks_a_shared_question_by_its_own_policy(toy_run, tmp_path
     with closing(LocalTransport(hosts)) as transport:
         answers = transport.ask(dict.fromkeys(run.parties, question.to_bytes()), None)
     assert [decode(answers[party]).kind for party in run.parties] == ["ok", "refused", "ok"]
+
+
+def test_a_server_in_the_same_process_reads_an_answer_without_unpacking_it(monkeypatch):
+    whole = encode(Answer("ok", "", Table(np.arange(4000))))
+    asked = dataclasses.replace(packed(Nothing()), packs=True)
+    answer = PartyPacking(Contents()).pack(whole, asked)
+    assert bytes(answer) == pack(whole)  # what is counted and stored
+    assert len(answer) == len(pack(whole)) < len(whole)
+    assert type(PartyPacking().pack(whole, asked)) is bytes
+    stored = bytes(answer)
+    monkeypatch.setattr(packing, "_unpack", None)
+    assert unpack(answer) == whole
+    with pytest.raises(FormatError):
+        unpack(stored)
+    first, second = (read_answer(answer).reply.numbers for _ in range(2))
+    assert not np.shares_memory(first, second)
+
+
+def test_only_the_log_keeps_an_answer_and_as_it_travels(toy_run, tmp_path):
+    run = toy_run(tmp_path / "run")
+    host = PartyHost(run.party_directory("a"), contents=Contents())
+    question = Question("run", (0, 0), BEFORE_ALL, 0, True, encode(Ask("each", step_name(toys.count_free), Nothing())))
+    sent = host.answer(dataclasses.replace(question, packs=True).to_bytes())
+    kept = host.answers.find_or_none((0, 0), question.key)
+    assert type(kept) is bytes
+    assert kept == bytes(sent)
 
 
 def arrays(value):

@@ -348,7 +348,7 @@ class PartyHost:
         else:  # it is stored as it is, and hidden before it leaves
             self._last = found
         durable = question.durable or context.charged or self.secure is not None
-        self.answers.add(question.place, question.key, state, answer, durable=durable)
+        self.answers.add(question.place, question.key, state, bytes(answer), durable=durable)
         self._packing.keep(question, ask)
         if self.secure is None:
             note_answer_size(self.directory, question, len(answer), keep=self.config.durable)
