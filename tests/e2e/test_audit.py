@@ -9,7 +9,10 @@ from tertulia.cli.outputs import OUTPUTS
 from tertulia.errors import ConfigError, PolicyRefusal
 from tertulia.operations.audit import attacks, results
 from tertulia.operations.audit.attacks import Effort
+from tertulia.runs.driver import finish
+from tertulia.runs.one_machine import begin
 from tertulia.runs.settings import load
+from tertulia.view.pages.report import report
 
 WORDS = [f"w{i}x" for i in range(120)]
 METHODS = {
@@ -41,7 +44,7 @@ def test_bounds_are_below_claims_and_close_to_them(tmp_path, method):
     settings = load(configuration(tmp_path, method))
     found = attacks.audit(settings, effort=SMALL)
     assert not found.violated
-    assert {one.part for one in found.findings} == {"mechanism", method}
+    assert {one.part for one in found.findings} == {"mechanism", "structure", method}
     of_run = next(one for one in found.findings if one.part == method)
     assert of_run.claimed == pytest.approx({"tokens": 3.0, "documents": 6.0}[method], rel=0.01)
     assert 0.3 * of_run.claimed < of_run.lower_bound < of_run.claimed < of_run.could_have_shown
@@ -60,7 +63,7 @@ def test_an_interrupted_audit_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(attacks, "_of_mechanism", lambda *given: done.append(given))
     found = attacks.audit(settings, effort=SMALL)
     assert done == []
-    assert [one.part for one in found.findings] == ["mechanism"] * 4 + ["documents"]
+    assert [one.part for one in found.findings] == ["mechanism"] * 4 + ["structure", "documents"]
     changed = settings.replace(method=settings.method.replace(epsilon=5.0))
     with pytest.raises(AttributeError):  # other promises are audited again
         attacks.audit(changed, effort=SMALL)
@@ -107,3 +110,22 @@ def test_the_command_prints_bounds_and_ends_with_1_where_a_claim_is_false(tmp_pa
     assert code == 1
     assert "VIOLATED" in out
     assert "proves nothing" in out
+
+
+def test_the_page_shows_lower_bounds_of_the_very_settings_beside_claimed_and_real(tmp_path, tertulia):
+    path = configuration(tmp_path, "tokens")
+    settings = load(path)
+    finish(begin(settings))
+    run = tmp_path / "runs" / "a"
+    assert "audited" not in tertulia("privacy", run, "--all")[1]
+    found = attacks.audit(settings, effort=SMALL)
+    bound = next(one.lower_bound for one in found.findings if one.part == "tokens")
+    out = json.loads(tertulia("privacy", run, "--json")[1])
+    by_unit = {row["unit"]: row["audited_lower_bound"] for row in out["totals"]}
+    assert by_unit["token"] == pytest.approx(bound, rel=1e-3)
+    assert by_unit["document"] is None
+    assert f"{bound:.4g}" in tertulia("privacy", run, "--all")[1]
+    assert "at least, by an audit" in report(run, "north")
+    other = attacks.audit(settings.replace(method=settings.method.replace(epsilon=2.0)), effort=SMALL)
+    assert other.configuration != found.configuration  # which replaces the report: of other settings
+    assert "audited" not in tertulia("privacy", run, "--all")[1]

@@ -26,6 +26,9 @@ def audit(
     ] = None,
     draws: Annotated[int, typer.Option(min=10_000, help="Draws of each mechanism, at most.")] = 1_000_000,
     documents: Annotated[int, typer.Option(min=1, help="Documents that are copied from each party, at most.")] = 200,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Only replay a run on neighbours of the documents: what differs?")
+    ] = False,
     delta: Delta = 1e-6,
     as_json: AsJson = False,
 ) -> None:
@@ -37,13 +40,16 @@ def audit(
     from tertulia.runs import settings as configuration
 
     effort = attacks.Effort(canaries, draws, documents, delta)
-    report = attacks.audit(configuration.load(config), effort=effort, say=lambda text: console.say(f"auditing: {text}"))
+    settings = configuration.load(config)
+    said = lambda text: console.say(f"auditing: {text}")  # noqa: E731
+    report = attacks.audit(settings, effort=effort, kinds=("structure",) if replay else attacks.KINDS, say=said)
     if as_json:
         console.print_json(values_of(report))
     else:
         rows = [_row(one) for one in report.findings]
         console.records(f"Lower bounds of epsilon, all together at {report.confidence:.0%} confidence", rows)
-        for text in (*(f"not tested: {text}" for text in report.untested), _HINT):
+        notes = [one.note for one in report.findings if one.violated]
+        for text in (*notes, *(f"not tested: {text}" for text in report.untested), _HINT):
             console.show(text)
     if report.violated:
         raise typer.Exit(1)

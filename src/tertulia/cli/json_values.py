@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tertulia.view.verdicts import Summary
 
-_EPSILONS = {"real_epsilon", "single_reply_epsilon", "spent_so_far", "after_it", "this_run", "budget", "left"}
+_EPSILONS = {
+    "real_epsilon",
+    "single_reply_epsilon",
+    "audited_lower_bound",
+    "spent_so_far",
+    "after_it",
+    "this_run",
+    "budget",
+    "left",
+}
 _NAMES = {
     "would_leave_though_in_one_document_only": "words_of_one_document",
     "rows": "summary",

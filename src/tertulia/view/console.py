@@ -215,7 +215,8 @@ def print_totals(title: str, totals: Sequence[Mapping[str, Any]]) -> None:
     """Print the total cost; print remarks, which many rows share, once below."""
     shared = any(row["single reply epsilon"] != row["real epsilon"] for row in totals)
     singly = ("single reply epsilon",) if shared else ()
-    shown = ("party", "of", "claimed epsilon", "real epsilon", *singly, "delta", "holds")
+    audited = ("audited lower bound",) if any(row["audited lower bound"] != "not audited" for row in totals) else ()
+    shown = ("party", "of", "claimed epsilon", "real epsilon", *singly, *audited, "delta", "holds")
     rows = merged([{name: row[name] for name in shown} for row in totals], "party")
     records(f"{title}, everything together, if one of these is replaced, or is there or not where it says so", rows)
     for remark in dict.fromkeys(remark for row in totals for remark in row["remarks"].split("; ") if remark):

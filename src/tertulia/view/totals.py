@@ -23,6 +23,7 @@ from tertulia.corpus import Corpus
 from tertulia.federation.party.document_limits import parts_of
 from tertulia.federation.party.host import PartyHost
 from tertulia.federation.party.reports import users_of
+from tertulia.operations.audit.results import configuration_of, load_or_none, place_of
 from tertulia.privacy import accounting
 from tertulia.privacy.accounting import PURE, Guarantee
 from tertulia.privacy.adjacency import Bounds
@@ -30,6 +31,8 @@ from tertulia.privacy.ledger import Release
 from tertulia.privacy.mechanisms import Adjacency, Claim, Unit
 from tertulia.privacy.policy import Policy
 from tertulia.privacy.reach import Reach, shares_of
+from tertulia.runs.directory import Run
+from tertulia.runs.driver import settings_of
 
 Rows = list[dict[str, Any]]
 PRESENCE = Adjacency.ADD_REMOVE.value
@@ -42,6 +45,7 @@ USERS_AT_ONE = (
     "By the plan no user has documents at two parties (federation.users = one_party). So the largest epsilon of any "
     "member holds for a user, and nothing adds up over members. Nobody checks this."
 )
+NOT_AUDITED = "not audited"
 STRONG, WEAK = 3.0, 10.0  # largest epsilon at which a document can be denied, and a word to some degree
 
 
@@ -106,7 +110,24 @@ def totals_of_host(host: PartyHost, delta: float) -> Rows:
 
     scope = "in this run" if host.config.home is None else "in all runs with this home"
     rows = totals(host.ledger.releases(), spent, _lengths_or_none(host), host.policy)
-    return [{"party": host.config.id, **row, "holds": scope} for row in rows]
+    audited = _audited(host)
+    bounds = [audited.get((row["unit"], row["adjacency"])) for row in rows]
+    shown = [{} if bound is None else {"audited lower bound": epsilon(bound)} for bound in bounds]
+    return [{"party": host.config.id, **row, **own, "holds": scope} for row, own in zip(rows, shown, strict=True)]
+
+
+def _audited(host: PartyHost) -> dict[tuple[str, str], float]:
+    """Return the lower bounds that an audit of the very settings of a run has found, by unit and adjacency."""
+    run = host.directory.parents[1]
+    report = load_or_none(place_of(run)) if (run / "run.json").exists() else None
+    if report is None or report.configuration != configuration_of(settings_of(Run.open(run))):
+        return {}
+    found: dict[tuple[str, str], float] = {}
+    for one in report.findings:
+        if one.part != "mechanism":  # of a single use
+            found[one.unit, one.adjacency] = max(one.lower_bound, found.get((one.unit, one.adjacency), 0.0))
+    everything = found.pop(("any", "any"), 0.0)
+    return {row: max(bound, everything) for row, bound in found.items()}
 
 
 def spent_by_plan(releases: Sequence[Release], delta: float) -> Spent:
@@ -201,6 +222,7 @@ def _row(
         "claimed epsilon": claimed_epsilon(claim),
         "real epsilon": epsilon(real.epsilon),
         "single reply epsilon": epsilon(singly.epsilon),
+        "audited lower bound": NOT_AUDITED,
         "level": level_of_epsilon(real.epsilon),
         "delta": real.delta,
         "remarks": "; ".join([*(a for a in real.assumptions if a != known), *([vacuous] if vacuous else [])]),

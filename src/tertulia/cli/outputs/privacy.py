@@ -27,6 +27,9 @@ class Total(Output):
     single_reply_epsilon: float | None = Field(
         description=f"against a reader of this party's single replies: larger where parties share noise; {NO_BOUND}"
     )
+    audited_lower_bound: float | None = Field(
+        description="of epsilon, by `tertulia audit` of these settings; null: not audited, or infinite"
+    )
     level: str = Field(description="of the real epsilon: `good` up to 3, `weak` up to 10, else `bad`")
     delta: float = Field(description="at which epsilon holds")
     remarks: list[str]
@@ -177,7 +180,7 @@ class LedgerLine(Output):
 class AuditFinding(Output):
     """A promise, and the lower bound that an attack on canaries shows."""
 
-    part: str = Field(description="`mechanism`, `structure`, `tokens` or `documents`")
+    part: str = Field(description="`mechanism`, `structure`, `masks`, `tokens` or `documents`")
     party: str = Field(description="at which canaries were planted; empty: no party's documents were used")
     what: str
     unit: str

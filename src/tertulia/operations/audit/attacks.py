@@ -1,4 +1,4 @@
-"""The parts of an audit, and their order: mechanisms, structure, tokens, documents.
+"""The parts of an audit, and their order: mechanisms, structure (a replay), masks, tokens, documents.
 
 Parties with the same promises are attacked once, at the first of them. All lower bounds of an audit hold together: they
 share the level.
@@ -7,8 +7,9 @@ share the level.
 from __future__ import annotations
 
 import json
+import math
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -25,10 +26,11 @@ from tertulia.federation.party.host import PartyHost
 from tertulia.federation.types import PartyId, Planned
 from tertulia.operations.audit import canaries, documents, tokens
 from tertulia.operations.audit.mechanisms import audit_mechanism
-from tertulia.operations.audit.recording import Recording, is_noisy, record
+from tertulia.operations.audit.recording import Recording, record
 from tertulia.operations.audit.results import Finding, Part, Report, Store, configuration_of, place_of
 from tertulia.privacy.accounting import guarantee_of
 from tertulia.privacy.audit import one_run, pairs
+from tertulia.privacy.audit.inputs import promises
 from tertulia.privacy.mechanisms import Adjacency, Mechanism, Randomiser, Unit
 from tertulia.privacy.mechanisms.gaussian import epsilon_of
 from tertulia.privacy.mechanisms.token_reports import TokenReports
@@ -36,13 +38,15 @@ from tertulia.privacy.policy import Policy
 from tertulia.runs.budgets import announced
 from tertulia.runs.documents import sources_of
 from tertulia.runs.one_machine import policy_or_none
+from tertulia.runs.replay import NOTHING_TO_AUDIT, replay
 from tertulia.runs.settings import PartySettings, RunSettings
 
-NOTHING = "nothing to audit: nothing that leaves has noise, so nothing is promised (`tertulia check` lists what leaves)"
-_TOKENS = (4_000, 60_000)  # the fewest and the most canary tokens, unless a number is given
+KINDS = ("mechanism", "structure", "masks", "tokens", "documents")
+_TOKENS = (12_000, 100_000)  # the fewest and the most canary tokens, unless a number is given
 _DOCUMENTS = 1_000  # canary documents, unless a number is given
 _LISTED = 1_000  # words beside those of canary documents
 _DOCUMENTS_PER_USER = 2
+_TEXTS = 3  # violations of a replay that are quoted
 
 Say = Callable[[str], None]
 
@@ -66,7 +70,7 @@ class _Promises(NamedTuple):
     @property
     def mechanisms(self) -> list[Mechanism]:
         """The different mechanisms with noise."""
-        found = {_name(one.mechanism): one.mechanism for one in self.planned if is_noisy(one.mechanism)}
+        found = {_name(one.mechanism): one.mechanism for one in self.planned if promises(one.mechanism)}
         return list(found.values())
 
     @property
@@ -81,25 +85,31 @@ class _Promises(NamedTuple):
 
 
 def audit(
-    settings: RunSettings, corpora: Mapping[PartyId, Corpus] | None = None, effort: Effort | None = None,
-    store: Store | None = None, say: Say = lambda text: None,
+    settings: RunSettings, corpora: Mapping[PartyId, Corpus] | None = None, effort: Effort | None = None, *,
+    kinds: Collection[str] = KINDS, say: Say = lambda text: None,
 ) -> Report:  # fmt: skip
-    """Attack a configuration on planted documents; without `corpora`, the parties' documents are read."""
+    """Attack a configuration on planted documents; without `corpora`, the parties' documents are read.
+
+    With some kinds of attack alone, nothing is stored.
+    """
     effort = effort or Effort()
     if corpora is None:
         corpora = {party: read_recipe(source) for party, source in sources_of(settings).items()}
     groups = _groups(settings, list(corpora))
     copied = canaries.copies(corpora, effort.documents)
     configuration = configuration_of(settings)
-    store = store or Store(place_of(Path(settings.directory)), f"{configuration}/{effort}")
+    store = Store(place_of(Path(settings.directory)), f"{configuration}/{effort}")
     parts = _parts(settings, groups, copied, effort)
     found = []
+    whole = set(kinds) >= set(KINDS)
     for name, work in parts.items():
-        say(name)
-        found.append(store.part(name, work))
+        if name.split()[0] in kinds:
+            say(name)
+            found.append(store.part(name, work) if whole else work())
     findings = tuple(finding for part in found for finding in part.findings)
     report = Report(configuration, effort.confidence, findings, tuple(text for part in found for text in part.untested))
-    store.finish(report)
+    if whole:
+        store.finish(report)
     return report
 
 
@@ -113,11 +123,11 @@ def _groups(settings: RunSettings, parties: list[PartyId]) -> list[_Promises]:
                 "allow_canaries", f"party '{party}' forbids made-up documents in its name, even in copies of its own"
             )
         planned = announced(settings, party, policy)
-        if any(is_noisy(one.mechanism) for one in planned):
+        if any(promises(one.mechanism) for one in planned):
             names = sorted({f"{_name(one.mechanism)}/{one.times}" for one in planned})
             found.setdefault("\n".join(names), _Promises(party, planned))
     if not found:
-        raise ConfigError(NOTHING)
+        raise ConfigError(NOTHING_TO_AUDIT)
     return list(found.values())
 
 
@@ -139,6 +149,9 @@ def _parts(
         f"mechanism {one.what} ({i})": partial(_of_mechanism, one, effort, level)
         for i, one in enumerate(mechanisms.values(), 1)
     }
+    parts["structure"] = partial(_of_structure, settings, corpora)
+    if settings.federation.secure:
+        parts["masks"] = partial(_of_masks, groups[0], run)
     parts |= {f"tokens of {group.party}": partial(_of_tokens, group, run) for group in tokened}
     parts |= {f"documents of {group.party}": partial(_of_documents, group, run) for group in summed}
     return parts
@@ -197,6 +210,17 @@ def _of_mechanism(mechanism: Mechanism, effort: Effort, level: float) -> Part:
     )
 
 
+def _of_structure(settings: RunSettings, corpora: Mapping[PartyId, Corpus]) -> Part:
+    """Replay a run on neighbours: what differs without having passed a mechanism shows with certainty."""
+    method = settings.method.replace(**settings.method.audited)  # it must not stop because copies are small
+    found = replay(settings.replace(method=method), corpora)
+    shown = math.inf if found.violations else 0.0
+    note = f"{found.compared} inputs and derived values on {len(found.neighbours)} neighbours"
+    texts = [violation.text for violation in found.violations]
+    values = (0.0, shown, math.inf, 0.0, found.compared, "; ".join([note, *texts[:_TEXTS]]))
+    return Part((Finding("structure", found.party, "what mechanisms do not see", "any", "any", *values),))
+
+
 class _Run(NamedTuple):
     """What the attacks on whole runs need."""
 
@@ -212,6 +236,24 @@ class _Run(NamedTuple):
         named = {name: self.settings.parties.get(name, PartySettings()) for name in self.corpora}
         settings = self.settings.replace(parties=named)
         return record(canaries.settings_for(settings, directory, words), {**self.corpora, party: planted})
+
+
+def _of_masks(group: _Promises, run: _Run) -> Part:
+    """Look for masks that were used twice: the cells of a masked reply that hold zeros show its mask."""
+    with TemporaryDirectory() as place:
+        recorded = run.recorded(Path(place), group.party, run.corpora[group.party], _listed(run))
+    masks = [mask for one in recorded.values() for mask in one.masks]
+    if not masks:
+        return Part(untested=("masks of secure sums: no masked reply left in the run on copies",))
+    shown = 0.0 if len(set(masks)) == len(masks) else math.inf
+    values = (0.0, shown, math.inf, 0.0, len(masks), "masked replies of all parties, to different questions")
+    return Part((Finding("masks", group.party, "masks of secure sums", "any", "any", *values),))
+
+
+def _listed(run: _Run) -> tuple[str, ...] | None:
+    """Return a public list for a method that has none; None: it has one."""
+    terms = run.settings.method.vocabulary_settings
+    return None if terms is None or terms.words else canaries.frequent_words(run.corpora, (), _LISTED)
 
 
 def _coins(number: int) -> Bool:
@@ -267,7 +309,8 @@ def _of_documents(group: _Promises, run: _Run) -> Part:
         others = [one for name, one in recorded.items() if secure and name != group.party]
         found = documents.scores_of(own, others, base, moves, number)
         with closing(PartyHost(own.directory, background).ledger) as ledger:
-            claimed = ledger.cost(unit, Adjacency.ADD_REMOVE, effort.delta).epsilon
+            claims = [one.claimed.epsilon for one in group.sums if one.claimed]
+            claimed = min([*claims, ledger.cost(unit, Adjacency.ADD_REMOVE, effort.delta).epsilon])
     bound = pairs.bound(found.scores[coins], found.scores[~coins], run.level, of="mu")
     most = pairs.could_have_shown(min(int(coins.sum()), int((~coins).sum())), run.level, of="mu")
     shown = epsilon_of(float(np.mean(found.mu)), effort.delta)

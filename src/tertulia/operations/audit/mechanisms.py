@@ -6,8 +6,8 @@ channel for words reports one of two words, both on the list, or one off it.
 
 from __future__ import annotations
 
+import math
 import secrets
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -19,10 +19,8 @@ from tertulia.operations.audit.tokens import ratio_of
 from tertulia.privacy.accounting import guarantee_of
 from tertulia.privacy.audit import sequential
 from tertulia.privacy.audit.sequential import Draw
-from tertulia.privacy.mechanisms import DiscreteLaplace, Mechanism
+from tertulia.privacy.mechanisms import Mechanism, Randomiser
 from tertulia.privacy.mechanisms.gaussian import epsilon_of
-from tertulia.privacy.mechanisms.noisy_tables import BITS as TABLE_BITS
-from tertulia.privacy.mechanisms.noisy_tables import NoisyTable
 from tertulia.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from tertulia.privacy.mechanisms.shared_gaussian import SharedGaussian
 from tertulia.privacy.mechanisms.token_reports import TokenReports
@@ -31,6 +29,7 @@ from tertulia.privacy.mechanisms.word_union import WordUnion
 from tertulia.privacy.noise import NoiseKey, NoiseStream
 
 _CELLS = 20_000_000  # entries of reports that are in memory at a time
+_FAR = 2**30
 _MOST_ENTRIES = 2e8  # of all reports
 
 
@@ -60,7 +59,7 @@ def _tested(one: Mechanism, draw: Draw, delta: float, level: float, most: int) -
         claimed, bound, most_shown = (epsilon_of(x, delta) for x in (mu, found.bound, found.could_have_shown))
         return Tested(claimed, bound, most_shown, delta, found.draws)
     pure = guarantee_of(one).epsilon
-    at = 0.0 if pure < np.inf else delta
+    at = 0.0 if pure < math.inf else delta
     claimed = guarantee_of(one, at).epsilon
     found = sequential.audit(draw, claimed, level, most, at)
     return Tested(claimed, found.bound, found.could_have_shown, at, found.draws)
@@ -81,7 +80,7 @@ def _draws_of(mechanism: Mechanism) -> list[Draw]:
     """Return functions that draw scores on two neighbouring inputs."""
     if isinstance(mechanism, TokenReports):
         return [partial(_draw_reports, mechanism.channel)]
-    move = _farthest_or_none(mechanism)
+    move = None if isinstance(mechanism, Randomiser) else _farthest_or_none(mechanism)
     if move is None:
         return []
     # A word is named by its noisy weight: as nobody else has it, or as others have nearly enough of it.
@@ -90,14 +89,12 @@ def _draws_of(mechanism: Mechanism) -> list[Draw]:
 
 
 def _farthest_or_none(mechanism: Mechanism) -> int | None:
-    """Return the largest integer by which one unit may move a single number; None: it is not known."""
-    steps: tuple[tuple[type[Mechanism], Callable[[], float]], ...] = (
-        (DiscreteLaplace, lambda: mechanism.sensitivity),
-        (NoisyTable, lambda: mechanism.sensitivity * 2**TABLE_BITS),
-        (SharedGaussian, lambda: mechanism.sensitivity * 2 ** getattr(mechanism, "bits", 0)),
-        (WordUnion, lambda: 2**UNION_BITS),
-    )
-    return next((int(size()) for kind, size in steps if isinstance(mechanism, kind)), None)
+    """Return the largest integer by which one unit may move a single number; None: it feeds on no numbers."""
+    try:
+        step = mechanism.distance((np.zeros(1, np.int64),), (np.full(1, _FAR, np.int64),)) / _FAR
+    except (IndexError, ValueError):
+        return None
+    return int(mechanism.reach / step) if 0 < step < math.inf else None
 
 
 def _draw_sums(mechanism: Mechanism, inputs: tuple[int, int], n: int) -> tuple[F64, F64]:
@@ -105,7 +102,10 @@ def _draw_sums(mechanism: Mechanism, inputs: tuple[int, int], n: int) -> tuple[F
     rate = mechanism.rate if isinstance(mechanism, SampledGaussian) else 1.0
     shares = mechanism.shares if isinstance(mechanism, SharedGaussian) else 1
     without, found = inputs[0], list[F64]()
-    for size in reversed(inputs):
+    for size in reversed(inputs):  # with the unit, then without
+        if size == 0 and mechanism.grows:  # a word that nobody has is not among those that may be named
+            found.append(np.zeros(n))
+            continue
         coins = np.random.default_rng(secrets.randbits(128)).random((n, 1)) < rate
         x = np.where(coins, size, without).astype(np.int64)
         total = mechanism.apply(x, _fresh_noise()).astype(np.float64)

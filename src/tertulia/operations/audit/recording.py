@@ -16,12 +16,15 @@ import numpy as np
 from tertulia._arrays import Array
 from tertulia.corpus import Corpus
 from tertulia.errors import InputError
+from tertulia.federation.codec import decode
 from tertulia.federation.engines.local import LocalTransport
 from tertulia.federation.messages import Ask, Question
 from tertulia.federation.party.context import Released, StepContext
 from tertulia.federation.party.host import PartyHost
+from tertulia.federation.secure.messages import MaskedReply
 from tertulia.federation.types import PartyId, Randomness
-from tertulia.privacy.mechanisms import Clear, Derived, Mechanism, Public, Randomiser
+from tertulia.privacy.audit.inputs import promises
+from tertulia.privacy.mechanisms import Mechanism, Randomiser
 from tertulia.runs.driver import finish
 from tertulia.runs.one_machine import begin
 from tertulia.runs.settings import RunSettings
@@ -40,7 +43,6 @@ class Drawn(NamedTuple):
 
     mechanism: Randomiser
     corpus: Corpus
-    given: tuple[Array, Array]  # the words and the offsets of documents from which reports are drawn
     randomness: Randomness
 
 
@@ -52,6 +54,7 @@ class Recording:
     asked: list[tuple[Question, Ask]] = field(default_factory=list)
     noisy: list[Noisy] = field(default_factory=list)
     drawn: list[Drawn] = field(default_factory=list)
+    masks: list[bytes] = field(default_factory=list)  # of masked replies, to different questions
 
 
 class _RecordingContext(StepContext):
@@ -62,7 +65,7 @@ class _RecordingContext(StepContext):
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """Release, and record what is noisy."""
         left = super().release(x, mechanism)
-        if is_noisy(mechanism):
+        if promises(mechanism):
             self.recording.noisy.append(Noisy(mechanism, np.array(x), np.array(left)))
         return left
 
@@ -71,7 +74,7 @@ class _RecordingContext(StepContext):
     ) -> Randomness:
         """Draw reports, and record them."""
         randomness = super().randomise(corpus, mechanism, drawn_from)
-        self.recording.drawn.append(Drawn(mechanism, corpus, (corpus.words, corpus.documents), randomness))
+        self.recording.drawn.append(Drawn(mechanism, corpus, randomness))
         return randomness
 
 
@@ -81,6 +84,7 @@ class RecordingHost(PartyHost):
     def __init__(self, directory: Path, corpus: Corpus) -> None:
         super().__init__(directory, corpus)
         self.recording = Recording(directory)
+        self._answered: set[bytes] = set()
 
     def context(self, question: Question, ask: Ask) -> StepContext:
         """Return a context that records."""
@@ -88,6 +92,16 @@ class RecordingHost(PartyHost):
         found = _RecordingContext(self, question, ask)
         found.recording = self.recording
         return found
+
+    def answer(self, frame: bytes) -> bytes:
+        """Answer, and record the mask where zeros are masked."""
+        answer = super().answer(frame)
+        if self.secure is not None:
+            masked = decode(answer).reply
+            if isinstance(masked, MaskedReply) and masked.digest.tobytes() not in self._answered:
+                self._answered.add(masked.digest.tobytes())
+                self.recording.masks.append(masked.zeros.tobytes())
+        return answer
 
 
 class _Dry(StepContext):
@@ -97,7 +111,7 @@ class _Dry(StepContext):
 
     def release(self, x: Array, mechanism: Mechanism) -> Array:
         """Keep the input of a noisy mechanism; return the array itself."""
-        if is_noisy(mechanism):
+        if promises(mechanism):
             self.fed.append(np.array(x))
         found = np.array(x).view(Released)
         found.release_id = "dry"
@@ -112,11 +126,6 @@ class _Dry(StepContext):
 
     def notice(self, text: str) -> None:
         """Say nothing."""
-
-
-def is_noisy(mechanism: Mechanism) -> bool:
-    """Tell whether a mechanism promises anything by noise of its own."""
-    return not isinstance(mechanism, Clear | Public | Derived)
 
 
 def record(settings: RunSettings, corpora: Mapping[PartyId, Corpus]) -> dict[PartyId, Recording]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tertulia._disk import atomic_write, private_directory
 from tertulia._kinds import check_fields
+from tertulia.corpus import TextOptions
 from tertulia.errors import FormatError
 from tertulia.privacy.policy import Policy
 from tertulia.runs.settings import RunSettings
@@ -25,7 +26,7 @@ _FRAME = {"directory", "engine", "address", "workers", "operator", "data", "part
 class Finding:
     """One promise, and what an attack on canaries shows."""
 
-    part: str  # "mechanism", "structure", "tokens" or "documents"
+    part: str  # "mechanism", "structure", "masks", "tokens" or "documents"
     party: str  # at which canaries were planted
     what: str
     unit: str
@@ -77,6 +78,7 @@ def configuration_of(settings: RunSettings) -> str:
     """Hash all settings that promises depend on: method, texts, terms, and the parties' own choices and policies."""
     own = {name: {**party.choices(), "policy": _policy(party.policy)} for name, party in settings.parties.items()}
     known = settings.model_dump(mode="json", exclude=_FRAME)
+    known["text"] = TextOptions.from_dict(settings.text).to_dict()
     text = json.dumps({"settings": known, "parties": own}, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

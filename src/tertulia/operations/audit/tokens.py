@@ -62,7 +62,7 @@ def _scores(drawn: Drawn, channel: Channel, planted: PlantedTokens, part: int) -
     made, corpus = planted.corpora[part], drawn.corpus
     place = {name: i for i, name in enumerate(corpus.table["id"])}
     chosen = np.array([place[name] for name in made.table["id"]], np.int64)
-    words, documents = drawn.given
+    words, documents = drawn.randomness.drawn_from[:2]
     tokens = _tokens_of(documents, chosen)
     keys = drawn.randomness.documents[chosen]
     lengths = np.diff(documents)[chosen]

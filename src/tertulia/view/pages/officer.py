@@ -22,7 +22,15 @@ from tertulia.view.console import size
 from tertulia.view.pages.figures import bar, epsilon_scale
 from tertulia.view.pages.html import Html, el, join, table, text
 from tertulia.view.tables import min_summed_at, who_learns
-from tertulia.view.totals import Rows, epsilon, epsilon_and_delta, is_shared, level_of_epsilon, remarks_on_places
+from tertulia.view.totals import (
+    NOT_AUDITED,
+    Rows,
+    epsilon,
+    epsilon_and_delta,
+    is_shared,
+    level_of_epsilon,
+    remarks_on_places,
+)
 from tertulia.view.verdicts import MEANING, NOT_STATED, level_of, number_of, often, sent, summary_of
 
 SEEN_BY = {
@@ -36,6 +44,12 @@ MASKED = "nobody: it is masked, and the server learns only the total over at lea
 SHARED = (
     "With secure sums the parties share their noise, and the server, which learns totals only, faces all of it. A "
     "reader of this party's single replies would face this party's share alone: then the last column holds."
+)
+READER_HEAD = "real, for a reader of single replies"
+AUDITED_HEAD = "at least, by an audit"
+AUDITED = (
+    "These settings were attacked on planted documents (tertulia audit). Its numbers are lower bounds: the real "
+    "epsilon must lie above them, and a small one does not show that little is disclosed."
 )
 OWN = (
     "This party adds all of its noise itself. So the same numbers hold, with secure sums and without, for a reader of "
@@ -106,14 +120,19 @@ def _who_learns(host: PartyHost) -> Html | None:
 def _claimed_and_real(totals: Rows, members: int) -> Html:
     """Build the table of what is claimed and what holds, for readers of totals and of single replies."""
     shared = any(map(is_shared, totals))
-    names = ["for", "claimed", "real, for the server", "real, for a reader of single replies"]
+    audited = any(row["audited lower bound"] != NOT_AUDITED for row in totals)
+    lower = [(AUDITED_HEAD, "audited lower bound")] if audited else []
+    names = ["for", "claimed", *(head for head, _ in lower), "real, for the server", READER_HEAD]
     rows = [
         [text(_person(row["of"])), text(_of_claim(row["claimed epsilon"]), 120),
+         *(text(row[name]) for _, name in lower),
          *(_number(row[name]) for name in ("real epsilon", "single reply epsilon"))]
         for row in totals
     ]  # fmt: skip
-    said = [SHARED if shared else OWN, *map(_person, remarks_on_places(totals, members))]
-    return join(table(names, rows, numeric="--rr", stacks=True), [el("p", one, class_="soft") for one in said])
+    said = [SHARED if shared else OWN, *([AUDITED] if audited else [])]
+    said += map(_person, remarks_on_places(totals, members))
+    found = table(names, rows, numeric="--rrr" if audited else "--rr", stacks=True)
+    return join(found, [el("p", one, class_="soft") for one in said])
 
 
 def _of_claim(claim: str) -> str:
