@@ -57,6 +57,6 @@ def test_made_up_topics_read_documents_of_sums_without_noise():
 
 
 @pytest.mark.parametrize(("mode", "members_show"), [("clear", True), ("sound", False), ("doc", False)])
-def test_members_are_told_from_others_by_shadow_models(mode, members_show):
+def test_members_are_recognised_by_shadow_models(mode, members_show):
     found = membership.attacked(mode, documents=160, models=10)
     assert (found.accuracy > 0.7) if members_show else abs(found.accuracy - 0.5) < 0.06

@@ -23,7 +23,7 @@ TOKENS = {"name": "ftm", "topics": 3, "rounds": 3, "sweeps": 2, "mode": "sound",
 DOCUMENTS = {"name": "private_topics", "topics": 3, "epsilon": 8.0, "vocabulary": PUBLIC}
 LAPLACE = {**TOKENS, "channel": "laplace"}
 UNION = {**TOKENS, "vocabulary": {"mode": "private", "epsilon": 3.0}}
-EFFORT = attacks.Effort(draws=40_000, documents=20, confidence=0.999)
+EFFORT = attacks.Effort(draws=40_000, documents=20, runs=1, confidence=0.999)
 
 
 def corpora(parties):

@@ -20,7 +20,7 @@ _STEPS = 40  # of EM
 
 
 class Success(NamedTuple):
-    """How well members are told from others: the share of right guesses (0.5: guessing), its error, the AUC."""
+    """How well members are recognised: the share of right guesses (0.5: guessing), its error, the AUC."""
 
     accuracy: float
     spread: float

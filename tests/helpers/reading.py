@@ -109,8 +109,8 @@ def averaged(mode, seed=0):
         how = {"mode": "sound", "epsilon": EPSILON}
     seen, _ = view({**FEDLDA, **how}, texts, names, seed)
     found = replies(seen, "local_sampling" if mode == "paper" else "count_reports")
-    told = sum(np.abs(reply.moved if mode == "paper" else reply.counts).sum(axis=0, dtype=float) for reply in found)
-    return upper_half(told[:CANDIDATES], there, np.random.default_rng([seed, 3]))
+    named = sum(np.abs(reply.moved if mode == "paper" else reply.counts).sum(axis=0, dtype=float) for reply in found)
+    return upper_half(named[:CANDIDATES], there, np.random.default_rng([seed, 3]))
 
 
 def planted(mode, seed=0):

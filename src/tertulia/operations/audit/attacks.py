@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tertulia._arrays import Bool
+from tertulia._arrays import F64, Bool
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
 from tertulia.errors import ConfigError, PolicyRefusal
@@ -57,6 +57,7 @@ class Effort(NamedTuple):
     canaries: int | None = None  # tokens, or documents; None: as many as the claims need, within bounds
     draws: int = 1_000_000  # of each mechanism, at most
     documents: int = 200  # of each party, that are copied
+    runs: int = 3  # with canary documents, each with its own coins and noise
     delta: float = 1e-6
     confidence: float = 0.95
 
@@ -288,13 +289,37 @@ def _of_tokens(group: _Promises, run: _Run) -> Part:
     return Part((Finding("tokens", group.party, what, Unit.TOKEN.value, adjacency, *values, note),))
 
 
+class _Guessed(NamedTuple):
+    """Scores of the canary documents of some runs, and what is claimed for one run."""
+
+    scores: F64
+    mu: F64
+    coins: Bool
+    claimed: float
+
+
 def _of_documents(group: _Promises, run: _Run) -> Part:
     """Plant documents that are there or not, and guess which."""
-    effort, background = run.effort, run.corpora[group.party]
-    number = effort.canaries or _DOCUMENTS
-    unit = group.sums[0].unit
-    each = _DOCUMENTS_PER_USER if unit is Unit.USER else 1
-    planted = canaries.canary_documents(number, background, each)
+    delta, unit = run.effort.delta, group.sums[0].unit
+    number = run.effort.canaries or _DOCUMENTS
+    guessed = [_guess_documents(group, run, number) for _ in range(run.effort.runs)]
+    found = [one for one in guessed if one is not None]
+    if not found:
+        return Part(untested=(f"documents of {group.party}: no sum left in the run on planted documents",))
+    scores, coins = (np.concatenate(column) for column in zip(*((one.scores, one.coins) for one in found), strict=True))
+    bound = pairs.bound(scores[coins], scores[~coins], run.level, of="mu")
+    most = pairs.could_have_shown(min(int(coins.sum()), int((~coins).sum())), run.level, of="mu")
+    shown = epsilon_of(float(np.mean([one.mu for one in found])), delta)
+    note = f"all noisy tables of a run; by its inputs alone a canary would be worth epsilon {shown:.3g}"
+    values = (found[0].claimed, epsilon_of(bound, delta), epsilon_of(most, delta), delta, len(coins))
+    finding = Finding("documents", group.party, "the whole run", unit.value, Adjacency.ADD_REMOVE.value, *values, note)
+    return Part((finding,))
+
+
+def _guess_documents(group: _Promises, run: _Run, number: int) -> _Guessed | None:
+    """Run once on planted documents, and score each; None if nothing left under noise."""
+    background, unit = run.corpora[group.party], group.sums[0].unit
+    planted = canaries.canary_documents(number, background, _DOCUMENTS_PER_USER if unit is Unit.USER else 1)
     terms = run.settings.method.vocabulary_settings
     words = canaries.frequent_words(run.corpora, terms.words if terms is not None else (), _LISTED)
     coins = _coins(number)
@@ -303,18 +328,12 @@ def _of_documents(group: _Promises, run: _Run) -> Part:
         recorded = run.recorded(Path(place), group.party, there, words + planted.words)
         own = recorded[group.party]
         if not own.noisy:
-            return Part(untested=(f"documents of {group.party}: no sum left in the run on planted documents",))
+            return None
         base, moves = documents.directions(own, background, planted)
         secure = run.settings.federation.secure
         others = [one for name, one in recorded.items() if secure and name != group.party]
         found = documents.scores_of(own, others, base, moves, number)
         with closing(PartyHost(own.directory, background).ledger) as ledger:
             claims = [one.claimed.epsilon for one in group.sums if one.claimed]
-            claimed = min([*claims, ledger.cost(unit, Adjacency.ADD_REMOVE, effort.delta).epsilon])
-    bound = pairs.bound(found.scores[coins], found.scores[~coins], run.level, of="mu")
-    most = pairs.could_have_shown(min(int(coins.sum()), int((~coins).sum())), run.level, of="mu")
-    shown = epsilon_of(float(np.mean(found.mu)), effort.delta)
-    note = f"all noisy tables of a run; by its inputs alone a canary would be worth epsilon {shown:.3g}"
-    values = (claimed, epsilon_of(bound, effort.delta), epsilon_of(most, effort.delta), effort.delta, number)
-    finding = Finding("documents", group.party, "the whole run", unit.value, Adjacency.ADD_REMOVE.value, *values, note)
-    return Part((finding,))
+            claimed = min([*claims, ledger.cost(unit, Adjacency.ADD_REMOVE, run.effort.delta).epsilon])
+    return _Guessed(found.scores, found.mu, coins, claimed)
