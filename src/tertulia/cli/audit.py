@@ -26,6 +26,7 @@ def audit(
     ] = None,
     draws: Annotated[int, typer.Option(min=10_000, help="Draws of each mechanism, at most.")] = 1_000_000,
     documents: Annotated[int, typer.Option(min=1, help="Documents that are copied from each party, at most.")] = 200,
+    runs: Annotated[int, typer.Option(min=1, help="Runs with canary documents.")] = 3,
     replay: Annotated[
         bool, typer.Option("--replay", help="Only replay a run on neighbours of the documents: what differs?")
     ] = False,
@@ -39,7 +40,7 @@ def audit(
     from tertulia.operations.audit import attacks
     from tertulia.runs import settings as configuration
 
-    effort = attacks.Effort(canaries, draws, documents, delta)
+    effort = attacks.Effort(canaries, draws, documents, runs, delta)
     settings = configuration.load(config)
     said = lambda text: console.say(f"auditing: {text}")  # noqa: E731
     report = attacks.audit(settings, effort=effort, kinds=("structure",) if replay else attacks.KINDS, say=said)
