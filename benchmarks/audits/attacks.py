@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.audits.cells import cell
+from benchmarks.audits.cells import cell, helper
 
 SEEDS, QUICK_SEEDS = 20, 3
 MODELS, QUICK_MODELS = 128, 16
@@ -51,8 +51,7 @@ def _seeds(
 
 
 def _readings(quick: bool) -> dict[str, Row]:
-    from helpers import reading
-
+    reading = helper("reading")
     seeds = QUICK_SEEDS if quick else SEEDS
     return {
         "normalisation inverted": _row(_seeds("normalisation", reading.normalisation, ("paper", "sound"), seeds), 0.25),
@@ -63,8 +62,7 @@ def _readings(quick: bool) -> dict[str, Row]:
 
 
 def _gradients(quick: bool) -> dict[str, Row]:
-    from helpers import gradients
-
+    gradients = helper("gradients")
     seeds = QUICK_SEEDS if quick else 5
     found = {}
     for name, parties in (("documents in a gradient", 1), ("documents in a masked sum of gradients", 4)):
@@ -74,8 +72,7 @@ def _gradients(quick: bool) -> dict[str, Row]:
 
 
 def _steered(quick: bool) -> dict[str, Row]:
-    from helpers import steering, steering_private
-
+    steering, steering_private = helper("steering"), helper("steering_private")
     corpora = steering.corpora_of_notes()
     words = tuple(sorted({word for corpus in corpora.values() for word in corpus.vocabulary.words}))
     seeds = QUICK_SEEDS if quick else 10
@@ -92,7 +89,7 @@ def _steered(quick: bool) -> dict[str, Row]:
 
 
 def _membership(quick: bool) -> Row:
-    from helpers import membership
+    membership = helper("membership")
 
     models = QUICK_MODELS if quick else MODELS
     texts, names = membership.made_up(DOCUMENTS)

@@ -6,13 +6,12 @@ import warnings
 from functools import partial
 from typing import Any
 
-from benchmarks.audits.cells import cell
+from benchmarks.audits.cells import cell, helper
 
 
 def broken(quick: bool) -> dict[str, Any]:
     """Return `{"broken_caught": [caught, total]}`, and the false alarms on sound protections."""
-    from helpers import broken as variants  # type: ignore[import-not-found]
-
+    variants = helper("broken")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         caught = {name: cell(f"broken, {name}", partial(variants.is_caught, name)) for name in variants.BROKEN}

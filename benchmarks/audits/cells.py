@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Callable
@@ -13,6 +14,11 @@ from tertulia._disk import atomic_write
 
 if (_TESTS := str(Path(__file__).resolve().parents[2] / "tests")) not in sys.path:
     sys.path.append(_TESTS)  # the attacks are the tests' helpers
+
+
+def helper(name: str) -> Any:
+    """Import a module of the tests' helpers."""
+    return importlib.import_module(f"helpers.{name}")
 
 
 def cell(name: str, work: Callable[[], Any]) -> Any:

@@ -1,6 +1,7 @@
 """Deliberately broken protections, each of which an audit must catch: the attack that does, and how to break it."""
 
 import dataclasses
+from contextlib import contextmanager
 from unittest import mock
 
 import numpy as np
@@ -24,6 +25,7 @@ DOCUMENTS = {"name": "private_topics", "topics": 3, "epsilon": 8.0, "vocabulary"
 LAPLACE = {**TOKENS, "channel": "laplace"}
 UNION = {**TOKENS, "vocabulary": {"mode": "private", "epsilon": 3.0}}
 EFFORT = attacks.Effort(draws=40_000, documents=20, runs=1, confidence=0.999)
+CANARIES = 1400  # documents: all of their words are among those that are paired
 
 
 def corpora(parties):
@@ -41,7 +43,8 @@ def audited(method, kind, secure):
     """Attack a configuration by one kind of attack."""
     parties = ("north", "south", "west") if secure else ("north", "south")
     settings = RunSettings(method=method, federation={"secure": secure}, parties={party: {} for party in parties})
-    return attacks.audit(settings, corpora(parties), EFFORT, kinds=(kind,))
+    effort = EFFORT._replace(canaries=CANARIES) if kind == "documents" else EFFORT
+    return attacks.audit(settings, corpora(parties), effort, kinds=(kind,))
 
 
 def _patch(target, name, broken):
@@ -70,14 +73,28 @@ def _one_entry(original, mechanism):
     return charge.get("event", charge)
 
 
+@contextmanager
+def _both(first, second):
+    with first, second:
+        yield
+
+
+def _whole_parts():
+    """Each sum is given the whole budget."""
+    return mock.patch.dict(budget.PARTS, dict.fromkeys(budget.PARTS, 1.0))
+
+
+def _one_round():
+    """Each round is given the noise of a single one."""
+    return _patch(budget, "sigma_for", lambda f, epsilon, delta, rounds: f(epsilon, delta, 1))
+
+
 # name: (method, secure sums, kind of attack that catches it, what breaks)
 BROKEN = {
     "no clipping": (DOCUMENTS, False, "documents",
         lambda: _patch(private_topics.clipped, "clipped_counts", _unclipped)),
-    "no composition": (DOCUMENTS, False, "documents",
-        lambda: mock.patch.dict(budget.PARTS, dict.fromkeys(budget.PARTS, 1.0))),
-    "rounds do not add up": ({**DOCUMENTS, "rounds": 8}, False, "documents",
-        lambda: _patch(budget, "sigma_for", lambda f, epsilon, delta, rounds: f(epsilon, delta, 1))),
+    "no composition": (DOCUMENTS, False, "documents", lambda: _both(_whole_parts(), _one_round())),
+    "rounds do not add up": ({**DOCUMENTS, "rounds": 12}, False, "documents", _one_round),
     "half the sensitivity": (DOCUMENTS, False, "documents",
         lambda: _patch(budget, "sensitivity_of", lambda f, what: f(what) / 2)),
     "noise of one question used for all": (DOCUMENTS, False, "documents",
