@@ -1,1 +1,1 @@
-"""Sources of documents, the Pythons that the package runs on, and seeded topics."""
+"""Sources of documents, the Pythons that the package runs on, seeded topics, numbers of topics."""

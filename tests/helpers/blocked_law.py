@@ -58,14 +58,17 @@ def count(words, z, V, K):
     return cells
 
 
-def outcomes(words, documents, z, V, alpha, beta, collapsed=False):
-    """The probability of all topics [K^N] after a sweep whose blocks are documents; token i is digit i."""
+def outcomes(words, documents, z, V, alpha, beta, collapsed=False, others=0.0):
+    """The probability of all topics [K^N] after a sweep whose blocks are documents; token i is digit i.
+
+    `others` [V, K] are counts of somebody else.
+    """
     K = len(alpha)
-    sweep, ends = Sweep(count(words, z, V, K), alpha, beta), {tuple(z): 1.0}
+    sweep, ends = Sweep(count(words, z, V, K) + others, alpha, beta), {tuple(z): 1.0}
     for start, stop in pairwise(documents):
         after = {}
         for now, p in ends.items():
-            sweep.begin_block(count(words, np.array(now), V, K))
+            sweep.begin_block(count(words, np.array(now), V, K) + others)
             for new in product(range(K), repeat=stop - start):
                 end = (*now[:start], *new, *now[stop:])
                 chance, _ = sweep.document(words[start:stop], now[start:stop], new, collapsed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -26,6 +26,8 @@ class LDAArguments(TypedDict, total=False):
     vocabulary: Mapping[str, Any] | None
     max_sweeps: int
     learn_beta: bool
+    seeds: Mapping[str, Sequence[str]] | None
+    seed_strength: int
 
 
 class NeuralArguments(TypedDict, total=False):

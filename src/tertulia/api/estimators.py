@@ -282,9 +282,10 @@ _OWN_MEANING = """    random_state (int, a generator or None; default 0): seed; 
 
 
 def _defaults(trainer: type[Trainer]) -> dict[str, Any]:
-    """Return the defaults of a trainer's settings; a section is None, which means its own defaults."""
+    """Return the defaults of a trainer's settings; a section or a table is None, which means its own defaults."""
     fields = trainer.model_fields.items()
-    return {name: None if section_of(field) else field.get_default() for name, field in fields}
+    defaults = {name: None if section_of(field) else field.get_default() for name, field in fields}
+    return {name: None if isinstance(value, dict) else value for name, value in defaults.items()}
 
 
 def _unknown(kind: str, name: str, known: list[str]) -> str:

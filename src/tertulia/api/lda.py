@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tertulia._arrays import F64
 from tertulia.api.advice import warn_before_training
@@ -24,6 +24,19 @@ from tertulia.corpus.inputs import Documents, as_corpus, materialise
 from tertulia.errors import ConfigError, InputError
 from tertulia.methods.common.lda_settings import Sampler, learning_of
 from tertulia.methods.common.priors import symmetric
+from tertulia.methods.common.seeds import (
+    NO_SEEDS,
+    STRENGTH,
+    Prior,
+    Seeds,
+    SeedStrength,
+    check_seeds,
+    find_unknown,
+    seeds_of,
+    warn_of_unknown,
+    why_other_seeds,
+    with_seeds,
+)
 from tertulia.methods.common.settings import (
     AgreedWords,
     AlphaSum,
@@ -38,6 +51,8 @@ from tertulia.models import Topics
 
 if TYPE_CHECKING:
     from tertulia.api.arguments import LDAArguments
+    from tertulia.kernels.lda import LDAState
+    from tertulia.kernels.lda.options import Learning
 
 
 class LDATrainer(Trainer):
@@ -58,6 +73,15 @@ class LDATrainer(Trainer):
     learn_beta: bool = Field(
         False, description="learn beta from the counts: perplexity falls by some percent, and topics share more words"
     )
+    seeds: Seeds = NO_SEEDS
+    seed_strength: SeedStrength = STRENGTH
+
+    @model_validator(mode="after")
+    def _seeds_fit(self) -> Self:
+        check_seeds(self)
+        if self.seeds and self.learn_beta:
+            raise ValueError("seeds fix the prior of words: leave `learn_beta` out")
+        return self
 
     @property
     def steps(self) -> int | None:
@@ -80,6 +104,10 @@ class LDATrainer(Trainer):
     def _continue(self, documents: Documents, start: Topics, how: TrainOptions) -> Topics:
         if "topics" in self.model_fields_set and self.topics != start.n_topics:
             raise ConfigError(f"topics = {self.topics}: the model to continue has {start.n_topics}; leave `topics` out")
+        if not self.seeds and (kept := seeds_of(start)):
+            return self.replace(**kept, topics=start.n_topics)._continue(documents, start, how)
+        if (why := why_other_seeds(self, start)) is not None:
+            raise ConfigError(f"this model cannot be continued with other seeds: {why}")
         beta = start.beta or self.beta
         if is_matrix(documents):
             corpus = start.encode(documents)
@@ -106,25 +134,11 @@ class LDATrainer(Trainer):
             if how.progress is not None:
                 how.progress(sweep, perplexity)
 
-        V, K, sweeps = len(corpus.vocabulary), len(alpha), None if self.sweeps == "auto" else self.sweeps
-        options = {"sampler": self.sampler, "threads": self.threads, "start": start, "most_sweeps": self.max_sweeps}
         learning = learning_of(self.learn_alpha, self.sweeps)._replace(beta=self.learn_beta)
-        state = lda.train(
-            corpus.words,
-            corpus.documents,
-            V,
-            K,
-            alpha,
-            beta,
-            sweeps,
-            how.seed,
-            learning=learning,
-            progress=watch,
-            **options,
-        )
+        state, topic_word = self._sample(corpus, start, alpha, beta, learning, how.seed, watch)
         provenance = {"method": "lda", "config": own_settings(self), "tokens": corpus.n_tokens}
-        return Topics(
-            lda.topic_word(state),
+        found = Topics(
+            topic_word,
             corpus.vocabulary,
             state.alpha,
             state.beta,
@@ -132,6 +146,30 @@ class LDATrainer(Trainer):
             corpus.options,
             {**provenance, "sweeps": done},
         )
+        return with_seeds(found, self)
+
+    def _sample(
+        self, corpus: Corpus, start: Any, alpha: F64, beta: float, learning: Learning, seed: int, watch: Any
+    ) -> tuple[LDAState, F64]:
+        """Sample, under seed words if there are any; return the state and the topics."""
+        from tertulia.kernels import lda
+        from tertulia.methods.common import seeded_lda
+
+        V, K, sweeps = len(corpus.vocabulary), len(alpha), None if self.sweeps == "auto" else self.sweeps
+        prior = Prior.of(self, corpus.vocabulary.words)
+        if prior is None:
+            options = {"sampler": self.sampler, "threads": self.threads, "start": start, "most_sweeps": self.max_sweeps}
+            state = lda.train(
+                corpus.words, corpus.documents, V, K, alpha, beta, sweeps, seed,
+                learning=learning, progress=watch, **options,
+            )  # fmt: skip
+            return state, lda.topic_word(state)
+        warn_of_unknown(find_unknown(self, corpus.vocabulary.words))
+        schedule = seeded_lda.Schedule(sweeps, learning, self.max_sweeps, self.threads, watch)
+        documents = seeded_lda.Documents(corpus.words, corpus.documents, V)
+        first = None if isinstance(start, str) else start
+        state = seeded_lda.train(documents, prior, alpha, beta, seed, schedule, first)
+        return state, seeded_lda.topic_word(state, prior)
 
 
 def extend(model: Topics, vocabulary: Vocabulary) -> Topics:

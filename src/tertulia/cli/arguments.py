@@ -19,7 +19,7 @@ HEAD = '''"""Arguments of estimators, generated from their settings by `python -
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -69,9 +69,17 @@ def source_of(kind: Any) -> str:
     if origin is Literal:
         choices = ", ".join(f'"{choice}"' for choice in parts)
         return f"Literal[{choices}]"
+    if origin is dict:
+        return (
+            "Mapping[str, Sequence[str]] | None" if get_origin(_bare(parts[1])) is tuple else "Mapping[str, Any] | None"
+        )
     if origin is tuple:
         return f"tuple[{', '.join(map(source_of, parts))}]"
     return str(kind.__name__)
+
+
+def _bare(kind: Any) -> Any:
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
 if __name__ == "__main__":

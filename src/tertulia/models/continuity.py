@@ -30,6 +30,9 @@ def keep_ids(model: Topics, last: Topics) -> Topics:
     """
     before, now = side_by_side(last, model)
     shared = shared_mass(before, now)  # [K of last, K]
+    for k, name in enumerate(model.names):  # a topic that the method has named, by its seeds, is the one of that name
+        if name and name in last.names:
+            shared[last.names.index(name), k] = 2.0
     rows, columns = linear_sum_assignment(shared, maximize=True)
     partner = {int(k): int(j) for j, k in zip(rows, columns, strict=True) if shared[j, k] >= SAME}
     free = max((*last.ids, *last.retired)) + 1

@@ -38,7 +38,8 @@ def go_on(settings: RunSettings, last: Topics) -> RunSettings:
 
     In a given word list the model's words come first, in their order, and new words follow.
     """
-    method = settings.method
+    method = settings.method.taking_over(last)
+    settings = settings.replace(method=method)
     why = method.why_not(last)
     if last.options != TextOptions.from_dict(settings.text):
         why = f"it cuts texts in another way ({_differing(last.options, settings)}): use the same [text]"

@@ -17,6 +17,7 @@ from tertulia.methods.baselines.settings import AloneSettings
 from tertulia.methods.common.local_lda import SIZES, WHAT, Chain, LocalTask, SizedModel, in_clear, train_local
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.rounds import Trained
+from tertulia.methods.common.seeds import find_unknown, warn_of_unknown, with_seeds
 from tertulia.methods.common.vocabulary import DOCUMENTS, WORD_STEPS, agree, plan_vocabulary
 from tertulia.models import Topics
 from tertulia.privacy.mechanisms import Clear
@@ -66,7 +67,9 @@ STEPS = (*WORD_STEPS, train_local, train_whole)
 def train(fed: Federation, config: AloneSettings, state: AloneState | None = None) -> Trained:
     """Train every party alone, with as many sweeps as all rounds of a federation together."""
     if state is None:
-        state = fed.commit(AloneState(agree(fed, config.vocabulary).words, {}))
+        words = agree(fed, config.vocabulary).words
+        warn_of_unknown(find_unknown(config, words))
+        state = fed.commit(AloneState(words, {}))
     if not state.models:
         task = LocalTask(state.words, in_clear(config, config.sweeps), None, with_sizes=True)
         state = fed.commit(AloneState(state.words, fed.each(_step(config), task)))
@@ -76,4 +79,4 @@ def train(fed: Federation, config: AloneSettings, state: AloneState | None = Non
 
 def _topics(config: AloneSettings, words: tuple[str, ...], model: SizedModel) -> Topics:
     alpha = model.alpha if isinstance(model, WholeModel) else symmetric(config.alpha, len(model.topic_word))
-    return Topics(model.topic_word, Vocabulary(words), alpha, config.beta, model.sizes)
+    return with_seeds(Topics(model.topic_word, Vocabulary(words), alpha, config.beta, model.sizes), config)

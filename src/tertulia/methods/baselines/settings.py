@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from tertulia.methods.common.lda_settings import Sampler, UnitModel
+from tertulia.methods.common.lda_settings import Sampler, UnitModel, check_seeds_of_lda
+from tertulia.methods.common.seeds import NO_SEEDS, STRENGTH, Seeds, SeedStrength
 from tertulia.methods.common.settings import (
     AgreedWords,
     AlphaSum,
@@ -35,6 +36,13 @@ class AloneSettings(MethodSettings):
     sampler: Sampler = "auto"
     model: UnitModel = "lda"
     vocabulary: AgreedWords = VocabularySettings()
+    seeds: Seeds = NO_SEEDS
+    seed_strength: SeedStrength = STRENGTH
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        check_seeds_of_lda(self)
+        return self
 
     @property
     def pools(self) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from tertulia.federation.types import message
+from tertulia.methods.common.seeds import NO_SEEDS, STRENGTH, Seeded, Seeds, SeedStrength, check_seeds
 from tertulia.methods.common.settings import (
     PARTY,
     AlphaSum,
@@ -71,6 +72,8 @@ class Training(Settings):
     epsilon: Epsilon = None
     channel: Channel = "krr"
     tau: Threshold = 0.2
+    seeds: Seeds = NO_SEEDS
+    seed_strength: SeedStrength = STRENGTH
 
     @model_validator(mode="before")
     @classmethod
@@ -80,6 +83,7 @@ class Training(Settings):
     @model_validator(mode="after")
     def _epsilon_with_noise(self) -> Self:
         check_epsilon(self.mode, self.epsilon)
+        check_seeds_of_lda(self)
         return self
 
 
@@ -93,6 +97,23 @@ def fix_alpha_in_paper_mode(values: Any) -> Any:
             "mode 'clear' or 'sound'"
         )
     return {**values, "learn_alpha": False}
+
+
+class SeededLDA(Seeded, Protocol):
+    """Settings of LDA that may have seeds."""
+
+    @property
+    def model(self) -> str:
+        """Whether tokens or sentences have topics."""
+
+
+def check_seeds_of_lda(config: SeededLDA, mode: str = "clear") -> None:
+    """Raise `ValueError` unless the seeds fit the other settings of LDA at parties."""
+    check_seeds(config)
+    if config.seeds and config.model != "lda":
+        raise ValueError(f"seeds are of tokens, and model '{config.model}' has one topic for a sentence: model = 'lda'")
+    if config.seeds and mode == "paper":
+        raise ValueError("mode 'paper' is the paper to the letter, which has no seeds: take mode 'clear' or 'sound'")
 
 
 class Private(Protocol):

@@ -37,9 +37,11 @@ from tertulia.kernels.noise_aware import sentence as aware_sentence
 from tertulia.kernels.reports import reports_of_documents
 from tertulia.kernels.reports.channel import Channel
 from tertulia.kernels.reports.preparation import ListedReports, listed_reports
+from tertulia.methods.common import seeded_lda
 from tertulia.methods.common.earlier_model import faded, new_topics, smooth
 from tertulia.methods.common.lda_settings import Training, learning_of
 from tertulia.methods.common.priors import symmetric
+from tertulia.methods.common.seeds import Prior
 from tertulia.methods.common.settings import MethodSettings, own_choices
 from tertulia.methods.common.vocabulary import DOCUMENTS, check_has_words
 from tertulia.privacy.assumptions import declare_public
@@ -145,6 +147,7 @@ class _Chain(NamedTuple):
     training: Training
     keys: tuple[int, int]  # of the start and of the sweeps
     threads: int
+    prior: Prior | None  # of seed words
 
 
 @step(doing="training")
@@ -185,12 +188,14 @@ def train_exactly(party: Party, corpus: Corpus, start: Start | None, training: T
     earlier = topics is not None and alpha is None
     if alpha is None or not training.learn_alpha:
         alpha = symmetric(training.alpha, training.topics)
-    chain = _Chain(corpus, topics, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1))
+    prior = Prior.of(training, corpus.vocabulary.words)
+    chain = _Chain(corpus, topics, alpha, training, (party.seed, party.seed ^ 1), party.setting("threads", 1), prior)
     if earlier and training.mode != "sound":
         chain = chain._replace(start=_own_part(chain, None))
     if training.mode == "clear":
         state = _plain_lda(chain) if training.model == "lda" else _sentences(chain, None)
-        return LocalResult(state.z, lda.topic_word(state), lda.topic_sizes(state), state.alpha, Clear(WHAT))
+        phi = lda.topic_word(state) if prior is None else seeded_lda.topic_word(state, prior)
+        return LocalResult(state.z, phi, lda.topic_sizes(state), state.alpha, Clear(WHAT))
     tokens = report_tokens(party, corpus, training)
     if training.mode == "paper":
         state = _literal_lda(chain, tokens.source) if training.model == "lda" else _sentences(chain, tokens.source)
@@ -203,7 +208,7 @@ def train_exactly(party: Party, corpus: Corpus, start: Start | None, training: T
 
 def _own_part(chain: _Chain, reports: ListedReports | None) -> Array:
     """Choose the K_p topics of an earlier run that this party's tokens are about; new ones replace faded ones."""
-    corpus, topics, own, training, keys, threads = chain
+    corpus, topics, own, training, keys, threads, seeded = chain
     assert topics is not None
     prior, K = symmetric(training.alpha, len(topics)), len(own)
     if reports is None:
@@ -215,9 +220,13 @@ def _own_part(chain: _Chain, reports: ListedReports | None) -> Array:
     else:
         documents = reports.offsets(corpus.documents)
         counts = noise_aware.init_from_topics(reports.source, documents, topics, prior, training.beta, keys[0]).cwk.T
-    chosen = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:K])
+    S = 0 if seeded is None else len(seeded.places)
+    sizes = counts.sum(axis=1)
+    sizes[:S] = sizes.max() + 1  # seeded topics stay, at their places
+    chosen = np.sort(np.argsort(-sizes, kind="stable")[:K])
     topics, counts = topics[chosen], counts[chosen]
     stays = ~faded(counts)
+    stays[:S] = True
     fresh = smooth(new_topics(topics, counts, K - int(stays.sum())), training.beta)
     return np.concatenate([topics[stays], fresh])
 
@@ -259,18 +268,22 @@ def _plain_lda(chain: _Chain) -> lda.LDAState:
     Where a party goes on from composed topics, it looks at the document too; the paper redraws each token from its
     word's topics alone (Algorithm 1, line 10), which takes longer for the same result.
     """
-    corpus, start, alpha, training, keys, threads = chain
+    corpus, start, alpha, training, keys, threads, prior = chain
+    learning = learning_of(training.learn_alpha, training.sweeps)
+    if prior is not None:
+        documents = seeded_lda.Documents(corpus.words, corpus.documents, len(corpus.vocabulary))
+        schedule = seeded_lda.Schedule(training.sweeps, learning, threads=threads)
+        return seeded_lda.train(documents, prior, alpha, training.beta, keys[0], schedule, start)
     return lda.train(
         corpus.words, corpus.documents, len(corpus.vocabulary), len(alpha), alpha, training.beta, training.sweeps,
         keys[0], start="clusters" if start is None else start, sampler=training.sampler,
-        learning=learning_of(training.learn_alpha, training.sweeps),
-        threads=threads,
+        learning=learning, threads=threads,
     )  # fmt: skip
 
 
 def _literal_lda(chain: _Chain, source: Any) -> lda.LDAState:
     """Run Algorithm 1: private Metropolis-Hastings (or private Gibbs) over reports, counts over raw words."""
-    corpus, start, alpha, training, keys, threads = chain
+    corpus, start, alpha, training, keys, threads, _ = chain
     words, documents, beta = corpus.words, corpus.documents, training.beta
     if start is None:  # lines 1-7
         state = lda.init(words, documents, len(corpus.vocabulary), len(alpha), alpha, beta, keys[0])
@@ -286,7 +299,7 @@ def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
     Without reports, where nothing has to be reproduced, phi is its mean without the sentence, as in `_plain_lda`: draws
     of phi took far longer for the same result.
     """
-    corpus, start, alpha, training, keys, threads = chain
+    corpus, start, alpha, training, keys, threads, _ = chain
     V, beta, units = len(corpus.vocabulary), training.beta, (corpus.words, corpus.sentences, corpus.documents)
     if source is not None and start is None:
         state = sentence.init(*units, V, len(alpha), alpha, beta, keys[0])
@@ -312,25 +325,29 @@ def _sentences(chain: _Chain, source: Any) -> lda.LDAState:
 
 def _noise_aware(chain: _Chain, reports: ListedReports) -> tuple[I32, F64, F64, F64]:
     """Train either model from reports alone; phi is its mean, as in `_plain_lda`. Tokens without topic do not count."""
-    corpus, start, alpha, training, keys, threads = chain
+    corpus, start, alpha, training, keys, threads, prior = chain
     V, beta = len(corpus.vocabulary) - 1, training.beta  # UNK is in no topic
+    ahead = np.zeros((V, len(alpha)), dtype=np.int32) if prior is None else prior.beside(len(alpha))[:V]
     sentences = training.model == "sentence"
     documents, ends = reports.offsets(corpus.documents), reports.offsets(corpus.sentences)
     units = (reports.source, drop_empty(ends), documents) if sentences else (reports.source, documents)
     sampler: Any = aware_sentence if sentences else noise_aware
-    if start is None:
+    if start is None and prior is None:
         state = sampler.init(*units, V, len(alpha), alpha, beta, keys[0])
     else:
+        start = smooth(prior.counts(len(alpha))[:, :V], prior.flat) if start is None and prior else start
         state = sampler.init_from_topics(*units, start, alpha, beta, keys[0])
     last = -(-training.sweeps // 2)
     how: dict[str, Any] = {"phi": "mean", "threads": threads}
     if not sentences and training.sampler in ("gibbs", "warp"):
         how["sampler"] = training.sampler
+    if prior is not None:
+        how["others"] = ahead
     state, _ = sampler.run(*units, state, training.sweeps - last, keys[1], **how)
     mean, sizes = np.zeros((len(alpha), V)), np.zeros(len(alpha))
     how["learning"] = Learning(alpha=training.learn_alpha, every=1)
     for s in range(last):
         state, _ = sampler.run(*units, state, 1, int(derive(keys[1], s, last)), **how)
-        mean += sampler.topic_word(state) / last
+        mean += (sampler.topic_word(state) if prior is None else smooth((state.cwk + ahead).T, beta)) / last
         sizes += state.ck / last
     return state.z if sentences else reports.put_back(state.z), mean, sizes, state.alpha

@@ -170,6 +170,10 @@ class MethodSettings(Settings):
         """Return the settings of a run that begins with an earlier model."""
         return self
 
+    def taking_over(self, last: Topics) -> Self:
+        """Return the settings with what the earlier model keeps for its topics, such as their seeds."""
+        return self
+
     def why_not(self, last: Topics) -> str | None:
         """Say why training cannot begin with this model; None: it can."""
         return None
@@ -189,10 +193,8 @@ class MethodSettings(Settings):
         if words is None or words.in_secret or words.mode == "private" or (words.mode == "public" and private):
             return None
         if words.mode == "public":
-            return (
-                "the sums would show words of the list that one party alone has: set vocabulary.mode = 'listed', which "
-                "leaves them out"
-            )
+            shown = "the sums would show words of the list that one party alone has"
+            return f"{shown}: set vocabulary.mode = 'listed', which leaves them out"
         return (
             f"vocabulary mode '{words.mode}' sends every party's words in clear: set vocabulary.mode = 'common', or "
             "'listed' with a word list"
@@ -213,7 +215,6 @@ class MethodSettings(Settings):
 
 
 FEW_DOCUMENTS = 10  # among fewer, limits that nobody has set would leave next to nothing
-
 MANY_DOCUMENTS = 1 << 62  # stands for those of an earlier model, which are not counted again
 
 
@@ -243,7 +244,6 @@ class VocabularySettings(Settings):
     )
     delta: float = Field(1e-6, gt=0, lt=1, description="beside this epsilon; smaller than 1 / documents")
     words_per_document: Positive = Field(100, description="words of a document that count for these names")
-
     min_parties: Positive | None = Field(
         None,
         description="parties that must have a word, in modes `min_parties`, `listed` and `common`; None: 2, and in the "

@@ -36,6 +36,7 @@ def begin_with(
     total = count(replace(question(config, first, adds_up=False), training=training), first)
     topics = smooth(before, config.beta)
     room = np.append(give_way(topics, total.counts, last.weights, more), np.ones(more, bool))
+    room[: len(config.seeds)] = False  # a seeded topic keeps its place, however few tokens it has
     counts, seen = (np.pad(rows, ((0, more), (0, 0))) for rows in (total.counts, total.seen.topics))
     start = np.zeros_like(counts)
     start[room] = new_topics(topics, total.counts, int(room.sum())).astype(counts.dtype)

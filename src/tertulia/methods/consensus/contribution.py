@@ -15,6 +15,7 @@ from tertulia.kernels.lda import priors
 from tertulia.kernels.lda.counts import counts as count_tokens
 from tertulia.kernels.lda.spread import widespread_topics
 from tertulia.methods.common.contributions import counted_or_none
+from tertulia.methods.common.seeds import Prior
 from tertulia.methods.consensus.messages import Assigned, Counting, Counts, CountsAndHistograms, Shared
 from tertulia.methods.consensus.start import EXPECTED
 from tertulia.methods.consensus.sweeps import Swept
@@ -39,6 +40,12 @@ def checked(party: Party, ask: Shared) -> Shared:
     if ask.round > 0 or ask.per_token == 1:
         return ask
     return replace(ask, counts=np.rint(ask.counts / ask.per_token).astype(np.int32), per_token=1)
+
+
+def beside_prior(ask: Shared) -> Shared:
+    """Return the question with the prior of seed words in its counts: to the party, tokens of somebody else."""
+    prior = Prior.of(ask.training, ask.words)
+    return ask if prior is None else replace(ask, counts=ask.counts + prior.counts(len(ask.counts)))
 
 
 def held_of(party: Party, known: Counting | None, ask: Shared) -> Assigned | None:

@@ -16,7 +16,7 @@ import numpy as np
 from tertulia._arrays import F64, I64, Array
 from tertulia.federation.types import PartyId
 from tertulia.methods.common.priors import bound_weights
-from tertulia.methods.common.topic_clusters import cluster, cluster_of
+from tertulia.methods.common.topic_clusters import cluster_of, merge_sets, totals
 
 _TOKENS = 100  # pseudo-tokens per document and topic: enough that the merged topics hardly move in the first round
 _UNUSED = 0.1  # of the tokens of a topic of mean size: a merged topic with fewer has no use
@@ -29,19 +29,33 @@ class StartTopics:
     rows: Array  # [sum of all K_p, V]
     weights: F64  # [sum of all K_p] documents of the party
     party_of: Array  # [sum of all K_p] names
+    place: Array  # [sum of all K_p] the topic's number within its party
+    seeded: int = 0  # the first topics of every party have seeds: those of one place are one topic
 
     @classmethod
-    def of(cls, models: Mapping[PartyId, Any], most: float = np.inf) -> StartTopics:
+    def of(cls, models: Mapping[PartyId, Any], most: float = np.inf, seeded: int = 0) -> StartTopics:
         """List the topics of these models; no party weighs more than `most` times the median one."""
         sizes = [len(model.topic_word) for model in models.values()]
         documents = np.array([float(model.documents) for model in models.values()])
         bounded = documents if np.isinf(most) else bound_weights(documents, most)
         rows = np.concatenate([model.topic_word for model in models.values()])
-        return cls(rows, np.repeat(bounded, sizes), np.repeat(list(models), sizes))
+        place = np.concatenate([np.arange(size) for size in sizes])
+        return cls(rows, np.repeat(bounded, sizes), np.repeat(list(models), sizes), place, seeded)
+
+    def clusters(self, K: int) -> I64:
+        """Return the merged topic of each topic: of those with seeds its place, of the others a cluster."""
+        number, free = np.array(self.place, dtype=np.int64), self.place >= self.seeded
+        if self.seeded < K:
+            number[free] = self.seeded + cluster_of(self.rows[free], K - self.seeded)
+        else:  # a party may have more topics than are shared
+            number[free] = cluster_of(self.rows, K)[free] % K
+        return number
 
     def merge(self, K: int) -> I64:
         """Merge into K topics, as pseudo-counts [K, V]."""
-        merged, weight = cluster(self.rows, self.weights, K)
+        number = self.clusters(K)
+        kept = np.arange(number.max() + 1)
+        merged, weight = merge_sets(self.rows, self.weights, number, kept), totals(number, self.weights, kept)
         return np.asarray(np.rint(merged * weight[:, None] * _TOKENS).astype(np.int64))
 
     def without(self, left_out: tuple[PartyId, ...], used: Array) -> StartTopics:
@@ -50,10 +64,10 @@ class StartTopics:
         `used` [K] are the tokens in each of the merged topics. At least K topics always stay.
         """
         useful = used >= _UNUSED * used.mean()
+        useful[: self.seeded] = True
         kept = ~np.isin(self.party_of, left_out)
-        for chosen in (kept & useful[cluster_of(self.rows, len(used))], kept):
+        for chosen in (kept & useful[self.clusters(len(used))], kept):
             if chosen.sum() >= len(used):
-                return replace(
-                    self, rows=self.rows[chosen], weights=self.weights[chosen], party_of=self.party_of[chosen]
-                )
+                parts = ("rows", "weights", "party_of", "place")
+                return replace(self, **{part: getattr(self, part)[chosen] for part in parts})
         return self

@@ -46,9 +46,18 @@ from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.local_lda import LocalTask, plan_reports, train_local
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_rounds
+from tertulia.methods.common.seeds import Prior, find_unknown, warn_of_unknown, with_seeds
 from tertulia.methods.common.vocabulary import DOCUMENTS, WORD_STEPS, agree, plan_vocabulary
 from tertulia.methods.consensus.continuing import begin_with
-from tertulia.methods.consensus.contribution import HISTOGRAMS, checked, contribution, held_of, others_of, release
+from tertulia.methods.consensus.contribution import (
+    HISTOGRAMS,
+    beside_prior,
+    checked,
+    contribution,
+    held_of,
+    others_of,
+    release,
+)
 from tertulia.methods.consensus.merged_start import StartTopics
 from tertulia.methods.consensus.messages import Agreed, Assigned, ConsensusState, Counting, Counts, Shared
 from tertulia.methods.consensus.robust import add_supported, questions, try_out
@@ -72,7 +81,7 @@ from tertulia.privacy.mechanisms import Clear, Derived
 @step(doing="counting together", replies="changes")
 def count_together(party: Party, state: Any, ask: Shared) -> tuple[Counting, Counts]:
     """Sweep with the counts of all others added, and send the change of the party's own counts."""
-    ask = checked(party, ask)
+    ask = beside_prior(checked(party, ask))
     corpus = party.documents(Vocabulary.of(ask.words), unknown=ask.training.mode == "sound")
     known = state if isinstance(state, Counting) else None  # else the party is new, or has only trained alone
     held = held_of(party, known, ask)
@@ -90,7 +99,9 @@ STEPS = (*WORD_STEPS, *START_STEPS, train_local, count_together, score)
 def train(fed: Federation, config: ConsensusSettings, state: ConsensusState | Agreed | None = None) -> Trained:
     """Agree on words, find first topics, then count together."""
     if state is None:
-        state = fed.commit(Agreed(agree(fed, config.vocabulary).words))
+        words = agree(fed, config.vocabulary).words
+        warn_of_unknown(find_unknown(config, words))
+        state = fed.commit(Agreed(words))
     if isinstance(state, Agreed):
         state = fed.commit(_start(fed, config, state.words))
 
@@ -114,7 +125,7 @@ def _start(fed: Federation, config: ConsensusSettings, words: tuple[str, ...]) -
     models = fed.each(train_local, LocalTask(words, training, None, with_sizes=False))  # the counts will give the sizes
     if not models:
         raise InputError("no party trained a model to start from")
-    topics = StartTopics.of(models, 1.0 if config.robust else np.inf)
+    topics = StartTopics.of(models, 1.0 if config.robust else np.inf, len(config.seeds))
     start = first_state(words, merged := topics.merge(K), symmetric(config.alpha, len(merged)))
     if not config.robust:
         return start
@@ -125,6 +136,7 @@ def _start(fed: Federation, config: ConsensusSettings, words: tuple[str, ...]) -
 def continue_from(fed: Federation, config: ConsensusSettings, last: Topics) -> ConsensusState:
     """Begin with an earlier model instead of merged topics."""
     words = agree(fed, config.vocabulary, last.vocabulary.words).words
+    warn_of_unknown(find_unknown(config, words))
     return begin_with(last, words, config, partial(_count, fed, config))
 
 
@@ -147,13 +159,24 @@ def _mean(config: ConsensusSettings, state: ConsensusState) -> Array:
 
 
 def _topic_word(config: ConsensusSettings, state: ConsensusState) -> F64:
-    return smooth(_mean(config, state), config.beta)
+    mean = _mean(config, state)
+    prior = Prior.of(config, state.words)
+    return smooth(mean if prior is None else mean + prior.counts(len(mean)), config.beta)
 
 
 def _result(config: ConsensusSettings, state: ConsensusState) -> Trained:
     weights = _mean(config, state).sum(axis=1).astype(np.float64)
     known = weights if weights.any() else None
-    return Trained(Topics(_topic_word(config, state), Vocabulary(state.words), state.alpha, config.beta, known), {})
+    topics = Topics(_topic_word(config, state), Vocabulary(state.words), state.alpha, config.beta, known)
+    warn_of_unknown(_without_tokens(config, state), "are on the list, and in nobody's documents")
+    return Trained(with_seeds(topics, config), {})
+
+
+def _without_tokens(config: ConsensusSettings, state: ConsensusState) -> list[str]:
+    """Return the seed words on the list of which no party has counted a token."""
+    prior, tokens = Prior.of(config, state.words), state.counts.sum(axis=0)
+    places = () if prior is None else np.unique(np.concatenate(prior.places))
+    return [state.words[w] for w in places if tokens[w] <= 0]
 
 
 def plan(config: ConsensusSettings) -> list[Planned]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tertulia.federation.fields import Capped
-from tertulia.methods.common.lda_settings import Channel, Sampler, Threshold, check_private
+from tertulia.methods.common.lda_settings import Channel, Sampler, Threshold, check_private, check_seeds_of_lda
+from tertulia.methods.common.seeds import NO_SEEDS, STRENGTH, Seeds, SeedStrength, take_over, why_other_seeds
 from tertulia.methods.common.settings import (
     AgreedWords,
     AlphaSum,
@@ -80,10 +81,13 @@ class ConsensusSettings(MethodSettings):
         "this way instead",
     )
     seed: int | None = Field(None, description="for the first topics; None: that of the run")
+    seeds: Seeds = NO_SEEDS
+    seed_strength: SeedStrength = STRENGTH
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         check_private(self)
+        check_seeds_of_lda(self)
         return self
 
     @property
@@ -132,4 +136,8 @@ class ConsensusSettings(MethodSettings):
 
     def why_not(self, last: Topics) -> str | None:
         """Require as many topics as the earlier model has, or more: its topics are shared by all."""
-        return why_no_start(last, self.topics)
+        return why_no_start(last, self.topics) or why_other_seeds(self, last)
+
+    def taking_over(self, last: Topics) -> Self:
+        """Take over the seeds of the earlier model, unless there are some."""
+        return take_over(self, last)

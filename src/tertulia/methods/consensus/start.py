@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import dataclasses
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
+from pydantic import model_validator
 
 from tertulia._arrays import F64, I32, I64, Array
 from tertulia._kinds import check_array
@@ -33,6 +34,7 @@ from tertulia.kernels.lda.soft_counts import soft_counts
 from tertulia.methods.common.contributions import counted_or_none
 from tertulia.methods.common.earlier_model import smooth
 from tertulia.methods.common.priors import symmetric
+from tertulia.methods.common.seeds import NO_SEEDS, STRENGTH, Prior, Seeds, SeedStrength, check_places
 from tertulia.methods.common.settings import AlphaSum, Settings, TopicCount
 from tertulia.methods.common.vocabulary import check_has_words
 from tertulia.methods.consensus.settings import ConsensusSettings
@@ -62,6 +64,13 @@ class FirstTopics(Settings):
     topics: TopicCount = 20
     alpha: AlphaSum = 5.0
     seed: Seed = None
+    seeds: Seeds = NO_SEEDS
+    seed_strength: SeedStrength = STRENGTH
+
+    @model_validator(mode="after")
+    def _seeds_fit(self) -> Self:
+        check_places(self)
+        return self
 
 
 @message
@@ -189,7 +198,10 @@ def _expected(party: Party, corpus: Corpus, ask: SoftTask) -> tuple[I32, I64]:
     used = np.flatnonzero(np.bincount(corpus.words, minlength=len(ask.words)))
     place = np.zeros(len(ask.words), dtype=np.int32)
     place[used] = np.arange(len(used))
-    topics = smooth(_counts_in(party, ask), _SMOOTHING * ask.per_token, used)
+    counts, prior = _counts_in(party, ask), Prior.of(ask.settings, ask.words)
+    if prior is not None:
+        counts = counts + prior.counts(len(counts)) * ask.per_token
+    topics = smooth(counts, _SMOOTHING * ask.per_token, used)
     alpha = check_alpha(symmetric(ask.settings.alpha, len(topics)), len(topics))
     least, threads = party.min_documents_per_topic, party.setting("threads", 1)
     found = soft_counts(place[corpus.words], corpus.documents, topics, alpha, least, threads)
@@ -216,7 +228,8 @@ def _counts_in(party: Party, ask: SoftTask) -> Array:
     chosen = _chosen(party, seen)
     party.check_sum("profiles", profiles.tag, profiles.sums)
     check_array("sums", profiles.sums, (len(chosen), word_profiles.DIMENSIONS))
-    return np.rint(_first_topics(ask.start, K, ask.settings.seed or 0) * ask.per_token)
+    first, prior = _first_topics(ask.start, K, ask.settings.seed or 0), Prior.of(ask.settings, ask.words)
+    return np.rint((first if prior is None else prior.arrange(first, K)) * ask.per_token)
 
 
 @lru_cache(maxsize=1)

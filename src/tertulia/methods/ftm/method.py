@@ -25,9 +25,11 @@ from tertulia.methods.common.lda_settings import Training
 from tertulia.methods.common.local_lda import SIZES, Chain, LocalModel, LocalTask, SizedModel, plan_reports
 from tertulia.methods.common.priors import bound_weights, by_size, check_topics, symmetric
 from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_rounds
+from tertulia.methods.common.seeds import find_unknown, warn_of_unknown, with_seeds
 from tertulia.methods.common.vocabulary import DOCUMENTS, WORD_STEPS, agree, plan_vocabulary
 from tertulia.methods.ftm.alignment import NOBODY, XI, align, compare_parties, party_topics, warn_of_merge
 from tertulia.methods.ftm.integration import Merged, accept, compose, integrate, keep_supported
+from tertulia.methods.ftm.seeded import Models, merge_beside
 from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.models import Topics
 
@@ -87,6 +89,7 @@ def train(fed: Federation, config: FTMSettings, state: FTMState | None = None) -
     if state is None:
         vocabulary = agree(fed, config.vocabulary)
         check_topics(config.topics, len(vocabulary))
+        warn_of_unknown(find_unknown(config, vocabulary.words))
         state = fed.commit(FTMState(0, vocabulary.words, {}, {}, np.zeros((0, len(vocabulary)), np.float32), None))
 
     def iterate(state: FTMState) -> tuple[FTMState, Metrics]:
@@ -106,7 +109,9 @@ def train(fed: Federation, config: FTMSettings, state: FTMState | None = None) -
     evaluation = Evaluation[FTMState](config, lambda state: state.topic_word, prior)
     state = run_rounds(fed, config, state, iterate, [evaluation])
     if config.min_support == 1:
-        warn_of_merge(len(state.topic_word), [len(model.topic_word) for model in state.models.values()])
+        seeded = len(config.seeds)
+        sizes = [len(model.topic_word) - seeded for model in state.models.values()]
+        warn_of_merge(len(state.topic_word) - seeded, sizes)
     fed.each(keep_composed, {p: ComposedModel(state.composed[p]) for p in fed.parties if p in state.composed})
     return _result(config, state)
 
@@ -114,6 +119,7 @@ def train(fed: Federation, config: FTMSettings, state: FTMState | None = None) -
 def continue_from(fed: Federation, config: FTMSettings, last: Topics) -> FTMState:
     """Begin with an earlier global model: each party takes the topics that its documents are about."""
     words = agree(fed, config.vocabulary, last.vocabulary.words).words
+    warn_of_unknown(find_unknown(config, words))
     topics = smooth(pseudo_counts(last, words), config.beta).astype(np.float32)
     return FTMState(0, words, {}, dict.fromkeys(fed.parties, topics), topics[:0], None)
 
@@ -127,20 +133,24 @@ def _compare(config: FTMSettings, models: dict[PartyId, LocalModel], known: Arra
     """Find which parties are alike, if merging depends on it."""
     if _chains(config) or config.min_similarity is not None:
         return None
-    weighed = config.learn_alpha  # else topics are about equally large
-    sizes = [model.sizes if weighed and isinstance(model, SizedModel) else None for model in models.values()]
-    topics = [model.topic_word for model in models.values()]
+    weighed, own = config.learn_alpha, len(config.seeds)  # unweighed topics are about equally large
+    sizes = [model.sizes[own:] if weighed and isinstance(model, SizedModel) else None for model in models.values()]
+    topics = [model.topic_word[own:] for model in models.values()]
     return compare_parties(
         [party_topics(M_p, own) for M_p, own in zip(topics, sizes, strict=True)], NOBODY if known is None else known
     )
 
 
 def _merge(config: FTMSettings, models: dict[PartyId, LocalModel], alike: Array | None) -> Merged:
-    """Merge into the global model: topics one to one, or by Algorithm 3."""
+    """Merge into the global model: topics one to one, or by Algorithm 3; seeded ones by their places."""
     local = [(model.topic_word, int(model.documents)) for model in models.values()]
-    if _chains(config):
-        return integrate(local, config.min_similarity or XI, config.top_words)
-    return align(local, config.min_similarity, config.top_words, alike)
+
+    def merge(local: Models) -> Merged:
+        if _chains(config):
+            return integrate(local, config.min_similarity or XI, config.top_words)
+        return align(local, config.min_similarity, config.top_words, alike)
+
+    return merge_beside(local, len(config.seeds), merge)
 
 
 def _bound(config: FTMSettings, models: dict[PartyId, LocalModel]) -> dict[PartyId, LocalModel]:
@@ -160,6 +170,7 @@ def _bound(config: FTMSettings, models: dict[PartyId, LocalModel]) -> dict[Party
 def _supported(config: FTMSettings, merged: Merged, models: dict[PartyId, LocalModel]) -> Array:
     """Find the global topics that at least `min_support` parties share."""
     kept = keep_supported(merged, [len(model.topic_word) for model in models.values()], config.min_support)
+    kept[: len(config.seeds)] = True
     if not kept.any():
         raise InputError(
             f"no topic is shared by {config.min_support} parties: lower `min_support`, which suits parties of the same "
@@ -172,8 +183,9 @@ def _compose(config: FTMSettings, merged: Merged, models: dict[PartyId, LocalMod
     """Return each party's next start: the global topics into which its own were merged, or those of Algorithm 4."""
     M, _, part_of = merged
     if _chains(config):
-        xi, top, literal = config.min_similarity or XI, config.top_words, _literal(config)
-        return {party: compose(M, model.topic_word, xi, top, literal=literal) for party, model in models.items()}
+        xi, top, literal, own = config.min_similarity or XI, config.top_words, _literal(config), len(config.seeds)
+        others = {p: compose(M[own:], m.topic_word[own:], xi, top, literal=literal) for p, m in models.items()}
+        return {party: np.concatenate([M[:own], rest]) if own else rest for party, rest in others.items()}
     ends = np.cumsum([len(model.topic_word) for model in models.values()])
     return {party: M[place] for party, place in zip(models, np.split(part_of, ends[:-1]), strict=True)}
 
@@ -218,7 +230,8 @@ def _result(config: FTMSettings, state: FTMState) -> Trained:
 
     def topics(topic_word: Array, sizes: Array | None) -> Topics:
         known = None if sizes is None or not sizes.any() else sizes  # noisy reports may contain no token at all
-        return Topics(topic_word, vocabulary, _prior(config, len(topic_word), sizes), config.beta, known)
+        found = Topics(topic_word, vocabulary, _prior(config, len(topic_word), sizes), config.beta, known)
+        return with_seeds(found, config)
 
     own_sizes = {party: getattr(model, "sizes", None) for party, model in state.models.items()}
     local = {party: topics(model, own_sizes[party]) for party, model in state.composed.items()}

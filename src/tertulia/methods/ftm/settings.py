@@ -13,8 +13,10 @@ from tertulia.methods.common.lda_settings import (
     Threshold,
     UnitModel,
     check_private,
+    check_seeds_of_lda,
     fix_alpha_in_paper_mode,
 )
+from tertulia.methods.common.seeds import NO_SEEDS, STRENGTH, Seeds, SeedStrength, take_over, why_other_seeds
 from tertulia.methods.common.settings import (
     PARTY,
     AgreedWords,
@@ -102,6 +104,8 @@ class FTMSettings(MethodSettings):
         description="the most that a party's documents and tokens may weigh, in multiples of the median party's, "
         "for any number that it states; None: no bound",
     )
+    seeds: Seeds = NO_SEEDS
+    seed_strength: SeedStrength = STRENGTH
     paper: FTMPaper = Field(FTMPaper(), description="details of the papers that only a reproduction needs")
 
     @model_validator(mode="before")
@@ -119,6 +123,7 @@ class FTMSettings(MethodSettings):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         check_private(self)
+        check_seeds_of_lda(self, self.mode)
         return self
 
     @property
@@ -154,4 +159,8 @@ class FTMSettings(MethodSettings):
 
     def why_not(self, last: Topics) -> str | None:
         """Allow any number of topics: each party has its own."""
-        return why_no_start(last, None)
+        return why_no_start(last, None) or why_other_seeds(self, last)
+
+    def taking_over(self, last: Topics) -> Self:
+        """Take over the seeds of the earlier model, unless there are some."""
+        return take_over(self, last)
