@@ -61,7 +61,7 @@ def test_a_party_that_has_left_answers_nothing(sites, tertulia):
 
     assert [answer.kind for answer in answers()] == ["ok"] * 3
     with serving(sites):
-        code, out, err = tertulia("leave", party.directory)
+        code, out, err = tertulia("leave", party.directory, "--yes")
         assert code == 0, err
         assert "'south' answers no run any more (1 were approved)" in out
     assert [(answer.kind, answer.text) for answer in answers()] == [("refused", "refused by rule 'plan'")] * 3
@@ -70,7 +70,7 @@ def test_a_party_that_has_left_answers_nothing(sites, tertulia):
 
 def test_leaving_counts_though_the_server_does_not_answer(sites, tertulia):
     party, run = sites.parties["east"], sites.registry.newest()
-    code, _, err = tertulia("leave", party.directory)
+    code, _, err = tertulia("leave", party.directory, "--yes")
     assert code == 1
     assert "no server answers" in err
     assert PartyConfig.load(party.runs / run).plan is None

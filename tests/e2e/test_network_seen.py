@@ -68,7 +68,7 @@ def test_numbers_and_findings_of_a_server_and_a_party(typist, tmp_path):
     assert attend.wait() == 0
     wait_for(lambda: "tertulia_absent_parties 1.0" in get(serve, "/metrics"), "north is away")
 
-    assert type_("revoke", "ward", "north")[0] == 0
+    assert type_("revoke", "ward", "north", "--yes")[0] == 0
     code, out, _ = type_("doctor", "north", "--json")
     findings = {row["what"]: row for row in json.loads(out)["findings"]}
     assert code == 1

@@ -319,6 +319,23 @@ def test_a_finished_run_is_not_started_again(way):
     assert "0 of 3 members have approved" in err
 
 
+def test_a_reason_travels_with_the_proposal(way):
+    before = way.status()["proposal"]["run"]
+    code, out, err = way.type("start", "oncology", "--reason", "the winter's notes are complete")
+    assert code == 0, err
+    assert "next: tertulia approve NAME" in out
+    proposed = way.status()["proposal"]
+    assert proposed["run"] != before  # the id is a hash of the proposal, with its reason
+    code, _, err = way.type("check", "north")
+    assert "reason of the run, by the operator: the winter's notes are complete" in " ".join(err.split())
+    for wrong, says in (("a" * 501, "500"), ("red \x1b[31m", "control characters")):
+        code, _, err = way.type("start", "oncology", "--reason", wrong)
+        assert (code, says in err) == (1, True), err
+    assert way.status()["proposal"]["run"] == proposed["run"]
+    code, _, err = way.type("start", "oncology", "--reason", "the winter's notes are complete")
+    assert (code, "members have approved" in err) == (1, True)  # nothing is new, so the run would begin
+
+
 def test_privacy_then_forget(way):
     run = way.ended["run"]["id"]
     code, out, err = way.type("privacy", "south")
@@ -327,7 +344,7 @@ def test_privacy_then_forget(way):
     directory = way.base / "south" / "runs" / run
     assert (directory / "corpus").exists()
     entries = way.type("ledger", "show", "south", "--json")[1]
-    code, out, _ = way.type("forget", "south", run)
+    code, out, _ = way.type("forget", "south", run, "--yes")
     assert code == 0
     assert "next: tertulia privacy south" in out
     assert {path.name for path in directory.iterdir() if path.is_dir()} == set()
@@ -338,13 +355,13 @@ def test_privacy_then_forget(way):
 
 
 def test_leave_revoke_and_invite(way):
-    code, out, err = way.type("leave", "south")
+    code, out, err = way.type("leave", "south", "--yes")
     assert code == 0, err
     assert "tertulia privacy south" in out
     code, _, err = way.type("check", "south")
     assert code == 1
     assert "this member has left the federation" in err
-    assert way.type("revoke", "oncology", "east")[0] == 0
+    assert way.type("revoke", "oncology", "east", "--yes")[0] == 0
     code, _, err = way.type("check", "east")
     assert code == 1
     assert "was revoked" in err

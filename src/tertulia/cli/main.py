@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tertulia import __version__
-from tertulia.cli import audit, init, installation, model, nvflare, operator, party, privacy, rehearse, run, warm
+from tertulia.cli import audit, init, installation, model, nvflare, operator, party, privacy, rehearse, run, train, warm
 from tertulia.cli.options import LiveCommand
 from tertulia.cli.process import Commands, verbosity
 from tertulia.view import console
@@ -22,7 +22,7 @@ app = typer.Typer(
 )
 _OPERATOR, _PRIVACY = "A federation: the operator", "Privacy"
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "On one machine": (run.demo, init.init, run.check, run.run, run.resume, run.scenarios, run.compare),
+    "On one machine": (run.demo, train.train, init.init, run.check, run.run, run.resume, run.scenarios, run.compare),
     "Models and pages": (
         *(model.topics, model.explore, model.report, model.transform, model.evaluate, model.drift),
         model.words,
@@ -32,7 +32,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         operator.revoke,
     ),
     "A federation: a party": (
-        *(party.join, party.approve, party.attend, party.fetch, party.leave, party.forget),
+        *(party.join, party.approver, party.approve, party.attend, party.fetch, party.leave, party.forget),
         party.withdraw,
     ),
     _PRIVACY: (privacy.policy, privacy.disclosures, privacy.privacy, audit.audit),

@@ -18,6 +18,8 @@ from tertulia.cli.options import (
     Live,
     Member,
     Metrics,
+    Sure,
+    confirm,
     live_status,
     next_steps,
     say_metrics_address,
@@ -90,6 +92,9 @@ def start(
     last: Annotated[
         str | None, typer.Option("--from", metavar="LAST", help="Continue a finished run: its id, or `last`.")
     ] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="Why this run takes place; members read it before they approve.", metavar="TEXT")
+    ] = None,
     abandon: Annotated[bool, typer.Option("--abandon", help="Abandon the unfinished run instead.")] = False,
 ) -> None:
     """Start the run that the members have approved, or resume a stopped one."""
@@ -103,8 +108,13 @@ def start(
         next_steps("tertulia approve NAME      # at each member", f"tertulia start {directory}")
         return
     registry.federation.check_engine("grpc")
+    changed = []
     if last is not None and (known := registry.go_on_from(last)) is not None:
-        console.line(f"the next run goes on from run {known}, as federation.toml says now; members approve it first")
+        changed.append(f"the next run goes on from run {known}, as federation.toml says now")
+    if reason is not None and registry.give_reason(reason):
+        changed.append("the reason is in federation.toml and in the proposal")
+    if changed:
+        console.line(f"{'; '.join(changed)}; members approve it first")
         next_steps("tertulia approve NAME      # at each member", f"tertulia start {directory}")
         return
     run = registry.start()
@@ -119,12 +129,16 @@ def start(
 def revoke(
     directory: FederationPath,
     member: Member,
+    yes: Sure = False,
 ) -> None:
-    """Revoke the access of a member at once. A run under way continues without it."""
+    """Revoke the access of a member at once, for good. A run under way continues without it."""
     from tertulia.network.server.federation_directory import FederationDirectory
 
-    FederationDirectory(directory).members.revoke(member)
-    console.line(f"'{member}' is let in no more; the next run is without it")
+    members = FederationDirectory(directory).members
+    members.check_known(member)
+    confirm(f"Revoke the certificate of '{member}' for good?", "not revoked: nothing has changed", yes=yes)
+    members.revoke(member)
+    console.line(f"'{member}' has no access any more; the next run is without it")
     next_steps(f"tertulia invite {directory} {member}      # if it may come back, with a new key")
 
 

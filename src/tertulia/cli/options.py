@@ -125,7 +125,20 @@ Statements = Annotated[
     typer.Option("--state", help="Statement for the officer's page, once for each key.", metavar="KEY=VALUE"),
 ]
 
+Sure = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Accept defaults without asking.")]
+
+
+def confirm(question: str, undone: str, *, yes: bool) -> None:
+    """Ask before a step that cannot be taken back; raise `ConfigError` if the answer is no, or if nobody can answer."""
+    if yes:
+        return
+    try:
+        agreed = typer.confirm(question)
+    except typer.Abort:  # the end of the input, or Ctrl-C
+        raise ConfigError(f"{undone}: nobody has answered; --yes answers beforehand") from None
+    if not agreed:
+        raise ConfigError(undone)
 
 
 def ask_statements(questions: Mapping[str, str], given: Sequence[str] | None, *, yes: bool) -> dict[str, str]:

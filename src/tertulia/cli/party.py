@@ -19,9 +19,11 @@ from tertulia.cli.options import (
     Metrics,
     PartyPath,
     Statements,
+    Sure,
     Text,
     Yes,
     ask_statements,
+    confirm,
     live_status,
     next_steps,
     say_metrics_address,
@@ -80,6 +82,10 @@ def check_party(directory: Path) -> Mapping[str, Any]:
 def approve(
     directory: PartyPath,
     yes: Annotated[bool, typer.Option("--yes", help="Write the lines and approve without asking.")] = False,
+    person: Annotated[
+        str | None, typer.Option("--as", help="Who approves, where the policy asks for several people.", metavar="NAME")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="With --as: the file of that person's key.", metavar="FILE")] = None,
 ) -> None:
     """Show the proposed run, write the policy lines that it needs if you accept them, and approve it."""
     from tertulia.federation.engines.grpc import client
@@ -88,6 +94,7 @@ def approve(
     os.umask(0o077)
     seen = _consider(directory)
     plan = seen.proposal.own_plan  # checked: complete, and the plan of the server
+    _check_person(seen, person, key)
     console.print_dry_run(dry_run(seen.settings, {seen.name: seen.corpus}, seen.proposal.roster))
     seen.check()
     lines = seen.lines_needed()
@@ -97,6 +104,8 @@ def approve(
     if not yes and not typer.confirm("Are these the members' keys, and do you approve of this run?"):
         raise ConfigError("not approved: nothing was written, and nothing will leave")
     _write(seen, accepted)
+    if person is not None and key is not None and not _signs(seen, person, key):
+        return
     place = seen.lay_out()
     console.line(f"approved: its documents are in {place}/corpus, and answers will be beside them")
     if (kit := seen.party.kit) is not None:  # its answers show that it has approved
@@ -105,9 +114,47 @@ def approve(
     client.approve(seen.party.identity, seen.party.file.server, seen.approval())
     next_steps(
         f"tertulia attend {directory}      # unless it runs already",
-        "tertulia start      # by the operator",
+        f"tertulia start {seen.party.file.federation}      # by the operator",
         f"tertulia fetch {directory}      # the shared model, once the run is finished",
     )
+
+
+def _check_person(seen: Review, person: str | None, key: Path | None) -> None:
+    """Raise `ConfigError` unless a person and a key are given exactly where the policy asks for several people."""
+    needed = seen.approvers.needed
+    if (person is None) != (key is None):
+        raise ConfigError("--as and --key belong together: give the person's name and the file of their key")
+    if needed and person is None:
+        raise ConfigError(
+            f"this party's policy asks for {needed} people: each types `tertulia approve {seen.party.directory} "
+            "--as NAME --key FILE`"
+        )
+    if person is not None and not needed:
+        raise ConfigError("this party's policy asks for one person: leave --as and --key out, or set approvers = 2")
+
+
+def _signs(seen: Review, person: str, key: Path) -> bool:
+    """Record a person's approval; tell whether it was the last one needed."""
+    seen.approvers.sign(person, key)
+    signed = seen.approvers.signed()
+    console.line(f"approved in the ledger of {seen.party.home} by {', '.join(one.name for one in signed)}")
+    if missing := max(0, seen.approvers.needed - len(signed)):
+        more = console.counted(missing, "more person", "more people")
+        console.line(f"{more} must approve before anything is laid out")
+        next_steps(f"tertulia approve {seen.party.directory} --as NAME --key FILE")
+    return not missing
+
+
+def approver(
+    name: Annotated[str, typer.Argument(help="Name of the person, as policy.toml shall have it.", metavar="NAME")],
+    key: Annotated[Path, typer.Option(help="File to write the new key to; only this person keeps it.", metavar="FILE")],
+) -> None:
+    """Make the key of a person who approves runs, and print the lines that name the person in policy.toml."""
+    from tertulia.network.party.approvers import make_key
+
+    lines = make_key(key, name)
+    console.say(f"{key} is the key of '{name}': keep it where nobody else can read it. For policy.toml:")
+    typer.echo(lines, nl=False)  # to be copied: never wrapped
 
 
 def _accepted(directory: Path, lines: dict[str, Any], yes: bool) -> dict[str, Any]:
@@ -193,13 +240,15 @@ def fetch(
     next_steps(f"tertulia topics {place.parent}", f"tertulia transform {place} FILE...")
 
 
-def leave(directory: PartyPath) -> None:
-    """Leave the federation and answer no run any more. Ledger, policy and documents stay here."""
+def leave(directory: PartyPath, yes: Sure = False) -> None:
+    """Leave the federation for good and answer no run any more. Ledger, policy and documents stay here."""
     from tertulia.federation.engines.grpc import client
     from tertulia.network.party.party_directory import PartyDirectory
 
     party = PartyDirectory(directory)
     identity = party.identity
+    asked = f"Leave '{party.file.federation}' for good? Only a new invitation brings '{party.file.name}' back."
+    confirm(asked, "not left: nothing has changed", yes=yes)
     refused = party.refuse_runs()  # before the server knows, and whatever it does
     console.line(f"'{party.file.name}' answers no run any more ({len(refused)} were approved)")
     client.leave(identity, party.file.server)
@@ -211,11 +260,15 @@ def leave(directory: PartyPath) -> None:
 def forget(
     directory: PartyPath,
     run: Annotated[str, typer.Argument(help="Id of the run, as `tertulia status` prints it.", metavar="RUN")],
+    yes: Sure = False,
 ) -> None:
     """Remove the documents and answers of a run at this party. The ledger stays."""
     from tertulia.network.party.party_directory import PartyDirectory
 
-    gone = PartyDirectory(directory).forget(run)
+    party = PartyDirectory(directory)
+    party.run_directory(run)  # before anything is asked
+    confirm(f"Remove this party's documents, answers and models of run {run}?", "nothing was removed", yes=yes)
+    gone = party.forget(run)
     what = f"{', '.join(gone)} removed" if gone else "nothing was left to remove"
     console.line(f"run {run}: {what}; it is answered no more, and what left stays in the ledger")
     next_steps(f"tertulia privacy {directory}")
@@ -261,8 +314,22 @@ def withdraw(
     copies = dict.fromkeys(run for one in found for run in one.runs(UNDER_WAY, OVER))
     next_steps(
         *[f"tertulia forget {directory} {run}      # the documents' copy in this run" for run in copies],
-        "tertulia start      # by the operator, without --from: a model that is continued still carries them",
+        f"tertulia start {_federation_of(directory)}      # by the operator, without --from: a model that is continued "
+        "still carries them",
     )
+
+
+def _reason(seen: Review) -> str:
+    """Say why the operator proposes the run."""
+    given = " ".join(seen.proposal.run_settings.operator.reason.split())  # on one line, as it is printed
+    return f"reason of the run, by the operator: {given}" if given else "the operator gives no reason for the run"
+
+
+def _federation_of(directory: Path) -> str:
+    """Return the name of a party's federation; of a party of a simulation a placeholder."""
+    from tertulia.network.party.party_directory import FILE, PartyDirectory
+
+    return PartyDirectory(directory).file.federation if (directory / FILE).exists() else "FEDERATION"
 
 
 def _consider(directory: Path) -> Review:
@@ -273,9 +340,12 @@ def _consider(directory: Path) -> Review:
 
     party = PartyDirectory(directory)
     if party.kit is not None:
-        return Review.of(party, party.sent_proposal())
+        sent = Review.of(party, party.sent_proposal())
+        console.say(_reason(sent))
+        return sent
     server = party.file.server
     seen = Review.of(party, client.fetch_proposal(party.identity, server))
+    console.say(_reason(seen))
     if not seen.proposal.start:
         return seen
     seen = seen.with_start(client.fetch_model(party.identity, server, seen.proposal.start["run"]))

@@ -219,12 +219,13 @@ def release_rows(entries: Sequence[chain.Row]) -> list[dict[str, Any]]:
 
 def other_entries(entries: Sequence[chain.Row]) -> dict[str, list[int]]:
     """Return the numbers of the entries that are no releases, by what these entries are."""
-    from tertulia.privacy.chain import DOCUMENTS, KEY, LOST, MARK, WITHDRAWN
+    from tertulia.privacy.chain import APPROVED, DOCUMENTS, KEY, LOST, MARK, WITHDRAWN
 
     kinds = {KEY: "the name of the noise key", MARK: "a mark: nothing is protected",
              DOCUMENTS: "which documents were reported (hashes)",
              WITHDRAWN: "a user or a document that was withdrawn (hashes)",
-             LOST: "lost entries, whose cost is not counted"}  # fmt: skip
+             LOST: "lost entries, whose cost is not counted",
+             APPROVED: "approvals of plans, each by one person"}  # fmt: skip
     found: dict[str, list[int]] = {}
     for entry, seq, _ in entries:
         for start, meaning in kinds.items():

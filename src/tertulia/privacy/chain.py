@@ -19,7 +19,7 @@ from tertulia.privacy.noise import NoiseKey
 
 FORMAT = 3
 KEY, MARK, DOCUMENTS, WITHDRAWN = "key:", "mark:", "documents:", "withdrawn:"  # ids of entries that are no releases
-LOST = "lost:"  # another of them
+LOST, APPROVED = "lost:", "approved:"  # further ones
 GENESIS = "0" * 64
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS entries (seq INTEGER PRIMARY KEY, id TEXT UNIQUE, body TEXT, hash TEXT, "

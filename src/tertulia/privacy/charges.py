@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from tertulia.errors import FormatError
 from tertulia.privacy import chain
-from tertulia.privacy.chain import DOCUMENTS, KEY, LOST, MARK, WITHDRAWN
+from tertulia.privacy.chain import APPROVED, DOCUMENTS, KEY, LOST, MARK, WITHDRAWN
 from tertulia.privacy.releases import Release, version_id
 from tertulia.privacy.reported_documents import Charged, InForce, ReportedDocuments
 
 if TYPE_CHECKING:
     from tertulia.privacy.policy import Policy
 
-NO_RELEASES = (KEY, MARK, DOCUMENTS, WITHDRAWN, LOST)
+NO_RELEASES = (KEY, MARK, DOCUMENTS, WITHDRAWN, LOST, APPROVED)
 _NEW_ROWS = "SELECT seq, id, CASE WHEN id LIKE ? THEN '' ELSE body END, policy FROM entries WHERE seq > ? ORDER BY seq"
 _BATCHES = "SELECT body, policy FROM entries WHERE id > ? AND id < ? ORDER BY seq LIMIT -1 OFFSET ?"
 

@@ -27,7 +27,8 @@ from tertulia.errors import FormatError, JournalError, PolicyRefusal, Unreleased
 from tertulia.privacy import accounting, chain
 from tertulia.privacy.accounting import ClaimRow, Extent, Guarantee, charging_or_all, claim_table
 from tertulia.privacy.adjacency import Bounds
-from tertulia.privacy.chain import DOCUMENTS, GENESIS, LOST, MARK, WITHDRAWN, Entry
+from tertulia.privacy.approvals import Approval
+from tertulia.privacy.chain import APPROVED, DOCUMENTS, GENESIS, LOST, MARK, WITHDRAWN, Entry
 from tertulia.privacy.charges import NO_RELEASES, Charges
 from tertulia.privacy.lost_entries import LostEntries, Missing, body_of, entry_id, read_losses
 from tertulia.privacy.mechanisms import Adjacency, Unit
@@ -165,6 +166,17 @@ class Ledger:
             most = 2**62 if until is None else until
             rows = chain.texts(self._db.execute(_WITHDRAWALS, (WITHDRAWN, last, after, most)).fetchall(), first=1)
         return Withdrawals.collect(rows, self._key, after)
+
+    def approve(self, given: Approval) -> None:
+        """Record a person's approval of a plan, once. No charge changes."""
+        with self._transaction():
+            if self._body_or_none(given.entry_id) is None:
+                self._append(given.entry_id, given.to_json())
+
+    def approvals(self, run: str) -> list[Approval]:
+        """Return the approvals of a run's plans, in order."""
+        start = f"{APPROVED}{run}:"
+        return [Approval.from_json(e.body, e.time) for e, _, _ in self.entries() if e.id.startswith(start)]
 
     def accept_loss(self, missing: Sequence[Missing]) -> None:
         """Record that entries are lost, as other members' heads show; their cost is in no total from now on."""

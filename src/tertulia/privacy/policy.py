@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError, model_validator
 
 from tertulia._toml import toml_value
 from tertulia.errors import ConfigError, PolicyRefusal
@@ -70,6 +70,17 @@ class Record(BaseModel):
     retention: StrictStr = Field("", description="a text")
 
 
+class Approver(BaseModel):
+    """A person who approves runs for the party."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: StrictStr = Field(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$", description="a name")
+    key: StrictStr = Field(
+        max_length=400, pattern=r"^([0-9a-f]{2})+$", description="the public key that `tertulia approver` prints"
+    )
+
+
 class Policy(BaseModel):
     """The rules of one party. Without a file: clear releases are allowed, and there is no budget.
 
@@ -101,8 +112,23 @@ class Policy(BaseModel):
     max_question_bytes: _Count = Field(4_000_000_000, description="a whole number of bytes above 0")
     log_details: StrictBool = Field(False, description="true or false")
     min_documents_per_word: _Count | None = Field(None, description="a whole number above 0")
+    approvers: Annotated[int, Field(ge=1, le=9)] = Field(1, description="a whole number from 1 to 9")
+    approver: tuple[Approver, ...] = Field((), description="tables headed [[approver]]")
     budget: tuple[Budget, ...] = Field((), description="tables headed [[budget]]")
     record: Record = Field(Record(), description="a table headed [record]")
+
+    @model_validator(mode="after")
+    def _enough_approvers(self) -> Self:
+        for what in ("name", "key"):
+            given = [getattr(person, what) for person in self.approver]
+            if twice := next((one for one in given if given.count(one) > 1), None):
+                raise ValueError(f"two tables [[approver]] have the {what} {twice[:40]!r}: each person is there once")
+        if self.approvers > max(len(self.approver), 1):
+            raise ValueError(
+                f"approvers = {self.approvers} needs as many tables [[approver]], and there are {len(self.approver)}: "
+                "`tertulia approver` makes a person's key and prints the table"
+            )
+        return self
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
@@ -277,8 +303,10 @@ def write_example(path: Path, *, strict: bool, record: Mapping[str, str] | None 
 def _explain(source: str, details: Any) -> str:
     """Explain one pydantic error in our words: key, value, remedy."""
     path = [part for part in details["loc"] if isinstance(part, int) or not part.startswith(("bool", "tuple"))]
+    if not path:  # of the whole
+        return f"{source}: {details['msg'].removeprefix('Value error, ')}"
     key = ".".join(str(part) for part in path)
-    tables: dict[Any, type[BaseModel]] = {"budget": Budget, "record": Record}
+    tables: dict[Any, type[BaseModel]] = {"budget": Budget, "record": Record, "approver": Approver}
     model = tables.get(path[0], Policy) if len(path) > 1 else Policy
     name = str(path[-1] if path[-1] in model.model_fields else path[0])
     if details["type"] == "extra_forbidden":

@@ -131,7 +131,19 @@ def left_of(policy: Policy, home: Path) -> dict[tuple[str, str], float]:
     if not policy.budget:
         return {}
     with closing(open_ledger(str(home))) as ledger:
-        return {(b.unit.value, b.adjacency.value): b.epsilon - _cost(b, policy, ledger).epsilon for b in policy.budget}
+        spent = {(b.unit.value, b.adjacency.value): (b, _cost(b, policy, ledger).epsilon) for b in policy.budget}
+    return {kind: remainder(budget, epsilon) for kind, (budget, epsilon) in spent.items()}
+
+
+def remainder(budget: Budget, spent: float) -> float:
+    """Return what is left of a budget; less than a ten-thousandth of it is nothing, as accountants round on a grid.
+
+    >>> budget = Budget(unit="token", epsilon=8.0)
+    >>> remainder(budget, 2.0), remainder(budget, 7.99998894)
+    (6.0, 0.0)
+    """
+    left = budget.epsilon - spent
+    return 0.0 if 0 < left < 1e-4 * budget.epsilon else left
 
 
 def open_ledger(home: str | None) -> Ledger:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, create_model, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
+from tertulia._plain import plain
 from tertulia.corpus import TextOptions
 from tertulia.corpus.sources.remote import is_address
 from tertulia.errors import ConfigError, InputError
@@ -44,7 +45,15 @@ from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.methods.registry import METHODS, SETTINGS, Method
 from tertulia.runs.documents import DataSettings, SourceSettings
 
-Statement = Annotated[str, Field(max_length=500)]
+
+def _check_shown(text: str) -> str:
+    """Refuse control characters in a text that people read before they approve."""
+    if plain(text) != text:
+        raise ValueError("it holds control characters: write plain text")
+    return text
+
+
+Statement = Annotated[str, Field(max_length=500), AfterValidator(_check_shown)]
 
 
 class OperatorSettings(Settings):
@@ -54,6 +63,7 @@ class OperatorSettings(Settings):
     purpose: Statement = Field("", description="what the model is for")
     legal_basis: Statement = Field("", description="on which the operator processes what it receives")
     retention: Statement = Field("", description="how long it keeps what it receives, and the model")
+    reason: Statement = Field("", description="why this run takes place; `tertulia start --reason` writes it")
 
     def stated(self) -> dict[str, str]:
         """Return the statements that are not empty, by name."""

@@ -139,6 +139,8 @@ def records(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
+        if 0 < abs(value) < 1e-4:  # a delta of 1e-06 stays so; what is computed has no more digits than say something
+            return f"{value:.1g}"
         return f"{value:.4g}" if abs(value) < 100 else f"{value:.0f}"
     return plain(str(value))
 
@@ -198,10 +200,19 @@ class RoundProgress:
         self._steps(int(facts["round"]), describe(facts))
 
 
+def counted(number: int, one: str, several: str) -> str:
+    """Write a number with its noun.
+
+    >>> counted(1, "party", "parties"), counted(3, "party", "parties")
+    ('1 party', '3 parties')
+    """
+    return f"{number} {one if number == 1 else several}"
+
+
 def describe(facts: Mapping[str, Any]) -> str:
     """Describe a round in one line."""
     down, up = (sum(pair[i] for pair in facts["bytes"].values()) for i in (0, 1))
-    parts = [f"round {facts['round']}", f"{sum(up > 0 for _, up in facts['bytes'].values())} parties"]
+    parts = [f"round {facts['round']}", counted(sum(up > 0 for _, up in facts["bytes"].values()), "party", "parties")]
     if "topics" in facts:
         parts.append(f"{facts['topics']} topics")
     if "perplexity" in facts:

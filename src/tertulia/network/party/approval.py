@@ -23,6 +23,7 @@ from tertulia.federation.party.host import PartyConfig
 from tertulia.federation.party.member_keys import make_run_keys
 from tertulia.federation.party.withdrawn_documents import read_remaining
 from tertulia.models import Topics
+from tertulia.network.party.approvers import Approvers
 from tertulia.network.party.party_directory import PartyDirectory
 from tertulia.network.party.received_models import NOT_SEEN, is_fetched, open_start, write_files
 from tertulia.network.proposals import Proposal
@@ -99,6 +100,11 @@ class Review:
         own = {self.name: self.party.own_settings()}
         return self.proposal.run_settings.replace(parties=own, directory=str(self.run_directory))
 
+    @property
+    def approvers(self) -> Approvers:
+        """The people who must approve the plan."""
+        return Approvers(self.party.policy, self.party.home, self.proposal.run, self.proposal.own_plan.hash)
+
     def lines_needed(self) -> dict[str, Any]:
         """Return the lines that this party's policy lacks for the plan."""
         policy = self.party.policy
@@ -130,6 +136,7 @@ class Review:
     def lay_out(self) -> Path:
         """Make the run's directory, with the documents as they are now; an existing one stays."""
         directory, plan = self.run_directory, self.proposal.own_plan
+        self.approvers.check()
         if (directory / "party.json").exists():
             if PartyConfig.load(directory).plan is None:
                 raise ConfigError(f"run {self.proposal.run} was forgotten here: a new run needs a new proposal")

@@ -184,12 +184,17 @@ class PartyDirectory:
                 replace(PartyConfig.load(directory), plan=None).save(directory)
         return [path.name for path in approved]
 
-    def forget(self, run: str) -> list[str]:
-        """Remove a run's documents and answers; its releases and their cost stay in the ledger."""
+    def run_directory(self, run: str) -> Path:
+        """Return the directory of a run; raise `ConfigError` if there is no such run."""
         directory = self.runs / run
         if directory not in self.run_directories():
             known = ", ".join(path.name for path in self.run_directories()) or "none"
             raise ConfigError(f"'{run[:100]}' is no run of {self.directory}: its runs are {known}")
+        return directory
+
+    def forget(self, run: str) -> list[str]:
+        """Remove a run's documents and answers; its releases and their cost stay in the ledger."""
+        directory = self.run_directory(run)
         with directory_lock(self.home, wait=lambda text: None):  # no question is being answered
             # Without a plan the party answers no question of this run, even if a crash interrupts the removal.
             replace(PartyConfig.load(directory), plan=None, source=None).save(directory)

@@ -33,6 +33,7 @@ from tertulia.methods.registry import CustomSettings
 from tertulia.runs.settings import (
     OperatorSettings,
     RunSettings,
+    Statement,
     TermsSettings,
     TrainingSettings,
     anchor_method,
@@ -97,6 +98,7 @@ class FederationFile(TrainingSettings):
     engine: Literal["grpc", "nvflare"] = Field(
         "grpc", description="what carries the questions: our own server, or NVIDIA FLARE, see docs/nvflare.md"
     )
+    reason: Statement = Field("", description="of the next run; `tertulia start --reason` writes it here")
     members: tuple[str, ...] = Field(min_length=1, description="the parties, in the order in which results are added")
     terms: NetworkTerms = Field(NetworkTerms(), description="the terms on which organisations meet")
 
@@ -138,6 +140,7 @@ class FederationFile(TrainingSettings):
     def run_settings(self, directory: Path | str = "run") -> RunSettings:
         """Return the settings of a run."""
         training = {name: getattr(self, name) for name in TrainingSettings.model_fields}
+        training["operator"] = self.operator.replace(reason=self.reason or self.operator.reason)
         terms = {name: getattr(self.terms, name) for name in TermsSettings.model_fields}
         federation = {**terms, "owners": "several"}
         return RunSettings(**training, federation=federation, directory=str(directory), engine=self.engine)
@@ -247,6 +250,7 @@ def template(name: str, members: Sequence[str], carried: str, stated: Mapping[st
     said = "\n".join(
         f"{key} = {toml_value(stated[key])}" if stated and key in stated else f'#{key} = ""     # not stated'
         for key in OperatorSettings.model_fields
+        if key != "reason"  # a run's own
     )
     words, secure = _MASKED if len(members) >= MIN_SUMMED else _PLAIN
     return _TEMPLATE.format(

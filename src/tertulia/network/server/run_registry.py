@@ -176,6 +176,24 @@ class RunRegistry:
             raise
         return None if proposed else run
 
+    def give_reason(self, text: str) -> bool:
+        """Write the reason of the next run to the operator's file; return whether that makes another proposal."""
+        path, before = self.federation.directory / FILE, (self.federation.directory / FILE).read_text(encoding="utf-8")
+        if self.federation.file.reason == text:
+            return False
+        known = self._known()
+        if known is not None and self.state(known.run).state == UNDER_WAY:
+            raise ConfigError(
+                f"run {known.run} is under way, as its members have approved it: give a reason to the next"
+            )
+        atomic_write(path, with_value(before, "reason", text).encode())
+        try:
+            self._fresh()
+        except ConfigError:
+            atomic_write(path, before.encode())
+            raise
+        return True
+
     def _last_finished(self) -> str:
         """Return the id of the newest finished run."""
         found = [

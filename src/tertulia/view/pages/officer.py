@@ -17,6 +17,7 @@ from tertulia.privacy.chain import Row
 from tertulia.privacy.charges import NO_RELEASES
 from tertulia.privacy.mechanisms.things import plain_words, words_in_or_none
 from tertulia.privacy.releases import Release
+from tertulia.runs.budgets import remainder
 from tertulia.runs.release_counts import plan_and_fact_or_none, settings_or_none
 from tertulia.view.console import size
 from tertulia.view.pages.figures import bar, epsilon_scale
@@ -202,8 +203,16 @@ def _facts(host: PartyHost, took_part: Participation | None) -> Html:
         ("to", text(", ".join(to), 200) if to else "nobody yet"),
         ("run", el("code", text(host.config.run))),
         ("plan", el("code", plan.hash) if plan else "none"),
+        *([("approved by", text(approved, 300))] if (approved := _approved_by(host)) else []),
         ("version", f"Tertulia {__version__}"),
     ])  # fmt: skip
+
+
+def _approved_by(host: PartyHost) -> str:
+    """Name the people whose approvals of this plan are in the ledger, with the day."""
+    plan = host.door.plan
+    found = host.ledger.approvals(host.config.run) if plan else []
+    return ", ".join(f"{one.name} ({_day(one.time)})" for one in found if plan and one.plan == plan.hash)
 
 
 def _rounds(took_part: Participation) -> Html:
@@ -224,6 +233,7 @@ def _record(host: PartyHost) -> Html:
         facts_list([
             ("recipient", said(operator, "organisation")),
             ("purpose", said(operator, "purpose")),
+            ("reason of this run", said(operator, "reason")),
             ("legal basis of the recipient", said(operator, "legal_basis")),
             ("kept there", said(operator, "retention")),
             ("this party's organisation", said(own, "organisation")),
@@ -250,7 +260,7 @@ def _budgets(host: PartyHost) -> Html:
     rows = []
     for budget in host.policy.budget:
         spent = host.ledger.cost(budget.unit, budget.adjacency, budget.delta, bounds=host.policy.bounds).epsilon
-        left = max(0.0, budget.epsilon - spent)
+        left = max(0.0, remainder(budget, spent))
         unit = {"token": "a word", "document": "a document", "user": "a person"}.get(budget.unit.value, "the party")
         rows.append([
             text(unit), epsilon(spent), f"{left:.4g}", f"{budget.epsilon:g}", f"{budget.delta:g}",
