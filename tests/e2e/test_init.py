@@ -51,12 +51,12 @@ def test_a_private_run_has_a_policy_that_lets_nothing_out_in_clear(tertulia, pla
 
 
 def test_questions_are_asked_again_until_answers_can_be_used(tertulia, place, monkeypatch):
-    typed = ["north=nowhere.jsonl", "north", "north=north.jsonl", "", "south=south.jsonl", "", "body", "text", "lda"]
+    typed = ["", "north=nowhere.jsonl", "north", "north=north.jsonl", "south=south.jsonl", "", "body", "text", "lda"]
     typed += ["ftm", "one", "4", "perhaps", "no", "klingon", "de"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(typed) + "\n"))
     code, _, err = tertulia("init", "asked")
     assert code == 0, err
-    complaints = ("does not exist", "write it as NAME=VALUE", "at least two", "no column 'body'", "consensus or ftm")
+    complaints = ("does not exist", "write it as NAME=VALUE", "at least one", "no column 'body'", "consensus or ftm")
     complaints += ("a whole number from 2", "write yes or no", "no stop words are known for language 'klingon'")
     assert all(text in err for text in complaints)
     text = (place / "asked" / "run.toml").read_text()
@@ -79,7 +79,7 @@ def test_columns_may_differ_by_party(tertulia, place):
     ("given", "text"),
     [
         ((), "--party NAME=FILE"),
-        (("--party", "north=north.jsonl"), "at least two parties"),
+        (("--party", "north=north.jsonl", "--set", "private=yes"), "one party trains alone, and nothing leaves"),
         ((*PARTIES, "--set", "topics=many"), "topics = 'many': write a whole number"),
         ((*PARTIES, "--set", "colour=red"), "there is no such answer"),
         ((*PARTIES, "--set", "private=yes", "--set", "language=de"), "nothing can be proposed for 'words'"),
@@ -101,3 +101,45 @@ def test_without_answers_it_ends(tertulia, place, monkeypatch):
     code, _, err = tertulia("init", "asked")
     assert code == 1
     assert "--yes" in err
+
+
+def test_one_corpus_needs_no_federation(tertulia, place):
+    code, out, err = tertulia("init", "one", "--party", "notes=north.jsonl", "--set", "topics=2", "--yes")
+    assert code == 0, err
+    assert "Nothing is protected" not in out
+    text = (place / "one" / "run.toml").read_text()
+    assert 'name = "alone"\ntopics = 2\n' in text
+    assert "mode" not in text.split("[method.vocabulary]")[0]
+    code, _, err = tertulia("run", "one/run.toml")
+    assert code == 0, err
+    assert tertulia("topics", "one/runs/one")[0] == 0
+
+
+def test_a_file_is_trained_without_a_config(tertulia, place):
+    code, out, err = tertulia("train", "north.jsonl", "-k", "3", "--seeds", "cold=winter, letter", "-o", "cold")
+    assert code == 0, err
+    assert "next: tertulia topics cold" in out
+    code, out, _ = tertulia("topics", "cold", "--json")
+    assert code == 0
+    assert json.loads(out)["names"] == ["cold", "", ""]
+    code, out, _ = tertulia("train", "north.jsonl", "south.jsonl", "-k", "2", "-o", "two", "--json")
+    facts = json.loads(out)
+    assert (code, facts["directory"], facts["topics"], facts["documents"]) == (0, "two", 2, 60)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (("north.jsonl", "--seeds", "cold"), "write NAME=WORD,WORD"),
+        (("north.jsonl", "--seeds", "cold=,"), "write NAME=WORD,WORD"),
+        (("north.jsonl", "--seeds", "a=winter", "--seeds", "a=letter"), "given twice"),
+        (("north.jsonl", "--seeds", "a=klingon"), "seeds of 'a': none of klingon is among"),
+        (("north.jsonl", "-o", "."), "exists and is not empty"),
+        (("nowhere.jsonl",), "nowhere.jsonl"),
+        (("north.jsonl", "--language", "klingon"), "language 'klingon'"),
+    ],
+)
+def test_wrong_arguments_of_train_are_named(tertulia, place, given, text):
+    code, _, err = tertulia("train", *given)
+    assert (code, text in err) == (1, True), err
+    assert not (place / "model").exists()

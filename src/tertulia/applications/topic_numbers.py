@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from tertulia._arrays import F64, Array
 from tertulia._lazy import view
 from tertulia.api.estimators import Estimator
 from tertulia.api.lda import LDA
@@ -32,7 +33,7 @@ from tertulia.models.compare import match_one_to_one, similarities
 if TYPE_CHECKING:
     import polars as pl
 
-NEAR = 0.02  # relative tolerance above the lowest perplexity
+MEASURES = ("perplexity", "coherence", "stability")
 _TOP = 50  # words by which topics of two runs are matched
 
 
@@ -40,13 +41,13 @@ _TOP = 50  # words by which topics of two runs are matched
 class TopicNumbers:
     """The result of a sweep.
 
-    `best` is the number with the most stable topics, among those whose held-out perplexity is at most 2 % above the
-    lowest; among equals it is the smallest. Neural models have no such perplexity, and are chosen by stability only; a
-    sweep with one run each chooses the fewest topics. Coherence is only reported, because it favours few, general
-    topics.
+    `best` has the highest score. The score is the mean of three measures, each on a scale from 0 for the worst number
+    that was tried to 1 for the best: the logarithm of held-out perplexity, coherence and stability. Among equals the
+    smallest number is best. Perplexity alone would mostly choose the largest number, coherence the smallest. A measure
+    that is not known is left out: perplexity of neural models, stability of a sweep with one run each.
     """
 
-    table: pl.DataFrame  # a row for each number: topics, perplexity, coherence, stability, seconds
+    table: pl.DataFrame  # a row for each number: topics, perplexity, coherence, stability, score, seconds
     best: int
     models: dict[int, Topics]  # the first run of each number, trained without the held-out documents
 
@@ -62,9 +63,9 @@ class TopicNumbers:
         end = " It is the largest that was tried: try larger ones, too." if self.best == max(sizes) else ""
         if self.best == min(sizes) and len(sizes) > 1:
             end = " It is the smallest that was tried: try smaller ones, too."
-        near = "" if self.table["perplexity"].null_count() else f" among those within {NEAR:.0%} of the best perplexity"
-        rule = "the fewest" if self.table["stability"].null_count() else "the most stable"
-        return f"{self.best} topics: {rule}{near}.{end}"
+        known = [name for name in MEASURES if _is_known(self.table[name])]
+        score = self.table.filter(self.table["topics"] == self.best)["score"][0]
+        return f"{self.best} topics: the highest score, {score:.2f}, of {' and '.join(known)} together.{end}"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the measures over the number of topics (the extra `plot`); returns matplotlib's axes."""
@@ -176,16 +177,37 @@ def _table(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
 
     from tertulia.models.frame import Frame
 
-    kinds = {"topics": pl.Int64, **dict.fromkeys(("perplexity", "coherence", "stability", "seconds"), pl.Float64)}
-    return Frame(rows, schema=kinds)
+    kinds = {"topics": pl.Int64, **dict.fromkeys((*MEASURES, "seconds"), pl.Float64)}
+    table = pl.DataFrame(rows, schema=kinds)
+    scored = table.with_columns(score=pl.Series(scores_of(table), dtype=pl.Float64))
+    return Frame(scored.select("topics", *MEASURES, "score", "seconds"))
+
+
+def scores_of(table: pl.DataFrame) -> list[float]:
+    """Score numbers of topics by their measures, by the rule of `TopicNumbers`.
+
+    >>> import polars as pl
+    >>> rows = {"perplexity": [200.0, 100.0, 98.0], "coherence": [0.1, 0.1, 0.0], "stability": [0.6, 0.9, 0.3]}
+    >>> table = pl.DataFrame(rows)
+    >>> [round(score, 2) for score in scores_of(table)]
+    [0.5, 0.99, 0.33]
+    """
+    scales = [_scale(table[name].to_numpy(), name) for name in MEASURES if _is_known(table[name])]
+    return np.mean(scales, axis=0).tolist() if scales else [1.0] * table.height
+
+
+def _is_known(measure: pl.Series) -> bool:
+    return not measure.null_count() and bool(measure.is_finite().all())
+
+
+def _scale(values: Array, name: str) -> F64:
+    """Put a measure on a scale from 0, the worst, to 1, the best."""
+    good = -np.log(values) if name == "perplexity" else values
+    width = np.ptp(good)
+    return np.asarray((good - good.min()) / width if width > 0 else np.ones(len(good)))
 
 
 def _best(table: pl.DataFrame) -> int:
-    """Choose a number of topics by the rule of `TopicNumbers`."""
-    import polars as pl
-
-    near = table
-    if not table["perplexity"].null_count():
-        near = table.filter(pl.col("perplexity") <= (1 + NEAR) * pl.col("perplexity").min())
-    order = near.sort("stability", "topics", descending=[True, False], nulls_last=True)
+    """Choose the number of topics with the highest score; among equals the smallest."""
+    order = table.sort("score", "topics", descending=[True, False])
     return cast(int, order["topics"][0])

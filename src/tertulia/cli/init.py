@@ -56,7 +56,7 @@ def init(
     outline = outline._replace(operator=ask_statements(OPERATOR, stated, yes=yes))
     config, policy = outline.write(directory)
     console.line(f"{config} says what is trained, {policy} what may leave a party: both explain themselves")
-    if not outline.private:
+    if not outline.private and len(outline.parties) > 1:
         console.line(
             "Nothing is protected so far: for documents of others, answer yes to noise, or see docs/threats.md"
         )
@@ -81,17 +81,18 @@ def _ask_all(parties: list[str], given: dict[str, str], yes: bool) -> Outline:
     if strangers := sorted(set(given) - known):
         raise ConfigError(f"--set {strangers[0]}: there is no such answer; there are {', '.join(sorted(known))}")
     files = {name: _file(path) for name, path in _pairs(parties, "--party").items()} or _ask_parties(yes)
-    if len(files) < 2:
-        raise ConfigError("a federation has at least two parties: give --party NAME=FILE once for each")
 
     def find(key: str, text: str, proposal: str | None, read: Callable[[str], Any]) -> Any:
         return _answer(_Question(key, text, proposal, read), given.get(key), yes)
 
     asked = "Which column holds the text (NAME=COLUMN,NAME=COLUMN where parties differ)?"
     columns = find("column", asked, "text", lambda answer: _columns(answer, files))
-    method = find("method", f"Which method ({' or '.join(METHODS)})?", "consensus", _method)
+    alone = len(files) == 1  # of which nothing leaves
+    if alone and (needless := sorted(given.keys() & {"method", "private", "words"})):
+        raise ConfigError(f"--set {needless[0]}: one party trains alone, and nothing leaves; give --party once more")
+    method = "alone" if alone else find("method", f"Which method ({' or '.join(METHODS)})?", "consensus", _method)
     topics = find("topics", "How many topics?", "20", _number)
-    private = find("private", "Shall noise protect what leaves (yes or no)?", "no", _truth)
+    private = not alone and find("private", "Shall noise protect what leaves (yes or no)?", "no", _truth)
     language = find("language", f"Which language ({_LANGUAGES})?", "en", _language)
     listed = "english" if language == "en" else None
     words = None
@@ -131,11 +132,11 @@ def _ask_parties(yes: bool) -> dict[str, Path]:
     found: dict[str, Path] = {}
     while True:
         typed = _typed("A party and its documents, NAME=FILE (an empty line ends the list): ").strip()
-        if not typed and len(found) >= 2:
+        if not typed and found:
             return found
         try:
             if not typed:
-                raise ConfigError("at least two parties are needed")
+                raise ConfigError("at least one party is needed")
             found |= {name: _file(path) for name, path in _pairs([typed], "a party").items()}
         except ConfigError as error:
             console.say(str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -52,13 +53,16 @@ def _party_checks(directory: Path) -> list[Callable[[], Finding]]:
     file, identity = party.file, party.identity
     host, port = split_address(file.server)
     key, certificate = identity.credentials
+    connection = cache(lambda: look.check_port(host, port))
+    tls = lambda: look.check_tls(host, port, identity.ca_pem, certificate, key)  # noqa: E731
+    clock = lambda: look.check_clock(lambda: client.server_time(identity, file.server))  # noqa: E731
     return [
         lambda: look.check_name(host),
         lambda: look.check_proxy(host),
-        lambda: look.check_port(host, port),
-        lambda: look.check_tls(host, port, identity.ca_pem, certificate, key),
+        connection,
+        lambda: look.check_beyond(connection(), "TLS", tls),
         lambda: look.check_expiry("the party's", identity.expires),
-        lambda: look.check_clock(lambda: client.server_time(identity, file.server)),
+        lambda: look.check_beyond(connection(), "clock", clock),
         lambda: look.check_disk(directory),
         look.check_memory,
         look.check_kernels,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _PIECES, _PIECE = 20, 10_000  # pieces of the sample, and tokens of each
 _FEW_TOKENS = 500  # below this, shares of words are too random
+_FEW_UNCUT = 20  # the same of text that is not cut: a sentence is one token or two
 _STOPPED = 0.2  # share of stop words of another language; wrong languages reach 0.09
 _SOME = 10  # different stop words; single ones may be words of another language ("sun" is a stop word in Hausa)
 _UNCUT = 0.3  # share of tokens in a script without spaces that gives a warning
@@ -53,13 +54,15 @@ class WordlessWarning(UserWarning):
 
 def warn_of_language(corpus: Corpus) -> None:
     """Warn if many tokens are stop words of another language, or text that was not cut into words."""
-    if corpus.n_tokens < _FEW_TOKENS:
+    if corpus.n_tokens < _FEW_UNCUT:
         return
     starts = np.linspace(0, max(0, corpus.n_tokens - _PIECE), _PIECES).astype(np.int64)
     sample = np.concatenate([corpus.words[start : start + _PIECE] for start in starts])
     counts = np.bincount(sample, minlength=len(corpus.vocabulary))
     shares = counts / counts.sum()
-    text = _uncut_or_none(corpus, shares) or _stop_words_or_none(corpus, shares)
+    text = _uncut_or_none(corpus, shares)
+    if text is None and corpus.n_tokens >= _FEW_TOKENS:
+        text = _stop_words_or_none(corpus, shares)
     if text is not None:
         warnings.warn(text, LanguageWarning, stacklevel=2)
 

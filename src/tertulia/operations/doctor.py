@@ -71,6 +71,11 @@ def check_port(host: str, port: int) -> Finding:
         return Finding("port", BAD, f"{host}:{port}: {why}; {remedy}")
 
 
+def check_beyond(port: Finding, what: str, check: Callable[[], Finding]) -> Finding:
+    """Run a check that needs the connection, unless the port is closed: it would only repeat that."""
+    return Finding(what, BEWARE, "not tried: the port is closed") if port.state == BAD else check()
+
+
 def check_listen(host: str, port: int) -> Finding:
     """Check that the server's port is free, or already its own."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -21,7 +21,7 @@ from tertulia.runs.settings import RunSettings, settings_from
 CONFIG, POLICY = "run.toml", "policy.toml"
 EPSILON = 8.0  # of one word
 _HEAD = """\
-# A federation on one machine, made by `tertulia init`. Paths are relative to this file.
+# A run on one machine, made by `tertulia init`. Paths are relative to this file.
 # docs/reference.md has every key. First `tertulia check run.toml`, then `tertulia run run.toml`.
 """
 _COMMENTS_FROM = 32  # the column
@@ -50,7 +50,7 @@ class Outline(NamedTuple):
             "\n[method]",
             _line("name", self.method),
             _line("topics", self.topics),
-            *(_sound(self._listed(place)) if self.private else _clear()),
+            *(_sound(self._listed(place)) if self.private else _clear(together=len(self.parties) > 1)),
             "\n[text]",
             _line("language", self.language, "whose stop words are left out"),
             *(["\n[operator]", *(_line(key, value) for key, value in self.operator.items())] if self.operator else []),
@@ -97,9 +97,10 @@ def _line(key: str, value: object, comment: str = "") -> str:
     return f"{text:<{_COMMENTS_FROM - 2}} # {comment}" if comment else text
 
 
-def _clear() -> list[str]:
+def _clear(*, together: bool) -> list[str]:
+    mode = [_line("mode", "clear", "no noise: `tertulia privacy` says what that means")] if together else []
     return [
-        _line("mode", "clear", "no noise: `tertulia privacy` says what that means"),
+        *mode,
         "\n[method.vocabulary]",
         _line("mode", "union", 'every word that a party sends; "public" sends none'),
         _line("min_documents", 2, "documents that must hold a word, in all parties together"),

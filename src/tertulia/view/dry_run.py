@@ -20,7 +20,7 @@ from tertulia.privacy.adjacency import common_level
 from tertulia.privacy.ledger import charging_or_all
 from tertulia.privacy.mechanisms import Derived
 from tertulia.privacy.policy import Policy, example
-from tertulia.runs.budgets import announced, forecast, planned_releases, verdicts
+from tertulia.runs.budgets import announced, forecast, planned_releases, remainder, verdicts
 from tertulia.runs.documents import POOLED, sources_of
 from tertulia.runs.one_machine import policy_or_none
 from tertulia.runs.plan import plan_of, terms_of
@@ -154,7 +154,7 @@ def _budget_rows(settings: RunSettings, corpora: Mapping[str, Corpus]) -> Rows:
                 "this run": "nothing more" if free else epsilon(after - spent),
                 "after it": epsilon(after),
                 "budget": f"{budget.epsilon:g}" if policy.budget else "none",
-                "left": epsilon(max(0.0, budget.epsilon - after)) if policy.budget else "",
+                "left": epsilon(max(0.0, remainder(budget, after))) if policy.budget else "",
                 "reports": "; ".join(remarks),
             })  # fmt: skip
     return rows

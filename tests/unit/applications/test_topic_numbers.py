@@ -6,7 +6,7 @@ import pytest
 
 import tertulia as tt
 from helpers.planted import planted
-from tertulia.applications.topic_numbers import TopicNumbers, _best, agreement
+from tertulia.applications.topic_numbers import TopicNumbers, _best, agreement, scores_of
 from tertulia.errors import ConfigError, InputError
 from tertulia.metrics import completion
 
@@ -30,8 +30,8 @@ def found(counts):
 def test_as_many_topics_as_were_planted_are_chosen(found):
     assert found.table["topics"].to_list() == [5, 10, 30]
     assert found.best == found.model.n_topics == 10
-    assert found.why == "10 topics: the most stable among those within 2% of the best perplexity."
-    assert "10 topics: the most stable" in repr(found)
+    assert found.why == "10 topics: the highest score, 1.00, of perplexity and coherence and stability together."
+    assert "10 topics: the highest score" in repr(found)
 
 
 def test_measures_are_what_they_say(found, counts):
@@ -55,15 +55,19 @@ def test_agreement_is_the_mean_over_matched_topics():
 
 
 def test_the_rule():
-    def best(perplexity, stability):
-        rows = {"topics": [5, 10, 20], "perplexity": perplexity, "stability": stability}
-        return _best(pl.DataFrame(rows, schema={"topics": int, "perplexity": float, "stability": float}))
+    def scored(perplexity, coherence, stability):
+        rows = {"topics": [5, 10, 20], "perplexity": perplexity, "coherence": coherence, "stability": stability}
+        kinds = dict.fromkeys(("perplexity", "coherence", "stability"), float)
+        table = pl.DataFrame(rows, schema={"topics": int, **kinds})
+        scores = scores_of(table)
+        return _best(table.with_columns(score=pl.Series(scores))), scores
 
-    assert best([102, 100, 101], [0.5, 0.6, 0.7]) == 20
-    assert best([102.1, 100, 103], [0.9, 0.6, 0.7]) == 10  # others are more than 2 % above
-    assert best([101, 100, 101], [0.6, 0.6, 0.5]) == 5  # among equals the smallest
-    assert best([None] * 3, [0.1, 0.2, 0.3]) == 20
-    assert best([101, 100, 100], [None] * 3) == 5
+    falling = [np.e**3, np.e**2, np.e]
+    assert scored(falling, [0.3, 0.2, 0.1], [0.1, 0.9, 0.1]) == (10, pytest.approx([1 / 3, 2 / 3, 1 / 3]))
+    assert scored(falling, [0.1, 0.1, 0.1], [0.6, 0.5, 0.4])[0] == 5  # among equals the smallest
+    assert scored(falling, [0.1, 0.2, 0.3], [None] * 3)[0] == 20  # what is not known is left out
+    assert scored([None] * 3, [0.1, 0.2, 0.2], [0.1, 0.2, 0.3])[0] == 20
+    assert scored([None] * 3, [np.nan] * 3, [None] * 3) == (5, [1.0] * 3)
 
 
 @pytest.mark.filterwarnings("ignore:29 of 56 documents hold no word")  # one of the two kinds of text is more common

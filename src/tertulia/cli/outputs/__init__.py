@@ -12,6 +12,7 @@ from tertulia.cli.outputs import privacy, results
 from tertulia.cli.outputs.base import Output
 
 OUTPUTS: dict[str, type[Output]] = {
+    "train": results.TrainedHere,
     "run": results.Trained,
     "resume": results.Trained,
     "demo": results.Demo,

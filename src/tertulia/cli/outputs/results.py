@@ -9,6 +9,16 @@ from pydantic import Field
 from tertulia.cli.outputs.base import NO_BOUND, OpenOutput, Output
 
 
+class TrainedHere(Output):
+    """Result of `tertulia train`."""
+
+    directory: str = Field(description="of the model")
+    topics: int
+    words: int = Field(description="that are modelled")
+    documents: int
+    sweeps: int
+
+
 class Trained(OpenOutput):
     """Result of a run, with the method's measures of the last round, such as `perplexity`."""
 

@@ -150,6 +150,10 @@ class Members:
         shown = keys.fingerprint(_read(certificate))
         self._change(name, lambda known: replace(known, renewed=shown if shown != known.fingerprint else ""))
 
+    def check_known(self, name: str) -> None:
+        """Raise `ConfigError` unless there is such a member."""
+        self._find(name)
+
     def revoke(self, name: str) -> None:
         """Refuse a member from now on."""
         self._change(name, lambda known: replace(known, state="revoked"))

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from tertulia._plain import plain
 from tertulia.view.pages.html import Child, Html, details, el, table, text
 
 WIDE = 400  # units of a figure's width: text of 11 units is legible on a phone, and not too large on a desktop
@@ -162,13 +163,32 @@ def epsilon_scale(title: str, numbers: Sequence[tuple[str, float]]) -> Html:
     return figure(title, 22.0 + 38 * len(numbers), marks, caption=caption)
 
 
+_NAME = 22  # letters of a name on a map
+_LETTER = 6.2  # width of one
+
+
+class Box(NamedTuple):
+    """The place of a label."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: Box) -> bool:
+        """Tell whether two labels overlap."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+
 def topic_map(title: str, places: Sequence[Point], weights: Sequence[float], names: Sequence[str]) -> Html:
-    """Build a map of topics as circles, areas by weight, with numbers inside; names are in tooltips and the table."""
+    """Build a map of topics as circles, areas by weight, with numbers inside and names below where there is room."""
     height, most = 320.0, max(weights, default=1.0) or 1.0
     xs, ys = [p[0] for p in places], [p[1] for p in places]
     wide, high = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
     scale = min((WIDE - 56) / wide, (height - 56) / high)
-    marks = []
+    marks: list[Html] = []
+    written: list[Box] = []
     for k in sorted(range(len(places)), key=lambda k: -weights[k]):
         at_x = WIDE / 2 + (xs[k] - (max(xs) + min(xs)) / 2) * scale
         at_y = height / 2 - (ys[k] - (max(ys) + min(ys)) / 2) * scale
@@ -177,6 +197,13 @@ def topic_map(title: str, places: Sequence[Point], weights: Sequence[float], nam
         number = names[k].partition(":")[0] if radius >= 7 else None  # small circles have only a tooltip
         label = number and el("text", number, x=at_x, y=at_y + 4, text_anchor="middle", class_="halo")
         marks.append(el("g", circle, label))
+        name = plain(names[k].partition(": ")[2], _NAME)
+        half = _LETTER * len(name) / 2
+        middle = min(max(at_x, half), WIDE - half)
+        box = Box(middle - half, at_y + radius + 2, middle + half, at_y + radius + 14)
+        if box.bottom <= height and not any(box.meets(other) for other in written):
+            written.append(box)
+            marks.append(el("text", name, x=middle, y=box.bottom - 2, text_anchor="middle", class_="soft halo"))
     rows = [[text(name), f"{p[0]:.2f}", f"{p[1]:.2f}"] for name, p in zip(names, places, strict=True)]
     caption = "Topics with similar words stand close; areas are weights. Points are topics, never documents."
     return figure(title, height, marks, caption=caption, below=as_table(["topic", "x", "y"], rows, "-rr"))

@@ -27,7 +27,7 @@ from tertulia.runs.directory import Run
 from tertulia.runs.driver import settings_of
 from tertulia.runs.one_machine import hosts_of
 from tertulia.runs.results import public_settings
-from tertulia.view.console import size
+from tertulia.view.console import counted, size
 from tertulia.view.pages import sections as parts
 from tertulia.view.pages.html import Html, details, el, join, page, table, text
 from tertulia.view.pages.officer import facts_list, officer_sections, verdict_box
@@ -100,7 +100,8 @@ def report(directory: Path | str, party: str | None = None, delta: float = 1e-6)
         known = participation_in(subject.model.provenance) if subject.model is not None else {}
         return _page(title, officer_sections(host, delta, known.get(host.config.id)), learned)
     run = subject.run
-    title = f"{run.config.get('method', {}).get('name', 'run')}, {len(run.parties)} parties, run {run.id[:8]}"
+    method, parties = run.config.get("method", {}).get("name", "run"), counted(len(run.parties), "party", "parties")
+    title = f"{method}, {parties}, run {run.id[:8]}"
     return _page(title, _project(subject, run, delta))
 
 

@@ -20,7 +20,7 @@ from tertulia.federation.party.host import PartyHost
 from tertulia.metrics.history import KNOWS_LESS, Communication, Participation, describe_missed, describe_participation
 from tertulia.models import Topics
 from tertulia.models.compare import similarities
-from tertulia.view.console import size
+from tertulia.view.console import counted, size
 from tertulia.view.pages.figures import Bar, Series, bar, bars, heat, lines, topic_map
 from tertulia.view.pages.html import Html, details, el, join, table, text
 from tertulia.view.plane import hellinger, to_plane
@@ -286,4 +286,4 @@ def took_part(model: Topics | None, known: Mapping[str, Participation], parties:
     """Describe which parties took part."""
     if model is not None:
         return describe_participation(model.provenance)
-    return "; ".join(part for part in (f"{len(parties)} parties", describe_missed(known)) if part)
+    return "; ".join(part for part in (counted(len(parties), "party", "parties"), describe_missed(known)) if part)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tertulia.errors import InputError
 from tertulia.federation.party.reports import REPORTS
-from tertulia.view.console import size
+from tertulia.view.console import counted, size
 from tertulia.view.plots.canvas import (
     BLUE,
     GREY,
@@ -122,7 +122,7 @@ def draw_privacy(
             axes.set_xticks([])  # without an epsilon there is no scale
     cost = f"real epsilon at delta {delta:g}; things from one source cost it only once"
     axes.set_xlabel("bytes that left all parties (logarithmic)" if by == "bytes" else cost)
-    who = "1 party" if len(hosts) == 1 else f"{len(hosts)} parties"
+    who = counted(len(hosts), "party", "parties")
     axes.set_title(f"What left {who}, and how it was protected")
     _explain(axes, {thing.colour for thing in things})
     return axes

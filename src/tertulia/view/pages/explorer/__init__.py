@@ -56,7 +56,7 @@ def explorer(
         facts |= document_facts(topics, documents, labels, dates, column)
     script = '"use strict";\n' + "\n".join(asset(f"explorer/{name}") for name in _SCRIPTS)
     return page(
-        f"Topics: {origin_of(topics)}",
+        origin_of(topics),
         *body_of(topics, has_texts=documents is not None),
         data("facts", facts),
         scripts=[script],

@@ -13,7 +13,8 @@ _WORDS = 12
 def body_of(model: Topics, *, has_texts: bool) -> tuple[Html, Html, Html]:
     """Build header, content and footer."""
     banner = el("p", "Contains texts: do not pass on.", class_="banner", role="note") if has_texts else None
-    head = el("header", banner, el("h1", "Topics"), el("p", text(origin_of(model), 300), class_="soft"), class_="broad")
+    title, _, rest = origin_of(model).partition("; ")
+    head = el("header", banner, el("h1", text(title, 100)), el("p", text(rest, 300), class_="soft"), class_="broad")
     needs = el("noscript", el("p", "The tools of this page need scripts; the table below does not."))
     trouble = el("p", id="trouble", class_="bad", role="alert", hidden=True)
     tools = el("div", _topics(), _views(), _topic(), id="tools", hidden=True)
