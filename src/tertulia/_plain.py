@@ -27,6 +27,13 @@ def plain(text: str, most: int | None = None) -> str:
     return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def check_plain(text: str) -> str:
+    """Raise `ValueError` if a text that people read before they approve holds control characters."""
+    if plain(text) != text:
+        raise ValueError("it holds control characters: write plain text")
+    return text
+
+
 def plain_json(text: str) -> str:
     """Escape control characters as JSON does, so that the parsed values stay the same."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, create_model, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
-from tertulia._plain import plain
+from tertulia._plain import check_plain
 from tertulia.corpus import TextOptions
 from tertulia.corpus.sources.remote import is_address
 from tertulia.errors import ConfigError, InputError
@@ -46,14 +46,7 @@ from tertulia.methods.registry import METHODS, SETTINGS, Method
 from tertulia.runs.documents import DataSettings, SourceSettings
 
 
-def _check_shown(text: str) -> str:
-    """Refuse control characters in a text that people read before they approve."""
-    if plain(text) != text:
-        raise ValueError("it holds control characters: write plain text")
-    return text
-
-
-Statement = Annotated[str, Field(max_length=500), AfterValidator(_check_shown)]
+Statement = Annotated[str, Field(max_length=500), AfterValidator(check_plain)]
 
 
 class OperatorSettings(Settings):
