@@ -45,7 +45,6 @@ from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.methods.registry import METHODS, SETTINGS, Method
 from tertulia.runs.documents import DataSettings, SourceSettings
 
-
 Statement = Annotated[str, Field(max_length=500), AfterValidator(check_plain)]
 
 
