@@ -76,5 +76,7 @@ def test_numbers_and_findings_of_a_server_and_a_party(typist, tmp_path):
     serve.send_signal(signal.SIGTERM)
     assert serve.wait() == 0
     code, out, _ = type_("doctor", "north", "--json")
-    assert {row["what"] for row in json.loads(out)["findings"] if row["state"] == "bad"} >= {"port", "TLS"}
+    findings = {row["what"]: row for row in json.loads(out)["findings"]}
+    assert {row["what"] for row in findings.values() if row["state"] == "bad"} == {"port"}
+    assert {findings[what]["text"] for what in ("TLS", "clock")} == {"not tried: the port is closed"}
     assert code == 1
