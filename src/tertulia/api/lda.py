@@ -153,7 +153,6 @@ class LDATrainer(Trainer):
     ) -> tuple[LDAState, F64]:
         """Sample, under seed words if there are any; return the state and the topics."""
         from tertulia.kernels import lda
-        from tertulia.methods.common import seeded_lda
 
         V, K, sweeps = len(corpus.vocabulary), len(alpha), None if self.sweeps == "auto" else self.sweeps
         prior = Prior.of(self, corpus.vocabulary.words)
@@ -164,6 +163,8 @@ class LDATrainer(Trainer):
                 learning=learning, progress=watch, **options,
             )  # fmt: skip
             return state, lda.topic_word(state)
+        from tertulia.methods.common import seeded_lda
+
         warn_of_unknown(find_unknown(self, corpus.vocabulary.words))
         schedule = seeded_lda.Schedule(sweeps, learning, self.max_sweeps, self.threads, watch)
         documents = seeded_lda.Documents(corpus.words, corpus.documents, V)
