@@ -90,6 +90,11 @@ def test_a_run_is_checked_trained_and_resumed(printed, base):
     assert printed("resume", base / "again")["topics"] == 3
 
 
+def test_one_file_is_trained_here(printed, base):
+    trained = printed("train", base / "north.jsonl", "--topics", 3, "--output", base / "alone")
+    assert (trained["topics"], trained["documents"]) == (3, 30)
+
+
 def test_a_run_goes_on_and_has_drifted(printed, base):
     assert printed("run", base / "run.toml", "--from", base / "run", "--directory", base / "later")["round"] > 0
     assert {row["state"] for row in printed("drift", base / "later")["drift"]} <= {"kept", "new", "retired"}

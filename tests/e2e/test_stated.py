@@ -52,7 +52,7 @@ def test_the_page_names_them_all(sites):
         assert value in page, value
     assert "training of one shared topic model with 2 topics by the method “consensus”, without noise" in page
     said = html.unescape(report(sites.parties["south"].directory))
-    assert said.count("not stated") == 4  # its own
+    assert said.count("not stated") == 5  # its own, and the reason of the run
     assert MEANING in said
     (host,) = hosts_in(sites.parties["north"].directory)
     assert f"to {OPERATOR['organisation']}" in summary_of(host, 1e-6).lines(host.config.run)[0]

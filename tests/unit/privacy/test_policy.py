@@ -134,13 +134,17 @@ def test_the_example_is_the_default_and_each_hint_is_valid(tmp_path):
     (tmp_path / "policy.toml").write_text(text)
     assert Policy.load(tmp_path / "policy.toml") == Policy()
     hints = re.findall(r"^#(\w+ = .*)$", text.split("#[[budget]]")[0], flags=re.M)
-    assert len(hints) == 20
+    assert len(hints) == 21
+    people = "".join(
+        f'\n[[approver]]\nname = "{name}"\nkey = "{key}"\n' for name, key in (("Anna", "3059"), ("Ben", "305a"))
+    )
     for hint in hints:
-        assert Policy.parse(hint) != Policy()
+        assert Policy.parse(hint + people if hint.startswith("approvers") else hint) != Policy()
     budget = re.sub(r"^#", "", "#[[budget]]" + text.split("#[[budget]]")[1], flags=re.M)
     assert Policy.parse(budget).budget[0].epsilon == 3.0
     explained = set(re.findall(r"^#?(\w+) = ", text, flags=re.M))
-    assert explained >= (set(Policy.model_fields) - {"budget", "record"}) | {"unit", "adjacency", "epsilon", "delta"}
+    settings = set(Policy.model_fields) - {"approver", "budget", "record"}
+    assert explained >= settings | {"unit", "adjacency", "epsilon", "delta"}
 
 
 @pytest.mark.parametrize(

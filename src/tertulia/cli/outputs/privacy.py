@@ -126,6 +126,7 @@ class Recipient(Output):
     purpose: str
     legal_basis: str
     retention: str
+    reason: str = Field(description="of this run")
 
 
 class Check(Output):

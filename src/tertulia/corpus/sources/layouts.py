@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from importlib import import_module
 
 from tertulia.corpus.formats.base import Record, Table
-from tertulia.corpus.sources import cordis, fhir, nsf, omop, openalex
 from tertulia.corpus.sources.base import Layout, Opened
 from tertulia.errors import InputError
 
-LAYOUTS: Mapping[str, Layout] = {
-    "table": Layout({}),
-    "omop": omop.LAYOUT,
-    "fhir": fhir.LAYOUT,
-    "openalex": openalex.LAYOUT,
-    "cordis": cordis.LAYOUT,
-    "nsf": nsf.LAYOUT,
-}
+_TABLE = "table"
+LAYOUTS = (_TABLE, "omop", "fhir", "openalex", "cordis", "nsf")  # all but a table have a module of this name here
 
 
 def layout_of(name: str) -> Layout:
     """Return a layout by its name."""
     if name not in LAYOUTS:
         raise InputError(f"format = '{name}' is unknown: choose one of {', '.join(LAYOUTS)}")
-    return LAYOUTS[name]
+    if name == _TABLE:
+        return Layout({})
+    layout: Layout = import_module(f"tertulia.corpus.sources.{name}").LAYOUT
+    return layout
 
 
 def converted(opened: Opened, layout: Layout) -> Opened:

@@ -49,6 +49,7 @@ MEANINGS = {  # names that stand for more than one thing, and for which
     "normalisation": "of parties together (gFedNTM); on one machine, where nothing is synchronised",
     "paper": "each method's own details of its paper",
     "parties": "of a run; names of those that data are cut into",
+    "reason": "of a run; of the next run (federation.toml)",
     "rounds": "a number (LDA and PC-TD); a limit (gFedNTM); of an offer to train alone",
     "sampler": "of LDA; of FedLDA's users",
     "seed": "of a run; of a server's draws",
@@ -133,9 +134,10 @@ def declarations():
     found, shared = classes(), aliases()
     bases_of = {name: bases for (name, _), (bases, _, _) in found.items()}
     settings, messages = defaultdict(dict), defaultdict(set)
-    for (name, _), (_, fields, is_message) in found.items():
+    for (name, _), (bases, fields, is_message) in found.items():
+        is_setting = any("Settings" in ancestors(base, bases_of) for base in bases)  # its name may have a namesake
         for field, kind in fields.items():
-            if "Settings" in ancestors(name, bases_of) and not kind.startswith("ClassVar"):
+            if is_setting and not kind.startswith("ClassVar"):
                 settings[field][name] = kind if kind in shared else name
             elif is_message and name not in OF_MODELS and "Array" not in kind and not kind.endswith(ARRAYS):
                 messages[field].add(name)
