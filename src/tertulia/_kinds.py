@@ -1,4 +1,4 @@
-"""Checks that decoded values have the types that a class declares: numbers, texts, arrays, messages.
+"""Checks that decoded values have the types that a class declares: numbers, texts, arrays, messages. And frozen dicts.
 
 Only types are checked. The code that uses a number or an array checks how large it may be.
 """
@@ -9,7 +9,7 @@ import types
 import typing
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Literal, Union
+from typing import Any, Literal, NoReturn, Self, TypeVar, Union
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from tertulia.errors import FormatError
 # Python's numbers, each with the NumPy kinds of scalars that count as such.
 _NUMBERS: dict[Any, str] = {bool: "b", int: "iu", float: "iuf"}
 
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 _MOST_CONTAINERS, _MOST_ITEMS = 1 << 20, 1 << 22  # of parsed JSON: an empty list or a word takes 64 bytes
 
 
@@ -99,3 +101,26 @@ def _is_number(value: Any, kind: Any) -> bool:
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, int | float if kind is float else kind)
+
+
+class FrozenDict(dict[_K, _V]):
+    """A dict that cannot change: values of settings, which parties of one process share.
+
+    >>> FrozenDict(a=1)["b"] = 2
+    Traceback (most recent call last):
+    TypeError: this dict cannot change: make another one of it with `|`
+    """
+
+    def _refuse(self, *args: Any, **named: Any) -> NoReturn:
+        raise TypeError("this dict cannot change: make another one of it with `|`")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Return the same dict: pydantic copies default values."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy as one call: entries cannot be set afterwards."""
+        return type(self), (dict(self),)

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel
 
-from tertulia._kinds import check_fields
+from tertulia._kinds import FrozenDict, check_fields
 from tertulia.corpus import Vocabulary
 from tertulia.errors import FormatError
 from tertulia.federation.checks import are_words
@@ -124,6 +124,8 @@ def _freeze(value: Any) -> bool:
         return all(_freeze(part) for part in vars(value).values())
     if isinstance(value, tuple):
         return are_words(value) or all(map(_freeze, value))
+    if isinstance(value, FrozenDict):
+        return all(map(_freeze, value.values()))
     return value is None or isinstance(value, bool | int | float | str)
 
 

@@ -11,7 +11,7 @@ import tertulia as tt
 from helpers import toys
 from tertulia._arrays import Array
 from tertulia.errors import FormatError
-from tertulia.federation import packing
+from tertulia.federation import messages, packing
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.engines.local import LocalTransport
 from tertulia.federation.messages import BEFORE_ALL, Answer, Ask, Content, Question, fingerprint, read_frame
@@ -181,6 +181,20 @@ def test_states_of_two_parties_share_no_memory(monkeypatch):
     for north, south in states:
         for one in arrays(north):
             assert not any(np.shares_memory(one, other) for other in arrays(south))
+
+
+@pytest.mark.parametrize("seeds", [{}, {"music": ["violin1"]}])
+def test_parties_of_one_process_decode_each_question_of_a_run_once(monkeypatch, seeds):
+    texts = {name: [f"river{i % 3} market{i % 5} garden{i % 7} violin{i % 2}" for i in range(30)] for name in "abc"}
+    decoded = []
+    decode_ask = messages._decode_ask
+    note = lambda data: (found := decode_ask(data), decoded.append(found.step))[0]  # noqa: E731
+    monkeypatch.setattr(messages, "_decode_ask", note)
+    tt.Consensus(topics=3, start_rounds=2, rounds=4, sweeps=1, seeds=seeds).fit(texts, seed=1)
+    counts = {step.rpartition(":")[2]: decoded.count(step) for step in decoded}
+    assert {name: counts[name] for name in ("profile_words", "expect", "count_together")} == {
+        "profile_words": 1, "expect": 2, "count_together": 4,
+    }  # fmt: skip
 
 
 def _commit(commit, note):

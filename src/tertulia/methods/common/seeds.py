@@ -21,6 +21,7 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from tertulia._arrays import I32, I64, Array
+from tertulia._kinds import FrozenDict
 from tertulia._plain import plain
 from tertulia.corpus.tokens import JOINT
 from tertulia.errors import InputError
@@ -49,7 +50,7 @@ def _check_table(seeds: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
             raise ValueError(f"{name!r} names no topic: take a text of 1 to {_LONGEST} letters on one line")
         if not words or not all(word.strip() for word in words):
             raise ValueError(f"'{name}' has no seed words, or an empty one: give it some, such as ['heart', 'artery']")
-    return {name: tuple(dict.fromkeys(words)) for name, words in seeds.items()}
+    return FrozenDict({name: tuple(dict.fromkeys(words)) for name, words in seeds.items()})
 
 
 SeedWords = Annotated[tuple[str, ...], BeforeValidator(_no_text)]
@@ -67,7 +68,7 @@ SeedStrength = Annotated[
     Between(1, _MOST),
 ]
 STRENGTH = 100
-NO_SEEDS: dict[str, tuple[str, ...]] = {}
+NO_SEEDS: dict[str, tuple[str, ...]] = FrozenDict()
 
 
 S = TypeVar("S", bound="Continued")
