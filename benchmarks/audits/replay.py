@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from benchmarks.common import newsgroups, say, time_cpu
+from benchmarks.audits.cells import cell
+from benchmarks.common import newsgroups
 from tertulia.corpus import Corpus
 from tertulia.errors import ConfigError
-from tertulia.runs.replay import NOTHING_TO_AUDIT, ReplayReport, replay
+from tertulia.runs.replay import NOTHING_TO_AUDIT, replay
 from tertulia.runs.settings import RunSettings
 
 PARTIES, DOCUMENTS, WORDS, PER_USER = 5, 60, 1000, 3
@@ -52,20 +53,14 @@ SECURE = ("pctd sound", "gfedntm doc", "private topics, documents", "private top
 def replay_modes(quick: bool = False) -> dict[str, Any]:
     """Count the violations of each mode, over three choices of neighbours; modes without a promise say so."""
     violations: dict[str, int | str] = {}
-    compared, closest, cpu = 0, 0.0, 0.0
+    compared, closest = 0, 0.0
     for name, settings in _runs():
-        taken, found = time_cpu(lambda settings=settings: _replays(settings, SEEDS[: 1 if quick else None]))  # type: ignore[misc]
-        cpu += taken
-        violations[name] = sum(len(one.violations) for one in found) if found else NOTHING
-        for one in found:
-            compared, closest = compared + one.compared, max(closest, one.closest if not one.violations else 0.0)
-        say(f"{name}: {violations[name]}")
-    return {
-        "replay": violations,
-        "replay_compared": compared,
-        "replay_closest": round(closest, 6),
-        "replay_cpu_s": round(cpu, 1),
-    }
+        seeds = SEEDS[: 1 if quick else None]
+        found = [cell(f"replay, {name}, {seed}", partial(_replayed, settings, seed)) for seed in seeds]
+        violations[name] = NOTHING if None in found else sum(len(one["violations"]) for one in found)
+        for one in found if violations[name] == 0 else ():
+            compared, closest = compared + one["compared"], max(closest, one["closest"])
+    return {"replay": violations, "replay_compared": compared, "replay_closest": round(closest, 6)}
 
 
 def _runs() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -74,18 +69,20 @@ def _runs() -> Iterator[tuple[str, dict[str, Any]]]:
     yield from ((f"{name}, secure", {"method": MODES[name], "federation": {"secure": True}}) for name in SECURE)
 
 
-def _replays(settings: dict[str, Any], seeds: tuple[int, ...]) -> list[ReplayReport]:
-    """Replay a run for each seed; none if it promises nothing."""
-    found = []
-    for seed in seeds:
-        corpora, words = _parties(seed)
-        method = {**settings["method"], "vocabulary": {"mode": "public", "words": words}}
-        try:
-            found.append(replay(RunSettings(**{**settings, "method": method, "seed": seed}), corpora, seed=seed))
-        except ConfigError as error:
-            if str(error) != NOTHING_TO_AUDIT:
-                raise
-    return found
+def _replayed(settings: dict[str, Any], seed: int) -> dict[str, Any] | None:
+    """Replay a run; return what was compared and found. None: it promises nothing."""
+    corpora, words = _parties(seed)
+    method = {**settings["method"], "vocabulary": {"mode": "public", "words": words}}
+    try:
+        found = replay(RunSettings(**{**settings, "method": method, "seed": seed}), corpora, seed=seed)
+    except ConfigError as error:
+        if str(error) != NOTHING_TO_AUDIT:
+            raise
+        return None
+    return {
+        "violations": [one.text for one in found.violations], "compared": found.compared, "closest": found.closest,
+        "ended": found.ended,
+    }  # fmt: skip
 
 
 @lru_cache(maxsize=1)

@@ -1,8 +1,12 @@
 """Runs replayed on neighbours: no mechanism is fed more than it declares, and nothing else depends on the documents."""
 
 import dataclasses
+import importlib
+import inspect
 import json
+import pkgutil
 import tempfile
+from typing import get_args
 
 import polars as pl
 import pytest
@@ -13,8 +17,13 @@ from helpers.replays import corpora_of, replayed, said
 from helpers.texts import PUBLIC, halves
 from tertulia.errors import ConfigError
 from tertulia.methods.prevalence import method as prevalence
+from tertulia.methods.registry import SETTINGS
 from tertulia.models import Topics
+from tertulia.privacy import mechanisms
+from tertulia.privacy.mechanisms import DiscreteLaplace
+from tertulia.privacy.mechanisms.noisy_tables import NoisyTable
 from tertulia.runs import replay as runs_replay
+from tertulia.runs.budgets import announced
 from tertulia.runs.driver import finish
 from tertulia.runs.replay import NO_DOCUMENTS, NO_PLAN, NOTHING_TO_AUDIT, replay
 from tertulia.runs.settings import RunSettings
@@ -52,6 +61,9 @@ MORE = {  # method, settings, corpora
     "ftm-sound-private-words": ({**FTM, **SOUND, "vocabulary": PRIVATE}, {}, {}),
     "ftm-sound-several-owners": ({**FTM, **SOUND}, {"federation": {"owners": "several"}}, {}),
     "ftm-sound-own-epsilon": ({**FTM, **SOUND}, {"parties": {"north": {"epsilon": 2.0}}}, {}),
+    "consensus-sound-laplace": ({**CONSENSUS, **SOUND, "channel": "laplace"}, {}, {}),
+    "consensus-sound-subset": ({**CONSENSUS, **SOUND, "channel": "subset"}, {}, {}),
+    "fedlda-sound-krr": ({**FEDLDA, **SOUND, "channel": "krr"}, {}, {}),
     "consensus-sound-validation": ({**CONSENSUS, **SOUND}, {"validation": 0.2}, {}),
 }  # fmt: skip
 LIMITS = "max_tokens_per_document = 8\n"
@@ -72,6 +84,7 @@ RARE = {  # method, settings, policy of the first party
     "fedlda-hm-short": ({**FEDLDA, **PAPER, "mechanism": "hm", "max_words": 6}, {}, ""),
     "pctd-paper-paragraphs": ({**PCTD, "mode": "paper", "unit": "paragraph", "vocabulary": PUBLIC}, {}, ""),
     "pctd-sound-limits-of-users": ({**PCTD, **SOUND}, {}, LIMITS_OF_USERS),
+    "gfedntm-doc-float64": ({**NEURAL, **DOCUMENTS, "precision": "float64", "optimiser": "sgd"}, {}, ""),
     "topics-limits": (TOPICS, {}, LIMITS),
     "topics-limits-of-users": ({**TOPICS, "unit": "user"}, {}, LIMITS_OF_USERS),
 }  # fmt: skip
@@ -79,6 +92,44 @@ WITHOUT_IDS = (
     "ftm-sound-lda", "consensus-sound", "fedlda-sound", "fedlda-hm", "pctd-paper", "pctd-sound", "gfedntm-doc",
     "private-topics",
 )  # fmt: skip
+
+
+REPLAYED = {
+    **{name: (CASES[name], {}) for name in PROMISING},
+    **{name: (method, settings) for name, (method, settings, _) in MORE.items()},
+}
+ELSEWHERE = {NoisyTable, DiscreteLaplace}  # tables of prevalence, scores: tests of their own below
+
+
+def test_no_mode_channel_or_mechanism_is_left_out():
+    names = [f"{mechanisms.__name__}.{found.name}" for found in pkgutil.iter_modules(mechanisms.__path__)]
+    modules = [mechanisms, *map(importlib.import_module, names)]
+    noisy = {one for module in modules for _, one in inspect.getmembers(module, is_noisy_mechanism)}
+    seen, chosen = set(ELSEWHERE), set()
+    for method, settings in REPLAYED.values():
+        run = RunSettings(method=method, **settings)
+        seen |= {type(one.mechanism) for one in announced(run, "north", None)}
+        chosen |= {(type(run.method), field, getattr(run.method, field, None)) for field in ("mode", "channel")}
+    assert noisy - seen == set()
+    assert [one for one in promising_choices() if one not in chosen] == []
+
+
+def is_noisy_mechanism(one):
+    """Tell whether a name of a module is a mechanism with noise."""
+    plain = (mechanisms.Clear, mechanisms.Derived, mechanisms.Public)
+    return (
+        inspect.isclass(one) and issubclass(one, mechanisms.Mechanism) and not inspect.isabstract(one)
+        and not issubclass(one, plain)
+    )  # fmt: skip
+
+
+def promising_choices():
+    """List the modes that promise something, and all channels, of all methods."""
+    for settings in SETTINGS:
+        for field, promising in (("mode", {"sound", "doc"}), ("channel", None)):
+            if field in settings.model_fields:
+                values = get_args(settings.model_fields[field].annotation)
+                yield from ((settings, field, value) for value in values if promising is None or value in promising)
 
 
 @pytest.mark.parametrize("name", sorted(PROMISING))

@@ -176,18 +176,20 @@ def attacked(directory, corpora, words, method_, helper):
 @contextmanager
 def expected_counts():
     """The expected counts [K, V] of each party in turn, in whole tokens."""
-    found, soft_counts = [], start.soft_counts
+    found, of_party = [], start._expected
 
-    def note(*arguments):
-        counts = soft_counts(*arguments)
-        found.append(np.rint(counts.T))
-        return counts
+    def note(party, corpus, ask):
+        counts, used = of_party(party, corpus, ask)
+        whole = np.zeros((len(counts), len(ask.words)))
+        whole[:, used] = np.rint(counts / ask.per_token)
+        found.append(whole)
+        return counts, used
 
-    start.soft_counts = note
+    start._expected = note
     try:
         yield found
     finally:
-        start.soft_counts = soft_counts
+        start._expected = of_party
 
 
 @contextmanager

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tertulia.cli.options import AsJson, ConfigFile, Delta
+from tertulia.cli.process import Terminated
 from tertulia.view import console
 
 if TYPE_CHECKING:
     from tertulia.operations.audit.results import Finding, Report
 
+_AGAIN = "what is finished is kept: the same command goes on"
+_REPLAYED = (
+    "A replay shows what depends on the documents and must not. It compares a finite number of neighbours, and takes "
+    "the noise for right: the whole audit tests that."
+)
 _HINT = (
     "A lower bound below its claim proves nothing: an attack may be too weak. `could have shown` is what a perfect "
     "attacker would have reached; where it is no larger than the claim, the audit could not find a violation."
@@ -35,7 +41,8 @@ def audit(
 ) -> None:
     """Attack a configuration on documents planted in copies of the parties' own; nothing leaves, nothing is charged.
 
-    The exit code is 1 if a lower bound of epsilon exceeds its claim. An interrupted audit goes on where it was.
+    The exit code is 1 if a lower bound of epsilon exceeds its claim, or a replay finds a difference that no promise
+    allows. An interrupted audit goes on where it was.
     """
     from tertulia.operations.audit import attacks
     from tertulia.runs import settings as configuration
@@ -43,17 +50,27 @@ def audit(
     effort = attacks.Effort(canaries, draws, documents, runs, delta)
     settings = configuration.load(config)
     said = lambda text: console.say(f"auditing: {text}")  # noqa: E731
-    report = attacks.audit(settings, effort=effort, kinds=("structure",) if replay else attacks.KINDS, say=said)
+    try:
+        report = attacks.audit(settings, effort=effort, kinds=("structure",) if replay else attacks.KINDS, say=said)
+    except (KeyboardInterrupt, Terminated):
+        if not replay:
+            console.say(_AGAIN)
+        raise
     if as_json:
         console.print_json(values_of(report))
     else:
-        rows = [_row(one) for one in report.findings]
-        console.records(f"Lower bounds of epsilon, all together at {report.confidence:.0%} confidence", rows)
-        notes = [one.note for one in report.findings if one.violated]
-        for text in (*notes, *(f"not tested: {text}" for text in report.untested), _HINT):
-            console.show(text)
+        _print(report, replay)
     if report.violated:
         raise typer.Exit(1)
+
+
+def _print(report: Report, replay: bool) -> None:
+    rows = [_row(one) for one in report.findings]
+    bounds = f"Lower bounds of epsilon, all together at {report.confidence:.4g} confidence"
+    console.records("A run, replayed on neighbours of one party's documents" if replay else bounds, rows)
+    notes = [line for one in report.findings if one.violated or replay for line in one.note.split("; ")]
+    for text in (*notes, *(f"not tested: {text}" for text in report.untested), _REPLAYED if replay else _HINT):
+        console.show(text)
 
 
 def _row(one: Finding) -> dict[str, str]:

@@ -42,7 +42,7 @@ or Consensus, and stores them; where nothing can be stored (a read-only installa
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | the command failed: `error: ...` on stderr names the cause and a remedy; or `doctor` found a fault |
+| 1 | failed: `error: ...` on stderr names the cause and a remedy; or `doctor` found a fault, `audit` a false claim |
 | 2 | invalid command line: an unknown option, a missing argument |
 | 3 | `check`: a policy forbids some of what would leave |
 | 4 | `ledger verify` without `--model`: no entry was changed, but entries missing at the end cannot be detected |

@@ -32,8 +32,8 @@ from tertulia.runs.one_machine import begin, policy_or_none
 from tertulia.runs.settings import PartySettings, RunSettings
 
 NOTHING_TO_AUDIT = (
-    "nothing to audit: this configuration promises nothing, for what leaves has no noise. Choose a mode with noise, "
-    "such as mode = 'sound'"
+    "nothing to audit: this configuration promises nothing, for nothing that leaves has noise of a finite epsilon. "
+    "Choose a mode that promises something, such as mode = 'sound'"
 )
 NO_PLAN = (
     "nothing to audit: the method announces no releases, so that nobody knows what it promises. Give its module a "

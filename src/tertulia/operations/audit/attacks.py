@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tertulia import __version__
 from tertulia._arrays import F64, Bool
 from tertulia.corpus import Corpus
 from tertulia.corpus.recipes import read_recipe
@@ -29,7 +30,7 @@ from tertulia.operations.audit.mechanisms import audit_mechanism
 from tertulia.operations.audit.recording import Recording, record
 from tertulia.operations.audit.results import Finding, Part, Report, Store, configuration_of, place_of
 from tertulia.privacy.accounting import guarantee_of
-from tertulia.privacy.audit import one_run, pairs
+from tertulia.privacy.audit import one_run, pairs, tradeoff
 from tertulia.privacy.audit.inputs import promises
 from tertulia.privacy.mechanisms import Adjacency, Mechanism, Randomiser, Unit
 from tertulia.privacy.mechanisms.gaussian import epsilon_of
@@ -38,7 +39,7 @@ from tertulia.privacy.policy import Policy
 from tertulia.runs.budgets import announced
 from tertulia.runs.documents import sources_of
 from tertulia.runs.one_machine import policy_or_none
-from tertulia.runs.replay import NOTHING_TO_AUDIT, replay
+from tertulia.runs.replay import NO_PLAN, NOTHING_TO_AUDIT, ReplayReport, replay
 from tertulia.runs.settings import PartySettings, RunSettings
 
 KINDS = ("mechanism", "structure", "masks", "tokens", "documents")
@@ -46,7 +47,6 @@ _TOKENS = (12_000, 100_000)  # the fewest and the most canary tokens, unless a n
 _DOCUMENTS = 1_000  # canary documents, unless a number is given
 _LISTED = 1_000  # words beside those of canary documents
 _DOCUMENTS_PER_USER = 2
-_TEXTS = 3  # violations of a replay that are quoted
 
 Say = Callable[[str], None]
 
@@ -99,13 +99,13 @@ def audit(
     groups = _groups(settings, list(corpora))
     copied = canaries.copies(corpora, effort.documents)
     configuration = configuration_of(settings)
-    store = Store(place_of(Path(settings.directory)), f"{configuration}/{effort}")
+    store = Store(place_of(Path(settings.directory)), f"{__version__}/{configuration}/{effort}")
     parts = _parts(settings, groups, copied, effort)
     found = []
     whole = set(kinds) >= set(KINDS)
     for name, work in parts.items():
         if name.split()[0] in kinds:
-            say(name)
+            say(f"{name}: finished before" if whole and store.holds(name) else name)
             found.append(store.part(name, work) if whole else work())
     findings = tuple(finding for part in found for finding in part.findings)
     report = Report(configuration, effort.confidence, findings, tuple(text for part in found for text in part.untested))
@@ -116,7 +116,7 @@ def audit(
 
 def _groups(settings: RunSettings, parties: list[PartyId]) -> list[_Promises]:
     """Group the parties by what is promised to them; raise if there is no promise, or a policy forbids canaries."""
-    found: dict[str, _Promises] = {}
+    found, plans = dict[str, _Promises](), False
     for party in parties:
         policy = policy_or_none(settings, party) or Policy()
         if not policy.allow_canaries:
@@ -127,8 +127,9 @@ def _groups(settings: RunSettings, parties: list[PartyId]) -> list[_Promises]:
         if any(promises(one.mechanism) for one in planned):
             names = sorted({f"{_name(one.mechanism)}/{one.times}" for one in planned})
             found.setdefault("\n".join(names), _Promises(party, planned))
+        plans = plans or bool(planned)
     if not found:
-        raise ConfigError(NOTHING_TO_AUDIT)
+        raise ConfigError(NOTHING_TO_AUDIT if plans else NO_PLAN)
     return list(found.values())
 
 
@@ -216,10 +217,23 @@ def _of_structure(settings: RunSettings, corpora: Mapping[PartyId, Corpus]) -> P
     method = settings.method.replace(**settings.method.audited)  # it must not stop because copies are small
     found = replay(settings.replace(method=method), corpora)
     shown = math.inf if found.violations else 0.0
-    note = f"{found.compared} inputs and derived values on {len(found.neighbours)} neighbours"
-    texts = [violation.text for violation in found.violations]
-    values = (0.0, shown, math.inf, 0.0, found.compared, "; ".join([note, *texts[:_TEXTS]]))
+    values = (0.0, shown, math.inf, 0.0, found.compared, "; ".join(_seen(found)))
     return Part((Finding("structure", found.party, "what mechanisms do not see", "any", "any", *values),))
+
+
+def _seen(found: ReplayReport) -> Iterator[str]:
+    """Say what a replay has compared, and which promises do not hold: each kind of violation once."""
+    closest = "" if found.violations else f", the closest at {found.closest:.0%} of its declared sensitivity"
+    yield f"{found.compared} inputs and derived values on {len(found.neighbours)} neighbours{closest}"
+    if found.unpromised:
+        yield f"without a promise, and not compared: {', '.join(found.unpromised)}"
+    if found.ended:
+        yield f"the run ended early: {found.ended}"
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for one in found.violations:
+        alike.setdefault((one.kind, one.step, one.what), []).append(one.text)
+    for texts in alike.values():
+        yield texts[0] + (f", and {len(texts) - 1} more times" if len(texts) > 1 else "")
 
 
 class _Run(NamedTuple):
@@ -309,11 +323,20 @@ def _of_documents(group: _Promises, run: _Run) -> Part:
     scores, coins = (np.concatenate(column) for column in zip(*((one.scores, one.coins) for one in found), strict=True))
     bound = pairs.bound(scores[coins], scores[~coins], run.level, of="mu")
     most = pairs.could_have_shown(min(int(coins.sum()), int((~coins).sum())), run.level, of="mu")
+    formal = epsilon_of(tradeoff.bound(coins, _centred(scores, found), run.level), delta)
     shown = epsilon_of(float(np.mean([one.mu for one in found])), delta)
-    note = f"all noisy tables of a run; by its inputs alone a canary would be worth epsilon {shown:.3g}"
+    note = (
+        f"all noisy tables of a run; by its inputs alone a canary would be worth epsilon {shown:.3g}; without the "
+        f"assumption that scores of canaries are independent, the lower bound is {formal:.3g}"
+    )
     values = (found[0].claimed, epsilon_of(bound, delta), epsilon_of(most, delta), delta, len(coins))
     finding = Finding("documents", group.party, "the whole run", unit.value, Adjacency.ADD_REMOVE.value, *values, note)
     return Part((finding,))
+
+
+def _centred(scores: F64, found: Sequence[_Guessed]) -> F64:
+    """Return scores that are above 0 where the canary is likelier there than not."""
+    return scores - np.concatenate([one.mu for one in found]) / 2
 
 
 def _guess_documents(group: _Promises, run: _Run, number: int) -> _Guessed | None:

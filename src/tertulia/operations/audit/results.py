@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from tertulia.privacy.policy import Policy
 from tertulia.runs.settings import RunSettings
 
 FORMAT = 1
-FILE = "audit.json"
+FILE, _PARTS = "audit.json", "parts"
 _ROUNDING = 1e-6  # of epsilons, relative
 _FRAME = {"directory", "engine", "address", "workers", "operator", "data", "parties"}  # settings that promise nothing
 
@@ -93,15 +94,25 @@ def place_of(run: Path) -> Path:
 
 
 class Store:
-    """The files of one audit. A part that was finished before an interruption is read, not run again."""
+    """The files of one audit. A part that was finished before an interruption is read, not run again.
+
+    When all parts are finished, only the report stays: the same audit draws its coins and noise again.
+    """
 
     def __init__(self, directory: Path, key: str) -> None:
         self.directory, self._key = directory, key
 
+    def holds(self, name: str) -> bool:
+        """Return whether a part was finished before an interruption."""
+        return self._path(name).exists()
+
+    def _path(self, name: str) -> Path:
+        digest = hashlib.blake2b(f"{self._key}/{name}".encode(), digest_size=12).hexdigest()
+        return self.directory / _PARTS / f"{digest}.json"
+
     def part(self, name: str, work: Callable[[], Part]) -> Part:
         """Return a finished part, or do it and store it."""
-        digest = hashlib.blake2b(f"{self._key}/{name}".encode(), digest_size=12).hexdigest()
-        path = self.directory / "parts" / f"{digest}.json"
+        path = self._path(name)
         if path.exists():
             found = _read(path)
             return Part(_findings(found), tuple(found["untested"]))
@@ -111,12 +122,13 @@ class Store:
         return done
 
     def finish(self, report: Report) -> None:
-        """Write the whole report."""
+        """Write the whole report, and remove the parts."""
         private_directory(self.directory)
         facts = {"configuration": report.configuration, "confidence": report.confidence}
         atomic_write(
             self.directory / FILE, json.dumps({**facts, **_plain(report.findings, report.untested)}, indent=1).encode()
         )
+        shutil.rmtree(self.directory / _PARTS, ignore_errors=True)
 
 
 def _plain(findings: tuple[Finding, ...], untested: tuple[str, ...]) -> dict[str, Any]:
