@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.book.panels import PAPERS, Found, Panel
-from benchmarks.book.quotes import decimals_of, quote_values
 from benchmarks.book.results import Verdict
+from benchmarks.book.tables import table
 
 HEAD = """# The papers' figures and tables, measured again
 
@@ -34,7 +34,6 @@ no longer give the stored numbers. [How to read results](../benchmarks/RESULTS.m
 
 This page is generated from `benchmarks/results/book` by `python -m benchmarks.book --pages`.
 """
-MOST_COLUMNS = 7
 WIDTH = 120
 Results = Mapping[str, Mapping[str, Any]]
 Verdicts = Mapping[str, Verdict]
@@ -113,7 +112,7 @@ def _section(panel: Panel, result: Mapping[str, Any], found: Verdict) -> str:
         f"\n### {_heading(panel)}\n",
         _wrap(f"{where}**{says}:** {panel.claim}"),
         f"\n![{panel.title}](figures/book/{panel.name}.svg)\n",
-        *_table(panel, Found(result["numbers"])),
+        *table(panel, Found(result["numbers"])),
         "",
     ]
     for sentence, holds, matters in found.checks:
@@ -121,8 +120,9 @@ def _section(panel: Panel, result: Mapping[str, Any], found: Verdict) -> str:
     size = panel.reduced or "as the paper's"
     command = f"`python -m benchmarks.book --only {panel.name}`"
     lines.append("")
-    if panel.remark:
-        lines.append(_wrap(panel.remark) + "\n")
+    numbers = Found(result["numbers"])
+    if remarks := " ".join([panel.remark, *(sentence(numbers) for sentence in panel.computed)]).strip():
+        lines.append(_wrap(remarks) + "\n")
     lines.append(_wrap(f"*Control*: {panel.control}. *Size*: {size}; {_seeds(len(result['seeds']))}."))
     lines.append(f"{command}: {result['cpu_seconds'] / 60:.1f} CPU minutes, {result['date']}.")
     if found.stale:
@@ -132,30 +132,6 @@ def _section(panel: Panel, result: Mapping[str, Any], found: Verdict) -> str:
 
 def _seeds(number: int) -> str:
     return "one seed" if number == 1 else f"{number} seeds"
-
-
-def _table(panel: Panel, found: Found) -> list[str]:
-    """Tabulate lines against points, or a selection of these; beside our numbers those that the paper prints."""
-    several = [line for line in found.lines if len(found.xs(line)) > 1]
-    single = list(dict.fromkeys(x for line in found.lines if line not in several for x in found.xs(line)))
-    names = list(dict.fromkeys(x for line in several for x in found.xs(line)))
-    if len(names) > MOST_COLUMNS:
-        step = (len(names) - 1) / (MOST_COLUMNS - 1)
-        names = list(dict.fromkeys(names[round(i * step)] for i in range(MOST_COLUMNS)))
-    names += [x for x in single if x not in names]
-    rows = [f"| {panel.axes[0] if several else ''} | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
-    return rows + [
-        f"| {line} | " + " | ".join(_cell(panel, found, line, x) for x in names) + " |" for line in found.lines
-    ]
-
-
-def _cell(panel: Panel, found: Found, line: str, x: str) -> str:
-    if x not in found.lines[line]:
-        return ""
-    values = found.seeds(line, x)
-    printed = panel.printed.get(line, {}).get(x)
-    ours = quote_values(values, "range", decimals_of(values))
-    return ours if printed is None else f"{ours}; paper {printed:g}"
 
 
 def _not_reproduced(panels: Sequence[Panel], verdicts: Verdicts) -> list[str]:

@@ -105,6 +105,7 @@ class Panel:
     packages: tuple[str, ...] = ()
     quick_packages: tuple[str, ...] = ()  # what only the quick size needs: without it, a result has no quick numbers
     remark: str = ""
+    computed: tuple[Callable[[Found], str], ...] = ()  # further sentences, from the numbers
     printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # values in the paper's text, line -> x
 
     def calls(self, size: Size) -> Iterator[tuple[dict[str, Any], list[Entry]]]:

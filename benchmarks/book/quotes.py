@@ -2,21 +2,22 @@
 
 A fourth part chooses what is quoted: `mean` (by default), `range` (mean, smallest and largest), `sd` (mean and standard
 deviation), `percent`; a fifth one the number of decimals. `over` with a fifth part LINE is by how many percent the mean
-is above that of this line. `python -m benchmarks.book --pages` fills all marks; a test
-fails where a page holds something else.
+is above that of this line. `<!-- book:NAME -->` alone holds the panel's whole table, `<!-- book:NAME/verdict -->` what
+its sentences say; `applications/NAME` is a table of `benchmarks.applications`. `python -m benchmarks.book --pages`
+fills all marks; a test fails where a page holds something else.
 """
 
 from __future__ import annotations
 
 import re
-import statistics
-from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from benchmarks.book.applications import TABLES
 from benchmarks.book.panels import Found
+from benchmarks.book.registry import panels
 from benchmarks.book.results import load_or_none
+from benchmarks.book.tables import STYLES, decimals_of, quote_values, table
 
 ROOT = Path(__file__).parents[2]
 MARK = re.compile(r"<!-- book:(?P<key>[^>]+?) -->(?P<said>.*?)<!-- /book -->", re.S)
@@ -49,8 +50,15 @@ def wrong(page: Path) -> list[str]:
 
 
 def quote(key: str) -> str:
-    """Format the number that a mark names."""
-    name, line, x, *rest = key.split("/")
+    """Format the number, the table or the verdict that a mark names."""
+    if key in TABLES:
+        return f"\n\n{TABLES[key]()}\n"
+    name, *parts = key.split("/")
+    if parts in ([], ["verdict"]):
+        return _whole(name, verdict=bool(parts))
+    if len(parts) == 1:
+        raise QuoteError(f"book:{key} names no number: NAME/LINE/X, NAME/verdict, or NAME for the table")
+    line, x, *rest = parts
     style, decimals = (rest + ["mean", ""][len(rest) :])[:2]
     found, lines = _found(name), [line, decimals] if style == "over" else [line]
     if found is None or any(x not in found.lines.get(one, {}) for one in lines):
@@ -63,36 +71,19 @@ def quote(key: str) -> str:
     return quote_values(values, style, int(decimals) if decimals else decimals_of(values))
 
 
-def quote_values(values: list[float], style: str, decimals: int) -> str:
-    """Format the values of a point's seeds."""
-    return STYLES[style](values, decimals)
-
-
-def decimals_of(values: list[float]) -> int:
-    """Choose decimals by size: three significant digits, and no more than three decimals."""
-    size = max(map(abs, values))
-    return next((n for n, least in ((0, 100), (1, 10), (2, 1)) if size >= least), 3)
-
-
-def _range(values: list[float], decimals: int) -> str:
-    mean, low, high = (f"{value:.{decimals}f}" for value in (statistics.fmean(values), min(values), max(values)))
-    return mean if low == high else f"{mean} ({low} to {high})"
-
-
-def _sd(values: list[float], decimals: int) -> str:
-    mean = f"{statistics.fmean(values):.{decimals}f}"
-    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.{decimals}f}"
-
-
-STYLES: Mapping[str, Callable[[list[float], int], str]] = {
-    "mean": lambda values, decimals: f"{statistics.fmean(values):.{decimals}f}",
-    "range": _range,
-    "sd": _sd,
-    "percent": lambda values, decimals: f"{100 * statistics.fmean(values):.{decimals}f} %",
-}
-
-
 @cache
 def _found(name: str) -> Found | None:
-    result: dict[str, Any] | None = load_or_none(name)
+    result = load_or_none(name)
     return None if result is None else Found(result["numbers"])
+
+
+def _whole(name: str, *, verdict: bool) -> str:
+    """Format a panel's table, or what its sentences say."""
+    found = _found(name)
+    panel = next((panel for panel in panels() if panel.name == name), None)
+    if found is None or panel is None:
+        raise QuoteError(f"book:{name} names no panel that is measured")
+    if not verdict:
+        return "\n\n" + "\n".join(table(panel, found)) + "\n\n"
+    held = [check.holds(found) for check in panel.checks if check.counts]
+    return "holds" if all(held) else f"{sum(held)} of {len(held)} sentences hold"

@@ -1,13 +1,15 @@
 """The book of figures: panels that are whole, cells that survive kills, verdicts, staleness, and pages that hold it."""
 
 import json
+import re
 import sys
 from importlib.util import find_spec
 
 import pytest
 
-from benchmarks.book import cells, page, pictures, quotes, registry, results
+from benchmarks.book import applications, cells, page, pictures, quotes, registry, results
 from benchmarks.book.__main__ import judged, run
+from benchmarks.book.measures import sampler
 from benchmarks.book.panels import Check, Entry, Found, Panel, Size
 
 PANELS = registry.panels()
@@ -183,6 +185,50 @@ def test_a_quote_that_differs_or_names_nothing_is_found(folders, monkeypatch, tm
     assert quotes.wrong(file) == []
     assert quotes.quote("toy/low/1/sd/1") == "853.1 ± 11.5"
     assert quotes.quote("toy/low/1/over/low") == "0.0 %"
-    for key in ("toy/high/1", "other/low/1", "toy/low/1/median", "toy/low/1/over/high"):
+    for key in ("toy/high/1", "other/low/1", "toy/low/1/median", "toy/low/1/over/high", "toy/low", "other", "toy"):
         with pytest.raises(quotes.QuoteError):
             quotes.quote(key)
+
+
+def test_a_whole_table_and_a_verdict_are_quoted(monkeypatch):
+    monkeypatch.setattr(quotes, "panels", lambda: (panel(name="toy"),))
+    monkeypatch.setattr(quotes, "_found", lambda name: Found({"low": {"1": [9.0, 10.0], "2": [8.0, 8.0]}}))
+    assert quotes.quote("toy") == "\n\n|  | 1 | 2 |\n|---|---|---|\n| low | 9.5 (9.0 to 10.0) | 8.00 |\n\n"
+    assert quotes.quote("toy/verdict") == "holds"
+    monkeypatch.setattr(quotes, "_found", lambda name: Found({"low": {"1": [8.0], "2": [9.0]}}))
+    assert quotes.quote("toy/verdict") == "0 of 1 sentences hold"
+
+
+def test_tables_of_applications_are_made_of_their_committed_results():
+    stored = json.loads((applications.FOLDER / "spam.json").read_text())["result"]
+    made = quotes.quote("applications/spam")
+    assert f" {stored['none']['auc']:.3f} ± "[2:] in made
+    assert made.count("\n| ") == len(stored) + 1
+    mean, low, high = (100 * x for x in applications._stored("speech")["wer"]["moonshine"]["federated_lda"])
+    assert f"{mean:.2f} [{low:.2f}, {high:.2f}]" in quotes.quote("applications/speech")
+
+
+@pytest.mark.parametrize("page", ["ftm", "fedlda", "pctd", "gfedntm"])
+def test_rows_of_paper_and_ours_quote_the_book_or_link_to_its_figures(page):
+    text = (quotes.ROOT / "docs" / f"{page}.md").read_text()
+    section = re.split(r"^## What the papers? says?, and what we see$", text, flags=re.M)[1].split("\n## ")[0]
+    rows = [line.split("|")[2] for line in section.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 3
+    for row in rows:
+        bare = quotes.MARK.sub("", row)
+        assert not re.search(r"\d\.\d{2}|\b\d{3,}\b", bare) or bare != row or "](" in row, f"{page}: {row}"
+
+
+def test_sentences_can_be_computed_from_the_numbers(folders):
+    stored = results.run(panel(computed=(lambda f: f"Low ends at {f('low'):.0f}.",)))
+    shown = panel(computed=(lambda f: f"Low ends at {f('low'):.0f}.",))
+    text = page.page((shown,), {"toy-1": stored}, {"toy-1": results.verdict(shown, stored, {})})
+    assert "\nLow ends at 1.\n" in text
+
+
+def test_a_published_curve_is_read_and_another_is_refused():
+    found = sampler.race(2, "published", "enron", 1000, 240)
+    assert 1000 < found["ppl"] < 2000
+    assert found["seconds"] > 60
+    with pytest.raises(KeyError, match="enron-77-tomotopy-1000-2 is not among the curves"):
+        sampler.race(2, "published", "enron", 77, 240)

@@ -152,11 +152,23 @@ def _communication(name: str, number: str, model: str) -> Panel:
         reduced=SMALLER.replace("2 rounds", "5 rounds"),
         remark="Conventional modelling has 30 topics and no noise."
         + ("" if model == "lda" else " It is the pooled SentenceLDA: a sweep stands for a synchronisation."),
+        computed=(lambda f: _synchronisations(f, "no noise"), lambda f: _synchronisations(f, "paper, epsilon 11")),
     )  # fmt: skip
 
 
-def _four() -> Panel:
-    places = {x: ("groups", 0.1, x, 1000) for x in ("three", "four")}
+def _synchronisations(found: Found, line: str) -> str:
+    """Say how many synchronisations conventional modelling needs for the best of a line's rounds."""
+    best, rounds = max(found.curve(line)), found.xs("conventional")
+    enough = [x for x in rounds if found("conventional", x) >= best]
+    needs = f"at most {enough[0]}" if enough else f"more than {rounds[-1]}"
+    return (
+        f"The best of *{line}*, after round {1 + found.curve(line).index(best)}, takes conventional modelling {needs} "
+        "synchronisations."
+    )
+
+
+def _four(name: str, of: str, data: str, size: float, reduced: str, corpus: str) -> Panel:
+    places = {x: (data, size, x, 1000) for x in ("three", "four")}
     settings = _shared("lda", rounds=15, sweeps=5)
     entries = [Entry(f"{x} parties", {**settings, "where": place}, score="round") for x, place in places.items()]
     entries += [
@@ -164,7 +176,7 @@ def _four() -> Panel:
         for x, place in places.items()
     ]
     return _panel(
-        "ftm-four", "section 4.4", "four parties instead of three",
+        name, "section 4.4", f"four parties instead of three{of}",
         "with four parties the framework needs about 15 rounds to generate a fairly good topic model.",
         entries,
         (
@@ -174,8 +186,7 @@ def _four() -> Panel:
                   lambda f: _needed(f, "four parties") > _needed(f, "three parties")),
         ),
         control="three parties", minutes=2.0, axes=("round", "log likelihood of a token"), seeds=SEEDS,
-        quick_lines=("four parties",),
-        reduced="a tenth of 20 Newsgroups in the papers' proportions, 1,000 words, 15 rounds of 5 sweeps",
+        quick_lines=("four parties",), corpora=(corpus,), reduced=f"{reduced}, 1,000 words, 15 rounds of 5 sweeps",
     )  # fmt: skip
 
 
@@ -248,7 +259,8 @@ PANELS = (
     _privacy("ftm-6b", "iFTM's figure 6b", "sentence"),
     _communication("ftm-6", "figures 6 and 7a", "lda"),
     _communication("ftm-7b", "iFTM's figure 7b", "sentence"),
-    _four(),
+    _four("ftm-four", "", "groups", 0.1, "a tenth of 20 Newsgroups in the papers' proportions", FILE),
+    _four("ftm-four-imdb", ", IMDB", "imdb", 2000, "2,000 reviews in the papers' proportions", "imdb50k.parquet"),
     _mixed(),
     _budgets(),
 )  # fmt: skip

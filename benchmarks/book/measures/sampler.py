@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from benchmarks.common import imdb
+from benchmarks.sampler import curve_store
 from benchmarks.sampler.corpora import Parts, parts
 from benchmarks.sampler.trainers import Task, train
 from benchmarks.sampler.worker import score
@@ -19,13 +20,27 @@ def _parts(corpus: str, documents: int) -> Parts:
 
 
 def race(seed: int, trainer: str, corpus: str, topics: int, iterations: int, documents: int = 20_000) -> Scores:
-    """Score one trainer's last topics: perplexity, NPMI, diversity, CPU seconds. One process trains one at a time."""
+    """Score one trainer's last topics: perplexity, NPMI, diversity, CPU seconds. One process trains one at a time.
+
+    The trainer `published` is tomotopy by its default, as its curve was published.
+    """
+    if trainer == "published":
+        return _published(f"{corpus}-{topics}-tomotopy-1000-{seed}")
     training, heldout = _parts(corpus, documents)
     seconds, last = 0.0, None
     for step in train(Task(trainer, corpus, topics, iterations, seed=seed), training):
         seconds, last = seconds + step.cpu, step
     assert last is not None
     return {**score(last.topic_word, last.alpha, training, heldout), "seconds": seconds}
+
+
+def _published(name: str) -> Scores:
+    """Return the last point of a published curve."""
+    found = curve_store.find_or_none(name, anywhere=True)
+    if found is None:
+        raise KeyError(f"{name} is not among the curves of benchmarks/results/sampler_curves.jsonl")
+    last = found["curve"][-1]
+    return {"ppl": last["ppl"], "npmi": last["npmi"], "diversity": last["diversity"], "seconds": last["cpu_s"]}
 
 
 def alpha(seed: int, corpus: str, topics: int, sweeps: int, total: float, documents: int = 3000) -> Scores:
