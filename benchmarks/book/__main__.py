@@ -116,7 +116,11 @@ def write_pages() -> list[str]:
         if panel.name in stored:
             pictures.draw(panel, stored[panel.name]["numbers"])
     changed = [file for file in (quotes.GENERATED,) if page.write(file, page.page(panels(), stored, verdicts))]
-    changed += [file for file in quotes.pages() if page.write(file, quotes.fill(file.read_text(encoding="utf-8")))]
+    for file in quotes.pages():
+        try:
+            changed += [file] if page.write(file, quotes.fill(file.read_text(encoding="utf-8"))) else []
+        except quotes.QuoteError as error:
+            say(f"{file.name} keeps its numbers: {error}")
     return [file.name for file in changed]
 
 

@@ -97,20 +97,27 @@ def gather(panel: Panel, size: Size, code: str = "") -> tuple[dict[str, Any], di
     return found, {**last, "cpu_seconds": round(seconds, 1)}
 
 
-def load_or_none(name: str, folder: Path = RESULTS) -> dict[str, Any] | None:
+def load_or_none(name: str) -> dict[str, Any] | None:
     """Read a stored result; none if there is none, or if it is no result, which is reported."""
-    file = folder / f"{name}.json"
+    file = RESULTS / f"{name}.json"
     if not file.exists():
         return None
     try:
         found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         quick = found["quick"]
-        if found["panel"] == name and found["numbers"] and found["hash"] and (quick["numbers"] or quick["without"]):
+        complete = found["panel"] == name and found["hash"] and (quick["numbers"] or quick["without"])
+        if complete and _are_numbers(found["numbers"]) and (not quick["numbers"] or _are_numbers(quick["numbers"])):
             return found
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         pass
     say(f"{file.name} is half-written or no result of '{name}': it does not count")
     return None
+
+
+def _are_numbers(lines: Mapping[str, Mapping[str, list[float]]]) -> bool:
+    """Whether these are numbers of seeds by line and x."""
+    points = [values for line in lines.values() for values in line.values()]
+    return bool(points) and all(len(p) > 0 and all(isinstance(x, (int, float)) for x in p) for p in points)
 
 
 def is_current(panel: Panel, result: Mapping[str, Any]) -> bool:
@@ -125,7 +132,10 @@ def verdict(panel: Panel, result: Mapping[str, Any] | None, checked: Mapping[str
     if not is_current(panel, result):
         return Verdict("not_run", [], "the stored result has another configuration")
     found = Found(result["numbers"])
-    checks = [(check.says, check.holds(found), check.counts) for check in panel.checks]
+    try:
+        checks = [(check.says, check.holds(found), check.counts) for check in panel.checks]
+    except KeyError as error:
+        return Verdict("not_run", [], f"the stored result lacks {error}")
     state = "holds" if all(holds for _, holds, counts in checks if counts) else "differs"
     return Verdict(state, checks, checked.get(panel.name, {}).get("stale", ""))
 
@@ -164,10 +174,18 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], same: bool) -
 
 
 def checked() -> dict[str, Any]:
-    """Return the outcome of the last comparison of each panel."""
+    """Return the outcome of the last comparison of each panel; what cannot be read does not count, and is reported."""
     file = RESULTS / f"{CHECKED}.json"
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return found
+    if not file.exists():
+        return {}
+    try:
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        if all(isinstance(one["stale"], str) for one in found.values()):
+            return found
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    say(f"{file.name} is half-written: no comparison counts; `python -m benchmarks.book --quick` writes it")
+    return {}
 
 
 def store_checked(outcome: Mapping[str, Any]) -> None:

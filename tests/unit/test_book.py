@@ -8,7 +8,8 @@ from importlib.util import find_spec
 import pytest
 
 from benchmarks.book import applications, cells, page, pictures, quotes, registry, results
-from benchmarks.book.__main__ import judged, run
+from benchmarks.book.__main__ import judged, run, write_pages
+from benchmarks.book.chapters import fedlda, pctd
 from benchmarks.book.measures import sampler
 from benchmarks.book.panels import Check, Entry, Found, Panel, Size
 
@@ -67,7 +68,7 @@ def test_calls_are_shared_within_a_panel_and_seeds_are_kept_apart(folders):
     assert result["numbers"]["low"] == {"1": [9.0, 10.0, 11.0], "2": [8.0, 9.0, 10.0], "10": [0.0, 1.0, 2.0]}
     assert result["numbers"]["high at the end"] == {"end": [20.0, 21.0, 22.0]}
     assert list(result["quick"]["numbers"]) == ["low"]
-    assert results.verdict(panel(), results.load_or_none("toy-1", results.RESULTS), {}).state == "holds"
+    assert results.verdict(panel(), results.load_or_none("toy-1"), {}).state == "holds"
 
 
 def test_a_run_that_was_killed_continues_and_bad_cells_are_named_and_measured_again(folders, capsys):
@@ -91,11 +92,37 @@ def test_half_written_and_foreign_results_do_not_count(folders, capsys):
     results.run(panel())
     file = results.RESULTS / "toy-1.json"
     changed = panel(full=Size((0, 1), {}))
-    judgement = results.verdict(changed, results.load_or_none("toy-1", results.RESULTS), {})
+    judgement = results.verdict(changed, results.load_or_none("toy-1"), {})
     assert (judgement.state, judgement.stale) == ("not_run", "the stored result has another configuration")
-    file.write_text(file.read_text()[:100])
-    assert results.load_or_none("toy-1", results.RESULTS) is None
-    assert "toy-1.json is half-written" in capsys.readouterr().err
+    whole = json.loads(file.read_text())
+    bad = ({"panel": "toy-1"}, [1, 2], whole | {"numbers": {"low": [1.0]}}, whole | {"numbers": {"low": {"1": ["x"]}}})
+    for text in (file.read_text()[:100], "", *map(json.dumps, bad)):
+        file.write_text(text)
+        assert results.load_or_none("toy-1") is None
+        assert "toy-1.json is half-written" in capsys.readouterr().err
+    lacking = whole | {"numbers": {"high": whole["numbers"]["high"]}}
+    assert results.verdict(panel(), lacking, {}) == ("not_run", [], "the stored result lacks 'low'")
+
+
+def test_half_written_comparisons_do_not_count(folders, capsys):
+    results.store_checked({"toy-1": {"stale": "differs"}})
+    assert results.checked() == {"toy-1": {"stale": "differs"}}
+    for text in ('{"toy-1": {"stal', "[1]", '{"toy-1": {}}'):
+        (results.RESULTS / "checked.json").write_text(text)
+        assert results.checked() == {}
+        assert "checked.json is half-written" in capsys.readouterr().err
+
+
+def test_pages_are_written_though_one_quotes_a_result_that_is_lost(folders, monkeypatch, tmp_path, capsys):
+    lost, kept = tmp_path / "lost.md", tmp_path / "kept.md"
+    lost.write_text("<!-- book:gone/low/1 -->7<!-- /book -->")
+    kept.write_text("<!-- book:applications/spam -->old<!-- /book -->")
+    monkeypatch.setattr(quotes, "pages", lambda: [lost, kept])
+    monkeypatch.setattr(quotes, "GENERATED", tmp_path / "reproduction.md")
+    monkeypatch.setattr(quotes, "_found", lambda name: None)
+    assert write_pages() == ["reproduction.md", "kept.md"]
+    assert "lost.md keeps its numbers: book:gone/low/1 names no number" in capsys.readouterr().err
+    assert lost.read_text().endswith("-->7<!-- /book -->")
 
 
 def test_a_result_is_stale_when_its_quick_numbers_change(folders, monkeypatch):
@@ -138,6 +165,15 @@ def test_an_unknown_name_lists_near_ones():
         registry.choose(["fedlda-5x"])
     with pytest.raises(SystemExit, match="--list"):
         registry.choose(["@@@@"])
+
+
+def test_panels_name_the_corpora_of_their_calls():
+    files = {**fedlda.FILES, "imdb": "imdb50k.parquet", "groups": "newsgroups20.parquet"}
+    files |= {name: file for name, (file, _) in pctd.CORPORA.items()}
+    for one in PANELS:
+        for arguments, _ in (*one.calls(one.full), *one.calls(one.quick)):
+            names = [arguments.get("data"), arguments.get("corpus"), *arguments.get("where", ())[:1]]
+            assert {files[name] for name in names if name in files} <= set(one.corpora), one.name
 
 
 def test_every_corpus_that_a_panel_needs_has_a_source():

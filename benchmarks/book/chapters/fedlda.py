@@ -47,12 +47,12 @@ PAPER_MEASURE = "Perplexity is of users who took no part, by document completion
 
 
 def _panel(name: str, number: str, title: str, claim: str, entries: Sequence[Entry], **more: Any) -> Panel:
-    data = more.pop("data", "reviews")
+    data = more.pop("data", ("reviews",))
     full, quick = more.pop("full"), more.pop("quick")
     lines, xs = more.pop("quick_lines", ()), more.pop("quick_xs", ())
     return Panel(
         name, "FedLDA", number, title, claim, MEASURE, tuple(entries), Size(more.pop("seeds", SEEDS), full),
-        Size(SEEDS[:2], quick, lines, xs), corpora=(FILES[data],), **more,
+        Size(SEEDS[:2], quick, lines, xs), corpora=tuple(FILES[name] for name in data), **more,
     )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def _convergence(letter: str, data: str, sampler: str) -> Panel:
         ]  # fmt: skip
     return _panel(
         f"fedlda-5{letter}", f"figure 5{letter}", f"{sampler} on {data.capitalize()}", claim, entries,
-        full={"data": data, "rounds": rounds}, quick={"data": data, "rounds": 10}, data=data,
+        full={"data": data, "rounds": rounds}, quick={"data": data, "rounds": 10}, data=(data,),
         quick_lines=("no privacy", "RRP", "no privacy, frequencies", "RRP, converging", UNIGRAM), checks=tuple(checks),
         reduced="" if rounds == ROUNDS[data] else f"{rounds} rounds, not 100",
         control="the unigram, and no privacy in every reading", minutes=1.5 if data == "reviews" else 4.0,
@@ -128,7 +128,7 @@ def _sweep(letter: str, data: str, setting: str) -> Panel:
     rounds = SWEPT_ROUNDS[data]
     return _panel(
         f"fedlda-5{letter}", f"figure 5{letter}", f"{data.capitalize()}, varying {LABELS[setting]}", claim, entries,
-        full={"data": data, "rounds": rounds}, quick={"data": data, "rounds": 5}, data=data, checks=checks,
+        full={"data": data, "rounds": rounds}, quick={"data": data, "rounds": 5}, data=(data,), checks=checks,
         quick_lines=SWEPT[setting][:2], quick_xs=tuple(f"{v:g}" for v in VALUES[setting][1:3]),
         control="the unigram, and no privacy", minutes=2.0 if data == "reviews" else 4.0,
         axes=(LABELS[setting], "perplexity"), reduced="" if rounds == ROUNDS[data] else f"{rounds} rounds, not 100",
@@ -193,7 +193,7 @@ def _own_measure(data: str) -> Panel:
     return _panel(
         f"fedlda-5-own-{data}", "figure 5", f"{data.capitalize()} by the paper's measure, the users' own documents",
         "perplexity is of the users' documents with their own topic shares; RRP is very close to no privacy.", entries,
-        full={"data": data, "rounds": ROUNDS[data]}, quick={"data": data, "rounds": 10}, data=data,
+        full={"data": data, "rounds": ROUNDS[data]}, quick={"data": data, "rounds": 10}, data=(data,),
         quick_lines=("no privacy", "RRP"), minutes=1.0, kind="bars", control="perplexity of users who took no part",
         checks=(
             Check("on own documents RRP is within 5 % of no privacy",
@@ -219,7 +219,7 @@ def _figure_3() -> Panel:
         "fedlda-3", "figure 3", "the example of deserted sets",
         "the probability that the perturbed word is *cat* is 0.6 x 0.6 + 0.2 x 0.1 = 0.38, as it lies in the deserted "
         "sets of the last three topics.", entries, full={"kind": "example"}, quick={"kind": "example"}, seeds=(0,),
-        minutes=0.1, kind="bars", control="none: it is arithmetic, by the package's own truncation",
+        data=(), minutes=0.1, kind="bars", control="none: it is arithmetic, by the package's own truncation",
         checks=(
             Check("the package computes 0.38", lambda f: abs(f("probability of the word cat") - 0.38) < 1e-9),
             Check("two topics keep the word", lambda f: f("topics that keep it") == 2),
@@ -238,8 +238,8 @@ def _zipf() -> Panel:
     return _panel(
         "fedlda-4a", "figure 4a", "words by rank within topics",
         "word frequencies by descending rank under different topics approximately follow Zipf's law.", entries,
-        full={"kind": "zipf"}, quick={"kind": "zipf"}, minutes=1.0, axes=("rank", "share of the topic"),
-        logs="xy",
+        full={"kind": "zipf"}, quick={"kind": "zipf"}, data=("reviews", "emails"), minutes=1.0,
+        axes=("rank", "share of the topic"), logs="xy",
         quick_lines=("Reviews", "Reviews, slope", "Reviews, fit"), control="the straight line in logs over 200 ranks",
         checks=(
             Check("the line explains 95 % of the variance of logs, on both data sets",
@@ -259,8 +259,8 @@ def _eta() -> Panel:
     return _panel(
         "fedlda-4b", "figure 4b", "epsilon by the share of perturbed words",
         "with the same eta the privacy budget of RRP is much smaller than that of kRR; 5 % of the words are perturbed "
-        "at epsilon 7.5, and 40 % at 5.", entries, full={"kind": "eta"}, quick={"kind": "eta"}, seeds=(0,), minutes=0.1,
-        axes=("share of words that are perturbed", "epsilon"), control="kRR with as many words",
+        "at epsilon 7.5, and 40 % at 5.", entries, full={"kind": "eta"}, quick={"kind": "eta"}, seeds=(0,), data=(),
+        minutes=0.1, axes=("share of words that are perturbed", "epsilon"), control="kRR with as many words",
         checks=(
             Check("at every eta RRP with delta 0.1 has a smaller epsilon than kRR with 10,000 words",
                   lambda f: all(f("RRP, delta 0.1", x) < f("kRR, 10,000 words", x) for x in f.xs("RRP, delta 0.1"))),
@@ -346,7 +346,7 @@ def _table_2(task: str, data: str, printed: dict[str, tuple[float, float, float,
     return _panel(
         f"fedlda-table-2-{task}", "table 2", f"{task} by topic features",
         "the reductions of AUC are at most 2.7 % at epsilon 7.5 and 5 % at 5 for spam; for sentiment 1.6 % at 7.5.",
-        entries, full={**size, "rounds": 100, "kept": True}, quick={**size, "rounds": 5, "kept": False}, data=data,
+        entries, full={**size, "rounds": 100, "kept": True}, quick={**size, "rounds": 5, "kept": False}, data=(data,),
         quick_lines=("LDA (no privacy)", "FedLDA 7.5"), minutes=0.2, kind="bars",
         control="LDA on one machine, and random topics",
         checks=(
