@@ -30,11 +30,30 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 CONSTRAINTS = ROOT / "constraints.txt"
 SOURCES = (
-    *("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
-    *("Makefile", "constraints.txt", "mkdocs.yml", "deploy", "docs", "examples", "src", "tests"),
+    *("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff"),
+    *(
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "Makefile",
+        "constraints.txt",
+        "mkdocs.yml",
+        "deploy",
+        "docs",
+        "examples",
+        "src",
+        "tests",
+    ),
 )
 NOT_SOURCES = shutil.ignore_patterns("__pycache__", "*.egg-info", ".*")
 SUMS = "SHA256SUMS"
+REPOSITORY = "TERTULIA_REPOSITORY"  # address of the repository that publishes; a fork's wheel names the fork
+URLS = """
+[project.urls]
+Source = "{0}"
+Documentation = "{0}/tree/main/docs"
+Changelog = "{0}/blob/main/CHANGELOG.md"
+Issues = "{0}/issues"
+"""
 VALIDATE = """
 import pathlib, sys
 from cyclonedx.schema import SchemaVersion
@@ -104,12 +123,15 @@ def commit_time(root: Path) -> int:
 
 
 def copy_sources(root: Path, place: Path) -> None:
-    """Copy the files of a release."""
+    """Copy the files of a release; add the addresses of its repository, if they are known."""
     for name in SOURCES:
         if (root / name).is_dir():
             shutil.copytree(root / name, place / name, ignore=NOT_SOURCES)
         else:
             shutil.copy(root / name, place)
+    if repository := os.environ.get(REPOSITORY):
+        with (place / "pyproject.toml").open("a") as project:
+            project.write(URLS.format(repository))
 
 
 def normalise(sdist: Path, moment: int) -> None:

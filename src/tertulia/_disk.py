@@ -6,6 +6,7 @@ own errors do not, and of other errors only their place is logged.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
@@ -19,6 +20,7 @@ from typing import Any, Literal
 from tertulia.errors import FormatError, JournalError
 
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700  # only for their owner
+_WINDOWS = os.name == "nt"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -54,7 +56,7 @@ def write(path: Path, data: bytes, *, durable: bool = True, private: bool = Fals
     mode = PRIVATE_FILE if private else 0o666
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, mode), "wb") as file:  # keeps the space that the file has
         if private and os.fstat(file.fileno()).st_mode & 0o077:
-            os.fchmod(file.fileno(), mode)
+            path.chmod(mode)
         file.write(data)
         file.truncate()
         if durable:
@@ -64,8 +66,10 @@ def write(path: Path, data: bytes, *, durable: bool = True, private: bool = Fals
 
 def write_page(path: Path, data: bytes) -> None:
     """Write a page that other users may read; raise `OSError` if the path is a link, which is never followed."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
     try:
+        if path.is_symlink():  # Windows has no O_NOFOLLOW
+            raise OSError(errno.ELOOP, "it is a link")
         descriptor = os.open(path, flags, 0o666)
     except OSError as error:
         raise OSError(error.errno, "it is a link" if path.is_symlink() else error.strerror) from None
@@ -78,6 +82,11 @@ def sync_directory(directory: Path) -> None:
     _sync(directory)
 
 
+def sync_file(path: Path) -> None:
+    """Wait until a file is on the disk."""
+    _sync(path)
+
+
 def sync_files(directory: Path) -> None:
     """Wait until a directory's files and their names are on the disk."""
     for path in (*directory.iterdir(), directory):
@@ -85,7 +94,9 @@ def sync_files(directory: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    if _WINDOWS and path.is_dir():
+        return  # a folder cannot be opened, and NTFS journals names itself
+    descriptor = os.open(path, os.O_RDWR if _WINDOWS else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -90,6 +90,7 @@ class FileColumn(Column):
         for start in range(0, len(wide), _BLOCK):
             small.buffer.frombytes(wide[start : start + _BLOCK].astype(np.int32).tobytes())
             small.flush()
+        del wide  # Windows removes no file that is mapped
         self.part.unlink()
         return small.finish()
 

@@ -23,7 +23,7 @@ import numpy as np
 from tertulia._arrays import I32, I64, Array
 from tertulia._disk import PRIVATE_DIRECTORY, PRIVATE_FILE, atomic_write, sync_files
 from tertulia._kinds import check_fields
-from tertulia._locks import brief_lock, try_lock
+from tertulia._locks import brief_lock, lock_folder_or_none
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.tokens import TextOptions
 from tertulia.corpus.vocabulary import Vocabulary
@@ -74,9 +74,9 @@ class Draft:
         with brief_lock(directory):
             _remove_leftovers(directory)
             self.folder.mkdir(mode=PRIVATE_DIRECTORY)
-            descriptor = os.open(self.folder, os.O_RDONLY)
+            descriptor = lock_folder_or_none(self.folder)
+            assert descriptor is not None  # nobody else knows the folder
             self._unlock = weakref.finalize(self, os.close, descriptor)
-            try_lock(descriptor)
 
     def publish(self, vocabulary: Vocabulary, table: pl.DataFrame, options: TextOptions, report: ReadReport) -> None:
         """Write everything but the arrays, and make this the corpus of the directory."""
@@ -95,8 +95,8 @@ class Draft:
     def close(self) -> None:
         """Remove a corpus that is not published."""
         if self._unlock.alive:
-            shutil.rmtree(self.folder)
-            self._unlock()
+            self._unlock()  # Windows removes no folder with an open file
+            shutil.rmtree(self.folder, ignore_errors=True)  # the next draft does it otherwise
 
 
 def write(directory: Path, arrays: Mapping[str, Array], *rest: Any) -> None:
@@ -116,12 +116,9 @@ def _remove_leftovers(directory: Path) -> None:
     except FormatError:  # the mark is damaged: the current folder is unknown
         return
     for folder in directory.glob(f"{_FOLDER}*"):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            if folder.name != current and try_lock(descriptor):
-                shutil.rmtree(folder)
-        finally:
+        if folder.name != current and (descriptor := lock_folder_or_none(folder)) is not None:
             os.close(descriptor)
+            shutil.rmtree(folder, ignore_errors=True)  # Windows removes no file that is mapped
 
 
 def read(directory: Path, mmap: bool) -> Fields:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import struct
 
 import numpy as np
-import zstandard
 
 from tertulia._arrays import Array
+from tertulia.federation import zstd as frames
+from tertulia.federation.zstd import Compressor
 
 SHORT = 1 << 10  # bytes; shorter arrays are not worth packing
 # The flags of the way in which an array is written; the lower half of the byte is the number of planes.
@@ -30,14 +31,12 @@ _FLOATS_PAY = 0.6  # compressing weights takes time: for a smaller saving, a fas
 _LEVEL = 1  # higher levels save nothing on counts
 
 
-def compressor() -> zstandard.ZstdCompressor:
+def compressor() -> Compressor:
     """Return a compressor for the sections of a message: to make one takes longer than to compress a short section."""
-    return zstandard.ZstdCompressor(level=_LEVEL)
+    return frames.compressor(_LEVEL)
 
 
-def write(
-    x: Array, row: int, before: Array | None, kind: str, zstd: zstandard.ZstdCompressor
-) -> tuple[int, list[bytes]]:
+def write(x: Array, row: int, before: Array | None, kind: str, zstd: Compressor) -> tuple[int, list[bytes]]:
     """Write an array in the best way for a sample from its middle; return the way and the sections.
 
     `row` is the length of its last axis, and `kind` the first letter of its type.
@@ -65,9 +64,7 @@ def write(
     return tried[best] if len(x[some]) == len(x) else _write_as(ways[best], x, row, before, zstd)
 
 
-def _write_as(
-    way: int, x: Array, row: int, before: Array | None, zstd: zstandard.ZstdCompressor
-) -> tuple[int, list[bytes]]:
+def _write_as(way: int, x: Array, row: int, before: Array | None, zstd: Compressor) -> tuple[int, list[bytes]]:
     if way == _USUAL:
         return _USUAL, _write_usual(x, row, zstd)
     if way & _WHOLE:
@@ -93,7 +90,7 @@ def _write_as(
     return way | width, sections
 
 
-def _write_usual(x: Array, row: int, zstd: zstandard.ZstdCompressor) -> list[bytes]:
+def _write_usual(x: Array, row: int, zstd: Compressor) -> list[bytes]:
     rows = x.reshape(-1, row)
     least = rows.min(axis=1)
     other = rows != least[:, None]
@@ -107,7 +104,7 @@ def _write_usual(x: Array, row: int, zstd: zstandard.ZstdCompressor) -> list[byt
     return sections
 
 
-def section(raw: bytes, zstd: zstandard.ZstdCompressor) -> list[bytes]:
+def section(raw: bytes, zstd: Compressor) -> list[bytes]:
     """Write a section: its length and its bytes, compressed by zstd if that makes it shorter."""
     middle = len(raw) // 2
     sample = raw[middle : middle + _SAMPLE]
@@ -136,9 +133,9 @@ class Reader:
         stored = self.take(_LENGTH.unpack(self.take(_LENGTH.size))[0])
         if len(stored) == size:
             return stored
-        if len(stored) > size or zstandard.frame_content_size(stored) != size:
+        if len(stored) > size or frames.content_size(stored) != size:
             raise ValueError("a section has another size")
-        return zstandard.ZstdDecompressor().decompress(stored, max_output_size=size, allow_extra_data=False)
+        return frames.decompress(stored, size)
 
 
 def read(reader: Reader, out: Array, row: int, before: Array | None) -> None:

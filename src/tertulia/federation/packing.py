@@ -31,7 +31,6 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import zstandard
 
 from tertulia._arrays import Array
 from tertulia._kinds import check_parts
@@ -40,6 +39,7 @@ from tertulia.federation.messages import Answer, Ask, Content, Question
 from tertulia.federation.packed_arrays import DIFFERENCES, SHORT, Reader, compressor, read, section, write
 from tertulia.federation.types import PartyId
 from tertulia.federation.word_lists import SentLists
+from tertulia.federation.zstd import ZstdError
 
 _T = TypeVar("_T")
 MOST_BYTES = 1 << 30  # of a message, packed or not
@@ -134,7 +134,7 @@ def unpack(data: bytes, find: Callable[[str], bytes | None] = lambda name: None)
         raise LackingBase
     try:
         return _unpack(data, total, _arrays(base) if base else {})
-    except (ValueError, TypeError, LookupError, AttributeError, struct.error, zstandard.ZstdError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, struct.error, ZstdError) as error:
         raise FormatError(f"these {len(data)} bytes are no packed message ({error})") from error
     except (RecursionError, MemoryError, OverflowError) as error:
         raise FormatError(f"these {len(data)} bytes are no packed message") from error

@@ -5,12 +5,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tertulia.errors import FormatError
+from tertulia.federation import zstd
 from tertulia.federation.codec import decode, encode
 from tertulia.federation.packed_arrays import compressor, section
 from tertulia.federation.packing import MOST_BYTES, Base, Bases, LackingBase, pack, size_of, unpack
@@ -93,7 +93,7 @@ def test_probabilities_that_repeat_are_listed_once(dtype):
     counts = np.random.default_rng(8).poisson(np.random.default_rng(9).gamma(0.1, 5, (20, 3000)))
     topics = ((counts + 0.1) / (counts + 0.1).sum(axis=1, keepdims=True)).astype(dtype)
     packed = both_ways(encode(topics))
-    assert len(packed) < 0.75 * len(zstandard.compress(topics.tobytes(), 1))
+    assert len(packed) < 0.75 * len(zstd.compressor(1).compress(topics.tobytes()))
     both_ways(encode(topics[:, :2].copy()))
     both_ways(encode(-topics))  # the least of its bits is not its least number
 
@@ -158,7 +158,7 @@ def test_claims_of_memory_are_refused_before_it_is_taken(total, size):
 def test_a_section_that_holds_more_than_its_array_is_refused_before_memory_is_taken(size):
     message = encode(np.ones(100_000, np.uint8))
     tree = message[: int.from_bytes(message[:8], "little") + 8]
-    squeezed = zstandard.ZstdCompressor().compress(b"\1" * size)
+    squeezed = zstd.compressor(3).compress(b"\1" * size)
     header = section(tree, compressor())
     bomb = b"".join([head(len(message), len(tree)), *header, b"\1", struct.pack("<Q", len(squeezed)), squeezed])
     bomb += bytes(1000)  # so that it may hold a message of this size

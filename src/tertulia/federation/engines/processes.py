@@ -196,7 +196,7 @@ def serve(directory: Path, pins: Mapping[str, str]) -> None:
             serial, frame = received
             try:
                 send(replies, serial, answer(frame))
-            except BrokenPipeError:  # the server has gone; the answer log keeps the answer
+            except OSError:  # the server has gone; the answer log keeps the answer
                 return
 
 

@@ -36,7 +36,8 @@ def _replace_pool() -> None:
 
 
 _pool = _new_pool()
-os.register_at_fork(after_in_child=_replace_pool)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_replace_pool)
 
 
 def cuts(offsets: Array, parts: int) -> list[tuple[int, int]]:
@@ -69,7 +70,10 @@ def threads_for(n_jobs: int) -> int:
     """Return the number of threads that scikit-learn's `n_jobs` asks for; -1 stands for all cores of this process."""
     if n_jobs < 1 and n_jobs != -1:
         raise InputError(f"n_jobs = {n_jobs}: write a number of threads, or -1 for all cores")
-    return n_jobs if n_jobs > 0 else len(os.sched_getaffinity(0))
+    if n_jobs > 0:
+        return n_jobs
+    affinity = getattr(os, "sched_getaffinity", None)  # only Linux has it
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def run(function: Callable[..., _T], jobs: Sequence[tuple[Any, ...]], threads: int) -> list[_T]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
-from tertulia._disk import atomic_write, private_directory, private_file, sync_directory, sync_files, write
+from tertulia._disk import atomic_write, private_directory, private_file, sync_directory, sync_file, sync_files, write
 from tertulia._kinds import check_fields
 from tertulia.errors import ConfigError, FormatError
 from tertulia.operations.upgrades.formats import BACKUP, Change, is_convertible, read_json
@@ -97,9 +96,7 @@ class Backup:
         part.unlink(missing_ok=True)  # left by a crash, or a link
         shutil.copyfile(self.directory / kept.copy, private_file(part))
         part.chmod(kept.mode & 0o777)
-        descriptor = os.open(part, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
+        sync_file(part)
         part.replace(path)
         sync_directory(path.parent)
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import ipaddress
-import resource
 import shutil
 import socket
 import tempfile
@@ -29,6 +29,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+from tertulia.errors import ConfigError
 from tertulia.federation.engines.grpc import wire
 from tertulia.federation.engines.grpc.callers import Throttle
 
@@ -53,6 +54,7 @@ class Limits:
     @classmethod
     def of_process(cls) -> Limits:
         """Derive the limits from the descriptors of this process; ask the system for more first."""
+        resource = importlib.import_module("resource")  # Windows has none, and no server either
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = _WANTED if hard == resource.RLIM_INFINITY else min(hard, _WANTED)
         if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -87,6 +89,11 @@ class Proxy:
         folder: Path | None = None,
     ) -> None:
         self._address, self._listeners, self._patience, self._observe = address, listeners, patience, observe
+        if not hasattr(socket, "AF_UNIX"):
+            raise ConfigError(
+                "the server of a federation needs Unix sockets, which this system has not: run `tertulia serve` on "
+                "Linux or macOS. Members (`tertulia attend`) may use Windows, and so may engines local and processes"
+            )
         self._limits = Limits.of_process()
         self._folder = _short_folder(folder)
         self._links: dict[int, _Link] = {}
