@@ -140,7 +140,7 @@ def test_the_example_is_the_default_and_each_hint_is_valid(tmp_path):
     )
     for hint in hints:
         assert Policy.parse(hint + people if hint.startswith("approvers") else hint) != Policy()
-    budget = re.sub(r"^#", "", "#[[budget]]" + text.split("#[[budget]]")[1], flags=re.M)
+    budget = re.sub(r"^#(?! )", "", "#[[budget]]" + text.split("#[[budget]]")[1], flags=re.M)
     assert Policy.parse(budget).budget[0].epsilon == 3.0
     explained = set(re.findall(r"^#?(\w+) = ", text, flags=re.M))
     settings = set(Policy.model_fields) - {"approver", "budget", "record"}
