@@ -66,7 +66,7 @@ def audit(
 
 def _print(report: Report, replay: bool) -> None:
     rows = [_row(one) for one in report.findings]
-    bounds = f"Lower bounds of epsilon, all together at {report.confidence:.4g} confidence"
+    bounds = f"Lower bounds of epsilon, all together at {report.confidence:.0%} confidence"
     console.records("A run, replayed on neighbours of one party's documents" if replay else bounds, rows)
     notes = [line for one in report.findings if one.violated or replay for line in one.note.split("; ")]
     for text in (*notes, *(f"not tested: {text}" for text in report.untested), _REPLAYED if replay else _HINT):

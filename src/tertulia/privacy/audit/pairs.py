@@ -80,19 +80,27 @@ def _of_hits(
 
 
 def best_event(first: Array, second: Array, level: float, delta: float = 0.0, of: Of = "epsilon") -> Event:
-    """Choose the event with the largest bound on these draws."""
+    """Choose the event with the largest bound on these draws; where no bound is above 0, with the clearest rates."""
     values = np.unique(np.concatenate((first, second)))
     middles = (values[1:] + values[:-1]) / 2 if len(values) > 1 else values
     thresholds = middles[np.unique(np.linspace(0, len(middles) - 1, _THRESHOLDS).astype(int))]
-    sizes, best, found = (len(first), len(second)), Event(0.0, 1, swapped=False), -1.0
+    sizes, best, found = (len(first), len(second)), Event(0.0, 1, swapped=False), (-1.0, -1.0)
     above = [len(own) - np.searchsorted(np.sort(own), thresholds, side="right") for own in (first, second)]
     for t, a, b in zip(thresholds, *above, strict=True):
         for sign, hits in ((1, (int(a), int(b))), (-1, (sizes[0] - int(a), sizes[1] - int(b)))):
             for swapped in (False, True):
                 value = _of_hits(hits, sizes, swapped=swapped, terms=(level, delta), of=of)
-                if value > found:
-                    best, found = Event(float(t), sign, swapped), value
+                clear = _difference(hits, sizes) * (-1 if swapped else 1)
+                if (value, clear) > found:
+                    best, found = Event(float(t), sign, swapped), (value, clear)
     return best
+
+
+def _difference(hits: tuple[int, int], sizes: tuple[int, int]) -> float:
+    """Return the difference of two rates, in standard errors."""
+    p, q = hits[0] / sizes[0], hits[1] / sizes[1]
+    pooled = sum(hits) / sum(sizes)
+    return (p - q) / math.sqrt(max(pooled * (1 - pooled) * (1 / sizes[0] + 1 / sizes[1]), 1e-12))
 
 
 def could_have_shown(draws: int, level: float, delta: float = 0.0, of: Of = "epsilon") -> float:

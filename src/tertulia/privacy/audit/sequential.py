@@ -12,13 +12,14 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 from scipy.special import betaln, xlog1py, xlogy
 
 from tertulia._arrays import Array
 from tertulia.privacy.audit import pairs
 
 Draw = Callable[[int], tuple[Array, Array]]  # scores of n draws on each of two neighbours
-_FIRST = 2_000  # draws by which the event is chosen
+_FIRST = 2_000  # draws by which the event is chosen, at least
 _CLOSE = 0.95  # of the claim: more draws would tell little
 
 
@@ -54,14 +55,25 @@ def upper(successes: int, trials: int, level: float) -> float:
 
 def audit(draw: Draw, claimed: float, level: float, most: int, delta: float = 0.0, of: pairs.Of = "epsilon") -> Found:
     """Draw until a claim is refuted, or nearly reached, or `most` draws were made."""
-    event = pairs.best_event(*draw(_FIRST), level, delta, of)
+    event, first = _choose(draw, (level, delta), most, of)
     hits, n, found = [0, 0], 0, 0.0
-    while n + _FIRST < most and found < _CLOSE * claimed:
-        more = min(max(_FIRST, n), most - n - _FIRST)
+    while n + first < most and found < _CLOSE * claimed:
+        more = min(max(_FIRST, n), most - n - first)
         scores = draw(more)
         hits, n = [hit + event.count(own) for hit, own in zip(hits, scores, strict=True)], n + more
         found = max(found, _bound(event, hits, n, (level, delta), of))
-    return Found(found, _perfect(most - _FIRST, (level, delta), of), n + _FIRST)
+    return Found(found, _perfect(most - first, (level, delta), of), n + first)
+
+
+def _choose(draw: Draw, terms: tuple[float, float], most: int, of: pairs.Of) -> tuple[pairs.Event, int]:
+    """Choose an event, and return it with the number of draws: as many as show something, a quarter of all at most."""
+    scores, n = draw(_FIRST), _FIRST
+    while True:
+        event = pairs.best_event(*scores, *terms, of)
+        if 8 * n > most or pairs.of_event(event, *scores, *terms, of) > 0:
+            return event, n
+        scores = tuple(np.concatenate(own) for own in zip(scores, draw(n), strict=True))  # type: ignore[assignment]
+        n *= 2
 
 
 def _bound(event: pairs.Event, hits: list[int], n: int, terms: tuple[float, float], of: pairs.Of) -> float:

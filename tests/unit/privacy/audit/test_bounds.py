@@ -108,6 +108,13 @@ def test_a_sequential_audit_stops_early_where_a_claim_is_false():
     assert hidden.could_have_shown > 6
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_sequential_audit_chooses_an_event_also_where_the_first_draws_refute_nothing(seed):
+    rng = np.random.default_rng(seed)
+    found = sequential.audit(lambda n: (rng.normal(0.08, 1, n), rng.normal(0, 1, n)), 0.08, LEVEL, 400_000, of="mu")
+    assert 0.04 < found.bound < 0.08
+
+
 @pytest.mark.parametrize("broken", [False, True])
 def test_the_curve_catches_noise_that_the_plain_bound_misses_at_epsilon_8(broken):
     """Noise of half the deviation, 4,000 canaries: the plain one-run bound saturates below 8."""
