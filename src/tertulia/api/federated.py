@@ -20,6 +20,7 @@ from tertulia.api.advice import warn_before_run
 from tertulia.api.parties import parties_of
 from tertulia.api.progress import round_observer, show_progress
 from tertulia.corpus import Corpus, TextOptions
+from tertulia.corpus.advice import warn_of_other_languages
 from tertulia.corpus.inputs import Documents, as_corpus, with_column
 from tertulia.errors import ConfigError
 from tertulia.methods.baselines.settings import AloneSettings
@@ -200,6 +201,7 @@ def _run(settings: MethodSettings, parties: Mapping[str, Documents], options: Ma
             parties={party: dict(choices) for party, choices in (options.get("party_settings") or {}).items()},
             **run,
         )
+        warn_of_other_languages(corpora)
         warn_before_run(corpora, settings, whole.workers if whole.engine == "local" else len(corpora))
         total = settings.rounds_in_all(continues=whole.start_from is not None)
         with show_progress(options.get("progress"), settings.name, "round", "score", total) as tick:

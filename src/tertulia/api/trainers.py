@@ -76,7 +76,7 @@ def words_of(corpus: Corpus, terms: VocabularySettings, *, more: bool = False) -
     if terms.mode == "public":
         return Vocabulary(terms.words)
     limits = terms.limits(MANY_DOCUMENTS if more else corpus.n_documents)
-    found = choose_words(corpus, *limits, terms.max_words)
+    found = choose_words(corpus, *limits, terms.max_words, terms.phrases)
     if not len(found) and corpus.n_tokens and not more:
         raise InputError(_why_no_word(corpus, *limits))
     return found

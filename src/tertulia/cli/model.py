@@ -265,7 +265,9 @@ def words(
         float, typer.Option(min=0, max=1, help="Largest share of documents that contain a word.")
     ] = 0.5,
     language: Annotated[str, typer.Option(help="ISO 639-1 code of the language; its stop words are left out.")] = "en",
-    ngrams: Annotated[int, typer.Option(min=1, help="Greatest number of words in a phrase.")] = 1,
+    ngrams: Annotated[
+        int, typer.Option(min=1, help="Greatest number of words in a phrase; chance neighbours are left out.")
+    ] = 1,
 ) -> None:
     """Write a word list from public documents, the most frequent words first."""
     from tertulia._disk import atomic_write
@@ -274,7 +276,7 @@ def words(
 
     corpus = read(files, **source, options=TextOptions(language=language, ngrams=ngrams))
     console.say(corpus.report.summary())
-    found = word_list(corpus, max_words, min_documents, max_share)
+    found = word_list(corpus, max_words, min_documents, max_share, phrases=ngrams > 1)
     known = corpus.encode(found).n_tokens / max(corpus.n_tokens, 1)
     atomic_write(output, "".join(f"{word}\n" for word in found.words).encode())
     console.say(

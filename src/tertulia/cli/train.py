@@ -35,7 +35,7 @@ def train(
     named = _seeds(seeds or [])
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise ConfigError(f"{output} exists and is not empty: give another directory with --output")
-    corpus = read(files, options=TextOptions(language=language), **source)
+    corpus = read(files, options=TextOptions(language=language, clean=True), **source)
     console.say(corpus.report.summary())
     model = LDA(topics=topics, seeds=named, random_state=seed, n_jobs=-1).fit(corpus).topics_
     model.save(output)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tertulia._arrays import F64, I64
+from tertulia.corpus.languages import NAMES
 
 if TYPE_CHECKING:
     from tertulia.corpus.corpus import Corpus
@@ -32,12 +34,6 @@ _EMPTIED = 0.05  # share of documents
 _BLOCK = 1 << 22  # tokens processed at a time
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _OTHER = re.compile("[\u3040-\u30ff\u0e00-\u0eff\u1780-\u17ff\u1000-\u109f]")  # kana, Thai, Lao, Khmer, Burmese
-_NAMES = {
-    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
-    "en": "English", "es": "Spanish", "fi": "Finnish", "fr": "French", "hu": "Hungarian", "it": "Italian",
-    "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian",
-    "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian",
-}  # fmt: skip
 
 
 class LanguageWarning(UserWarning):
@@ -97,7 +93,7 @@ def _stop_words_or_none(corpus: Corpus, shares: F64) -> str | None:
             best, language = share, other
     if best < _STOPPED:
         return None
-    return f"{best:.0%} of tokens are {_NAMES.get(language, language)} stop words: language = '{language}'?"
+    return f"{best:.0%} of tokens are {NAMES.get(language, language)} stop words: language = '{language}'?"
 
 
 @cache
@@ -110,12 +106,35 @@ def _stop_lists() -> Mapping[str, frozenset[str]]:
     return {lang: frozenset(word.lower() for word in stop_list(lang)) for lang in sorted(stopwordsiso.langs())}
 
 
+def warn_of_other_languages(corpora: Mapping[str, Corpus]) -> None:
+    """Warn of parties whose documents are mostly in another language than those of the other parties."""
+    found = {party: next(iter(corpus.report.languages), "") for party, corpus in corpora.items()}
+    known = Counter(language for language in found.values() if language)
+    if len(known) < 2:
+        return
+    usual = known.most_common(1)[0][0]
+    for party, language in found.items():
+        if language not in ("", usual):
+            warnings.warn(
+                f"the documents of party '{party}' are mostly {NAMES[language]}, those of others {NAMES[usual]}: they "
+                "share topics only through common words. Leave it out, or translate its documents",
+                LanguageWarning,
+                stacklevel=2,
+            )
+
+
+def count_copies(corpus: Corpus) -> int:
+    """Count the documents with the same words as an earlier one, but for short ones, which may be equal by chance."""
+    long = np.flatnonzero(corpus.lengths >= _SHORT)
+    return len(long) - len(np.unique(_sums(corpus)[long])) if len(long) else 0
+
+
 def warn_of_copies(corpus: Corpus) -> None:
     """Warn if many documents have the same words as another one."""
-    long = np.flatnonzero(corpus.lengths >= _SHORT)
-    if len(long) < _FEW_DOCUMENTS:
+    long = int((corpus.lengths >= _SHORT).sum())
+    if long < _FEW_DOCUMENTS:
         return
-    copies = 1.0 - len(np.unique(_sums(corpus)[long])) / len(long)
+    copies = count_copies(corpus) / long
     if copies >= _COPIES:
         warnings.warn(
             f"{copies:.0%} of documents have exactly the words of another one, and count twice: leave copies out "

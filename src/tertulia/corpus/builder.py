@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -16,8 +17,11 @@ import numpy as np
 
 from tertulia._arrays import F32, Array
 from tertulia.corpus import storage
-from tertulia.corpus.advice import warn_of_language
+from tertulia.corpus.advice import count_copies, warn_of_language
 from tertulia.corpus.corpus import Corpus, embedding_column
+from tertulia.corpus.languages import LanguageSample
+from tertulia.corpus.markup import looks_like_html, plain_text
+from tertulia.corpus.mojibake import is_broken, repair
 from tertulia.corpus.offsets import narrow
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.storage import load_array
@@ -30,6 +34,13 @@ if TYPE_CHECKING:
 
 WORDLESS = "no word left after tokenisation"
 NAMELESS = "names no user"
+COPIES = "the same words as an earlier one"
+MENDED = (
+    ("tags of HTML left out", looks_like_html, plain_text),
+    ("broken characters (Ã© for é) repaired", is_broken, repair),
+)
+LEFT = ("it looks like HTML", "broken characters (Ã© for é)")
+REMEDY = "; `clean = true` under [text], TextOptions(clean=True), mends it"
 DOMINANT = "of one user alone, who has half of all documents or more"
 _BLOCK = 1 << 20  # numbers that are buffered, or converted, at a time
 
@@ -164,6 +175,8 @@ class Builder:
             self._columns[name].buffer.append(0)
         self._n_tokens = 0
         self._cut = True  # whether the package itself cut all texts into words
+        self._languages = LanguageSample()
+        self._noted: Counter[str] = Counter()
 
     def _column(self, name: str, typecode: str) -> Column:
         return Column(typecode) if self._draft is None else FileColumn(typecode, self._draft.folder / f"{name}.npy")
@@ -177,6 +190,7 @@ class Builder:
         user: str | None = None,
     ) -> int:
         """Append a document, as a text or as tokens, and return its number of tokens without `<unk>`."""
+        text = self._cleaned(text) if isinstance(text, str) else text
         words, documents, sentence_ends, paragraph_ends = (column.buffer for column in self._columns.values())
         number, end, hidden = self._index.__getitem__, self._n_tokens, 0
         for paragraph in self._paragraphs(text):
@@ -195,6 +209,16 @@ class Builder:
                 column.flush()
         added, self._n_tokens = end - self._n_tokens, end
         return added - hidden
+
+    def _cleaned(self, text: str) -> str:
+        """Look at a text; mend it if the options say so, else note what is wrong with it."""
+        for (done, wrong, mend), left in zip(MENDED, LEFT, strict=True):
+            if wrong(text):
+                self._noted[done if self.options.clean else left + REMEDY] += 1
+                text = mend(text) if self.options.clean else text
+        if not self.options.tokenizer:
+            self._languages.look(text)
+        return text
 
     def _paragraphs(self, text: str | Sequence[str]) -> list[list[list[str]]]:
         """Cut a text into paragraphs of sentences of tokens; a list of tokens is one sentence."""
@@ -219,10 +243,14 @@ class Builder:
         if report is None:
             report = ReadReport(rows=table.height, kept=table.height)
         report.note("id seen before", count=table.height - table["id"].n_unique())
+        for reason, times in self._noted.items():
+            report.note(reason, count=times)
+        report.languages = self._languages.shares
         _note_users(table, report)
+        corpus = Corpus(**arrays, vocabulary=vocabulary, table=table, options=self.options, report=report)
+        report.note(COPIES, count=count_copies(corpus))
         if self._draft is not None:
             self._draft.publish(vocabulary, table, self.options, report)
-        corpus = Corpus(**arrays, vocabulary=vocabulary, table=table, options=self.options, report=report)
         if self._cut:
             warn_of_language(corpus)
         return corpus

@@ -30,9 +30,8 @@ from tertulia.corpus.formats.base import EMPTY, Record, undecodable
 from tertulia.corpus.inputs import string_or_none
 from tertulia.corpus.report import ReadReport
 from tertulia.corpus.sources import Opened, Origin, open_tables
-from tertulia.corpus.sources.base import PathLike, check_variable
+from tertulia.corpus.sources.base import PathLike, check_variable, is_database
 from tertulia.corpus.sources.layouts import layout_of
-from tertulia.corpus.sources.sql import is_database
 from tertulia.corpus.splits import Assignment, Row
 from tertulia.corpus.tokens import TextOptions
 from tertulia.errors import InputError

@@ -7,6 +7,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tertulia._kinds import check_fields
+from tertulia.corpus.languages import NAMES
+
+_LATER = ("guessed", "queries", "languages")
+_SHOWN = 0.01  # share of documents
 
 
 @dataclass
@@ -29,6 +33,7 @@ class ReadReport:
     noted: dict[str, int] = field(default_factory=dict)  # kept, but suspicious: duplicate ids, documents without words
     examples: dict[str, str] = field(default_factory=dict)  # reason -> place of the first such row
     guessed: dict[str, int] = field(default_factory=dict)  # guess -> number of files, for example of an encoding
+    languages: dict[str, float] = field(default_factory=dict)  # share of documents, by a sample; the first has most
     queries: dict[str, int] = field(default_factory=dict)  # hash of a query -> number of rows that it gave
 
     def keep(self) -> None:
@@ -65,6 +70,9 @@ class ReadReport:
         for what, count in self.guessed.items():
             files = f"{count} files" if count > 1 else "1 file"
             lines.append(f"  guessed for {files}: {what} (first {self.examples[what]}); say it yourself if it is wrong")
+        if self.languages:
+            shown = ", ".join(f"{NAMES[name]} {share:.0%}" for name, share in self.languages.items() if share >= _SHOWN)
+            lines.append(f"  languages, by a sample: {shown}")
         lines.extend(f"  {rows} rows are of the query {digest[:23]}" for digest, rows in self.queries.items())
         return "\n".join(lines)
 
@@ -78,17 +86,28 @@ class ReadReport:
             examples={**other.examples, **self.examples},
             guessed=_add(self.guessed, other.guessed),
             queries=_add(self.queries, other.queries),
+            languages=_mean(self, other),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON; without guesses and queries, earlier versions can read it."""
-        return {name: value for name, value in asdict(self).items() if name not in ("guessed", "queries") or value}
+        """Return plain data for JSON; without what was added later, earlier versions can read it."""
+        return {name: value for name, value in asdict(self).items() if name not in _LATER or value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ReadReport:
         """Rebuild a report from `to_dict`."""
         check_fields(cls, dict(data))
         return cls(**data)
+
+
+def _mean(one: ReadReport, other: ReadReport) -> dict[str, float]:
+    """Return the shares of languages in both, by the number of documents."""
+    total = (one.kept + other.kept) or 1
+    both: dict[str, float] = {}
+    for report in (one, other):
+        for name, share in report.languages.items():
+            both[name] = both.get(name, 0.0) + share * report.kept / total
+    return dict(sorted(both.items(), key=lambda found: -found[1]))
 
 
 def _add(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:

@@ -30,14 +30,13 @@ from unicodedata import normalize
 
 from tertulia._kinds import check_fields
 from tertulia.corpus.stopwords import stop_list
-from tertulia.corpus.vocabulary import UNKNOWN
+from tertulia.corpus.vocabulary import JOINT, UNKNOWN
 from tertulia.errors import FormatError, InputError
 
 ELIDING = frozenset({"ca", "fr", "it"})  # an apostrophe ends a word of its own: l', qu', dell'
 DOTLESS = frozenset({"az", "tr"})  # I is the capital of ı, İ that of i
 MOST_NGRAMS = 5
 SHORTEST = 2  # letters; the package's own rule removes shorter words
-JOINT = "_"  # joins the words of an n-gram; no single word contains it
 
 Tokenizer = Callable[[str], Sequence[str]]
 
@@ -58,6 +57,9 @@ class TextOptions:
         "language", "`language`: those of the language; `none`; or a list, see docs/words.md"
     )
     extra_stop_words: tuple[str, ...] = _option((), "words that are left out beside those of `stop_words`")
+    clean: bool = _option(
+        False, "whether HTML loses its tags, and broken characters (`Ã©` for `é`) are repaired, before words are cut"
+    )
     ngrams: int = _option(
         1,
         "up to this number of neighbouring words of a sentence are tokens, too: 2 gives `heart_attack` beside `heart` "
@@ -117,7 +119,12 @@ class TextOptions:
         return cls(**given)
 
 
-_LATER = {"ngrams": 1, "tokenizer": "", "extra_stop_words": ()}  # options that were added later, with their defaults
+_LATER = {
+    "clean": False,
+    "ngrams": 1,
+    "tokenizer": "",
+    "extra_stop_words": (),
+}  # options that were added later, with their defaults
 
 
 def _names(kind: type[TextOptions]) -> list[str]:

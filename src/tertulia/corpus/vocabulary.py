@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MergeMode = Literal["union", "min_parties"]
 ENGLISH, _SHIPPED = "english", "english.txt.gz"
+JOINT = "_"  # joins the words of an n-gram; no single word contains it
+PHRASE = 0.3  # least normalised pointwise mutual information of a phrase
 UNKNOWN = "<unk>"  # stands for all words that are not on a list; no token of a text equals it
 
 
@@ -143,12 +145,17 @@ def propose(corpus: Corpus, min_documents: int = 1, max_share: float = 1.0) -> P
     return Proposal([corpus.vocabulary.words[v] for v in order], counts[order], corpus.n_documents)
 
 
-def choose_words(corpus: Corpus, min_documents: int, max_share: float, max_words: int | None) -> Vocabulary:
+def choose_words(
+    corpus: Corpus, min_documents: int, max_share: float, max_words: int | None, phrases: bool = False
+) -> Vocabulary:
     """Choose the words to model, in the corpus's own order: if nothing is pruned, its arrays stay as they are."""
-    words, counts, _ = propose(corpus, min_documents, max_share)
-    frequent = np.argsort(-np.asarray(counts), kind="stable")[:max_words]
-    kept = {words[v] for v in frequent}
-    return Vocabulary(tuple(word for word in corpus.vocabulary.words if word in kept))
+    words, counts, n_documents = propose(corpus)
+    counts = np.asarray(counts)
+    kept = _frequent(counts, n_documents, min_documents, max_share)
+    places = np.flatnonzero(kept & without_chance(words, counts, n_documents) if phrases else kept)
+    frequent = places[np.argsort(-counts[places], kind="stable")[:max_words]]
+    chosen = {words[v] for v in frequent}
+    return Vocabulary(tuple(word for word in corpus.vocabulary.words if word in chosen))
 
 
 def merge(
@@ -158,12 +165,14 @@ def merge(
     min_documents: int = 1,
     max_share: float = 1.0,
     max_words: int | None = None,
+    phrases: bool = False,
 ) -> Vocabulary:
     """Merge the parties' proposals into one vocabulary.
 
     The order is by total document count, most frequent first, then by the word itself (code points). It depends
     neither on the names nor on the order of the parties. `union` keeps the words of any party; `min_parties` keeps
     words that at least that number of parties propose. The limits apply to the totals; `max_words` keeps the first.
+    `phrases` leaves out n-grams that are none, by the totals, too.
 
     >>> merge({"north": (["bank", "river"], [3, 1], 4), "south": (["bank"], [2], 2)}).words
     ('bank', 'river')
@@ -184,17 +193,19 @@ def merge(
 
     shared = parties >= (min_parties if mode == "min_parties" else 1)
     frequent = _frequent(counts, n_documents, min_documents, max_share)
-    kept = np.flatnonzero(shared & frequent)
+    kept = np.flatnonzero(shared & frequent & (without_chance(words, counts, n_documents) if phrases else True))
     if not len(kept):
         raise InputError(_why_empty(shared, frequent, len(proposals), min_parties, min_documents, max_share))
     return _ordered([words[v] for v in kept], counts[kept], max_words)
 
 
 def prune(
-    words: Sequence[str], counts: I64, n_documents: int, min_documents: int, max_share: float, max_words: int | None
+    words: Sequence[str], counts: I64, n_documents: int, limits: tuple[int, float], max_words: int | None, phrases: bool
 ) -> Vocabulary:
     """Make a vocabulary of words with these document counts, by the limits and in the order of `merge`."""
-    kept = np.flatnonzero(_frequent(counts, n_documents, min_documents, max_share))
+    min_documents, max_share = limits
+    frequent = _frequent(counts, n_documents, min_documents, max_share)
+    kept = np.flatnonzero(frequent & (without_chance(words, counts, n_documents) if phrases else True))
     if not len(kept):
         raise InputError(
             f"the agreed vocabulary is empty: all {len(words)} words have too few or too many documents. Lower "
@@ -206,6 +217,31 @@ def prune(
 def _ordered(words: Sequence[str], counts: I64, max_words: int | None) -> Vocabulary:
     order = sorted(zip((-counts).tolist(), words, strict=True))
     return Vocabulary(tuple(word for _, word in order[:max_words]))
+
+
+def without_chance(words: Sequence[str], counts: I64, n_documents: int) -> Bool:
+    """Mark single words, and n-grams whose words stand together more often than by chance: phrases.
+
+    The measure is normalised pointwise mutual information over documents, in the split of the n-gram where it is least
+    (Bouma 2009). It needs only how many documents have each word and n-gram, in all parties together.
+
+    >>> without_chance(("heart", "attack", "heart_attack", "good", "heart_good"), np.array([9, 8, 7, 50, 4]), 100)
+    array([ True,  True,  True,  True, False])
+    """
+    index = {word: v for v, word in enumerate(words)}
+    share = np.asarray(counts, np.float64) / max(n_documents, 1)
+    kept = np.ones(len(words), np.bool_)
+    for v, word in enumerate(words):
+        parts = word.split(JOINT)
+        if len(parts) > 1:
+            splits = [(JOINT.join(parts[:cut]), JOINT.join(parts[cut:])) for cut in range(1, len(parts))]
+            known = all(part in index for split in splits for part in split)
+            kept[v] = known and min(_npmi(share[v], *(share[index[p]] for p in split)) for split in splits) >= PHRASE
+    return kept
+
+
+def _npmi(both: float, one: float, other: float) -> float:
+    return 1.0 if both >= 1.0 else float(np.log(both / (one * other)) / -np.log(both))
 
 
 def _frequent(counts: I64, n_documents: int, min_documents: int, max_share: float) -> Bool:
@@ -269,13 +305,17 @@ def _lines(text: str) -> list[str]:
 
 
 def word_list(
-    corpus: Corpus, max_words: int | None = None, min_documents: int = 5, max_share: float = 0.5
+    corpus: Corpus,
+    max_words: int | None = None,
+    min_documents: int = 5,
+    max_share: float = 0.5,
+    phrases: bool = False,
 ) -> Vocabulary:
     """Make a public word list from a corpus that is public itself, the most frequent words first.
 
     Never make one from private documents: a word on the list reveals that they contain it.
     """
-    return merge({"": propose(corpus)}, "union", 1, min_documents, max_share, max_words)
+    return merge({"": propose(corpus)}, "union", 1, min_documents, max_share, max_words, phrases)
 
 
 def pack_words(words: Sequence[str]) -> tuple[U8, I64]:

@@ -25,7 +25,7 @@ from pydantic.fields import FieldInfo
 
 from tertulia._plain import check_plain
 from tertulia.corpus import TextOptions
-from tertulia.corpus.sources.remote import is_address
+from tertulia.corpus.sources.base import is_address
 from tertulia.errors import ConfigError, InputError
 from tertulia.federation.engines.base import check_engine
 from tertulia.federation.fields import EPSILON
@@ -211,7 +211,11 @@ class TrainingSettings(Explained):
 
     @model_validator(mode="after")
     def _words_are_tokens(self) -> Self:
-        n, noise = self.text.get("ngrams", 1), self.method.noise
+        n, noise, terms = self.text.get("ngrams", 1), self.method.noise, self.method.vocabulary_settings
+        if terms is not None and terms.phrases and n == 1 and "tokenizer" not in self.text:
+            raise ValueError(
+                "vocabulary.phrases chooses among n-grams, and there are none: set text.ngrams = 2 or more"
+            )
         if n > 1 and self.hides_words:
             raise ValueError(
                 f"text.ngrams = {n} puts a word into up to {n * (n + 1) // 2} tokens, and in mode '{noise}' epsilon is "

@@ -53,6 +53,7 @@ class Outline(NamedTuple):
             *(_sound(self._listed(place)) if self.private else _clear(together=len(self.parties) > 1)),
             "\n[text]",
             _line("language", self.language, "whose stop words are left out"),
+            _line("clean", True, "tags of HTML are left out, broken characters repaired"),
             *(["\n[operator]", *(_line(key, value) for key, value in self.operator.items())] if self.operator else []),
         ]
         for name, path in self.parties.items():

@@ -12,8 +12,7 @@ from os import PathLike
 from pathlib import Path
 
 from tertulia.corpus.formats.base import Request
-from tertulia.corpus.sources import remote, sql
-from tertulia.corpus.sources.base import Opened, Origin, address_in
+from tertulia.corpus.sources.base import Opened, Origin, address_in, is_address
 from tertulia.corpus.sources.files import list_files
 from tertulia.corpus.sources.layouts import converted
 
@@ -24,15 +23,21 @@ def open_tables(origin: Origin, wanted: Collection[str]) -> Iterator[Opened]:
     """Open the tables of a source one after the other; `wanted` are the columns to be used."""
     columns = frozenset(origin.layout.raw or wanted)
     if origin.query is not None:
+        from tertulia.corpus.sources import sql
+
         yield converted(sql.open_query(origin, columns), origin.layout)
         return
     if origin.address_env is not None:
+        from tertulia.corpus.sources import remote
+
         address = address_in(origin.address_env).get_secret_value()
         opened = remote.open_address(address, origin.describe(), _request(origin, Path(), columns))
         yield converted(opened, origin.layout)
         return
     for path in _each(origin.path):
-        if remote.is_address(path):
+        if is_address(path):
+            from tertulia.corpus.sources import remote
+
             remote.check_public(str(path))
             opened = remote.open_address(str(path), str(path), _request(origin, Path(), columns))
             yield converted(opened, origin.layout)

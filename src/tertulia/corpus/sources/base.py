@@ -15,7 +15,23 @@ from tertulia.corpus.formats.base import Record, Request, Table
 from tertulia.errors import InputError
 
 PathLike = str | os.PathLike[str]
+SCHEMES = ("http", "https", "s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "hf")
+DUCKDB_FILES = (".duckdb", ".ddb", ".db")
 VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"  # the name of an environment variable
+
+
+def is_address(path: object) -> bool:
+    """Return whether a path is an address.
+
+    >>> is_address("https://example.org/notes.parquet"), is_address("notes.parquet"), is_address("C:/notes.csv")
+    (True, False, False)
+    """
+    return isinstance(path, str) and "://" in path and path.split("://")[0].lower() in SCHEMES
+
+
+def is_database(path: object) -> bool:
+    """Return whether a path is that of a file of DuckDB, by its suffix."""
+    return isinstance(path, str | os.PathLike) and Path(path).suffix.lower() in DUCKDB_FILES
 
 
 class Layout(NamedTuple):

@@ -9,18 +9,18 @@ from tertulia.corpus.formats.base import Record, Table
 from tertulia.corpus.sources.base import Layout, Opened
 from tertulia.errors import InputError
 
-_TABLE = "table"
-LAYOUTS = (_TABLE, "omop", "fhir", "openalex", "cordis", "nsf")  # all but a table have a module of this name here
+PLAIN = "table"
+LAYOUTS = (PLAIN, "omop", "fhir", "openalex", "cordis", "nsf")  # each has a module of its name, with its `LAYOUT`
 
 
 def layout_of(name: str) -> Layout:
     """Return a layout by its name."""
     if name not in LAYOUTS:
         raise InputError(f"format = '{name}' is unknown: choose one of {', '.join(LAYOUTS)}")
-    if name == _TABLE:
+    if name == PLAIN:
         return Layout({})
-    layout: Layout = import_module(f"tertulia.corpus.sources.{name}").LAYOUT
-    return layout
+    found: Layout = import_module(f"tertulia.corpus.sources.{name}").LAYOUT
+    return found
 
 
 def converted(opened: Opened, layout: Layout) -> Opened:

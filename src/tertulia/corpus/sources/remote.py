@@ -16,19 +16,9 @@ from tertulia.corpus.formats.base import Record, Request, Table
 from tertulia.corpus.sources.base import Opened
 from tertulia.errors import InputError
 
-SCHEMES = ("http", "https", "s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "hf")
 _SCANS = {".parquet": "scan_parquet", ".pq": "scan_parquet", ".csv": "scan_csv", ".tsv": "scan_csv",
           ".jsonl": "scan_ndjson", ".ndjson": "scan_ndjson"}  # fmt: skip
 _BATCH = 500  # rows
-
-
-def is_address(path: object) -> bool:
-    """Return whether a path is an address.
-
-    >>> is_address("https://example.org/notes.parquet"), is_address("notes.parquet"), is_address("C:/notes.csv")
-    (True, False, False)
-    """
-    return isinstance(path, str) and "://" in path and path.split("://")[0].lower() in SCHEMES
 
 
 def check_public(address: str) -> None:

@@ -16,8 +16,6 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import SecretStr
@@ -26,7 +24,6 @@ from tertulia.corpus.formats.base import Record, Table
 from tertulia.corpus.sources.base import Opened, Origin, address_in
 from tertulia.errors import InputError
 
-DUCKDB_FILES = (".duckdb", ".ddb", ".db")
 _BATCH = 2_000  # rows of DuckDB; a driver of ADBC chooses its own
 _READ_ONLY = {  # by scheme, the statement that makes all later transactions of a connection read-only
     "postgresql": "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
@@ -81,11 +78,6 @@ def open_query(origin: Origin, wanted: frozenset[str]) -> Opened:
                 _close(reader)
 
     return Opened("the query", "query", "query", Table(columns, records(), query=digest_of(query)))
-
-
-def is_database(path: object) -> bool:
-    """Return whether a path is that of a file of DuckDB, by its suffix."""
-    return isinstance(path, str | PathLike) and Path(path).suffix.lower() in DUCKDB_FILES
 
 
 def digest_of(query: str) -> str:

@@ -23,7 +23,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from tertulia._arrays import I32, I64, Array
 from tertulia._kinds import FrozenDict
 from tertulia._plain import plain
-from tertulia.corpus.tokens import JOINT
+from tertulia.corpus.vocabulary import JOINT
 from tertulia.errors import InputError
 from tertulia.federation.fields import Between
 from tertulia.models import Topics

@@ -262,6 +262,7 @@ class VocabularySettings(Settings):
     max_words: Positive | None = Field(
         None, description="keep this number of the most frequent words, of a public list the first; None: all"
     )
+    phrases: bool = Field(False, description="keep only n-grams (text.ngrams) that are phrases, by the totals")
     words: tuple[str, ...] = Field(
         (),
         description="the word list of modes `public` and `listed`; also the path of a file with one word per line, or "

@@ -315,7 +315,7 @@ def agree_in_secret(fed: Federation, terms: VocabularySettings) -> Vocabulary:
         raise InputError(f"the members have agreed on no word: none is held by {least} of them")
     counted = fed.sum(count_words, Candidates(*pack_words(words)))
     limits = terms.limits(int(counted.documents))
-    return prune(words, np.asarray(counted.counts), int(counted.documents), *limits, terms.max_words)
+    return prune(words, np.asarray(counted.counts), int(counted.documents), limits, terms.max_words, terms.phrases)
 
 
 def choose(fed: Federation, terms: VocabularySettings) -> tuple[str, ...]:

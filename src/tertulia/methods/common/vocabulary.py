@@ -108,7 +108,7 @@ def agree(fed: Federation, terms: VocabularySettings, known: tuple[str, ...] = (
     n_documents = sum(documents for _, _, documents in proposals.values())
     limits = terms.limits(n_documents if not known else MANY_DOCUMENTS)
     mode: MergeMode = "union" if terms.mode == "union" else "min_parties"
-    found = merge(proposals, mode, terms.min_parties or 2, *limits, terms.max_words)
+    found = merge(proposals, mode, terms.min_parties or 2, *limits, terms.max_words, terms.phrases)
     return Vocabulary(extend_words(known, found.words, terms.max_words))
 
 
