@@ -13,6 +13,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS ?= network
+# pip would compile all 20,000 modules to bytecode, for more than a CPU minute; Python does so for those that are imported.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-all lint figures figures-quick site dist wheelhouse clean
 .DELETE_ON_ERROR:
@@ -58,11 +61,11 @@ wheelhouse: dist/SHA256SUMS
 	$(PYTHON) -m venv .venv || { rm -rf .venv; apt-get update && apt-get install -y python3-venv && $(PYTHON) -m venv .venv; }
 
 .venv/.core: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(INSTALL) -e .
 	@touch $@
 
 .venv/.dev: .venv/.core
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(INSTALL) -e '.[dev]'
 	$(BIN)/tertulia warm
 	@touch $@
 
