@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from benchmarks.book.panels import Found, Panel
 
 FOLDER = Path(__file__).parents[2] / "docs" / "figures" / "book"
 MOST_BYTES = 80_000
-DRAWING = 2  # a new number draws all pictures again
+UNEQUAL = 3.0  # times: values that differ by more do not share an axis
+DRAWING = 4  # a new number draws all pictures again
 HIGHEST, EXTREME = 3.0, 20.0  # times the median: where points are extreme, as of first rounds, the axis ends lower
 COLOURS = (
     "#111827", "#c2410c", "#1d4ed8", "#0f766e", "#7e22ce", "#65a30d", "#be185d", "#a16207", "#0891b2", "#6b7280",
@@ -47,11 +49,22 @@ def draw(panel: Panel, numbers: Mapping[str, Any]) -> Path:
         "path.simplify": True,
     }  # fmt: skip
     with mpl.rc_context(style):
-        figure, axis = plt.subplots(figsize=(7.2, 3.6), constrained_layout=True)
-        for which in panel.logs:
-            getattr(axis, f"set_{which}scale")("log")
-        (_dots if panel.kind == "bars" else _lines)(axis, Found(numbers))
-        axis.set(xlabel=panel.axes[0], ylabel=panel.axes[1])
+        found = Found(numbers)
+        scales = _scales(found) if panel.kind == "bars" else [[]]
+        figure, axes = plt.subplots(
+            1, len(scales), figsize=(7.2, 3.6), constrained_layout=True, sharey=True, squeeze=False
+        )
+        for axis, names in zip(axes[0], scales, strict=True):
+            for which in panel.logs:
+                getattr(axis, f"set_{which}scale")("log")
+            if panel.kind == "bars":
+                _dots(axis, found, names)
+            else:
+                _lines(axis, found)
+            axis.set(xlabel=panel.axes[0] if len(scales) == 1 else names[0] if len(names) == 1 else "")
+        axes[0, 0].set(ylabel=panel.axes[1])
+        if panel.kind == "bars":
+            axes[0, 0].invert_yaxis()
         FOLDER.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, metadata={"Date": None, "Creator": "benchmarks.book", "Description": mark(panel, numbers)})
         plt.close(figure)
@@ -92,9 +105,21 @@ def _lines(axis: Any, found: Found) -> None:
     axis.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def _dots(axis: Any, found: Found) -> None:
-    """Draw a row for each line, a dot for each point, and the range over seeds."""
-    names = list(dict.fromkeys(x for line in found.lines for x in found.xs(line)))
+def _scales(found: Found) -> list[list[str]]:
+    """Group the names of points by the size of their values: those of one group share an axis."""
+    groups: list[tuple[float, list[str]]] = []
+    for x in dict.fromkeys(x for line in found.lines for x in found.xs(line)):
+        size = statistics.median(abs(found(line, x)) for line in found.lines if x in found.lines[line])
+        near = next((names for known, names in groups if max(known, size) <= UNEQUAL * min(known, size)), None)
+        if near is None:
+            groups.append((size, [x]))
+        else:
+            near.append(x)
+    return [names for _, names in groups]
+
+
+def _dots(axis: Any, found: Found, names: list[str]) -> None:
+    """Draw a row for each line, a dot for each of these points, and the range over seeds."""
     for j, x in enumerate(names):
         rows = [(i, line) for i, line in enumerate(found.lines) if x in found.lines[line]]
         values = [found(line, x) for _, line in rows]
@@ -107,9 +132,8 @@ def _dots(axis: Any, found: Found) -> None:
             values, places, xerr=spread, fmt="o", markersize=4, color=COLOURS[(j + 1) % len(COLOURS)], label=x
         )
     axis.set_yticks(range(len(found.lines)), list(found.lines))
-    axis.invert_yaxis()
     if len(names) > 1:
-        axis.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        axis.legend(frameon=False, fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
 
 def _is_number(name: str) -> bool:

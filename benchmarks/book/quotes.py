@@ -64,7 +64,8 @@ def quote(key: str) -> str:
     if found is None or any(x not in found.lines.get(one, {}) for one in lines):
         raise QuoteError(f"book:{key} names no number: see benchmarks/results/book/{name}.json")
     if style == "over":
-        return f"{100 * (found(line, x) / found(decimals, x) - 1):.1f} %"
+        above = 100 * (found(line, x) / found(decimals, x) - 1)
+        return f"{round(above, 1) + 0.0:.1f} %"  # no -0.0
     if style not in STYLES:
         raise QuoteError(f"book:{key}: '{style}' is none of {', '.join(STYLES)}")
     values = found.seeds(line, x)

@@ -206,6 +206,12 @@ def test_pictures_are_drawn_alike_twice(folders, monkeypatch):
     assert pictures.mark(panel(), numbers).encode() in first
 
 
+def test_points_of_unequal_size_have_axes_of_their_own():
+    found = Found({"ours": {"ppl": [900.0], "npmi": [0.1], "s": [1100.0]}, "theirs": {"ppl": [950.0], "npmi": [-0.2]}})
+    assert pictures._scales(found) == [["ppl", "s"], ["npmi"]]
+    assert pictures._scales(Found({"a": {"x": [0.0]}, "b": {"y": [0.0]}})) == [["x", "y"]]
+
+
 @pytest.mark.parametrize("file", quotes.pages(), ids=lambda file: file.name)
 def test_pages_hold_the_books_numbers(file):
     assert quotes.wrong(file) == [], "run python -m benchmarks.book --pages"
@@ -224,6 +230,12 @@ def test_a_quote_that_differs_or_names_nothing_is_found(folders, monkeypatch, tm
     for key in ("toy/high/1", "other/low/1", "toy/low/1/median", "toy/low/1/over/high", "toy/low", "other", "toy"):
         with pytest.raises(quotes.QuoteError):
             quotes.quote(key)
+
+
+def test_a_difference_of_nothing_has_no_sign(monkeypatch):
+    near = Found({"low": {"1": [9999.9]}, "high": {"1": [10000.0]}, "far": {"1": [9000.0]}})
+    monkeypatch.setattr(quotes, "_found", lambda name: near)
+    assert [quotes.quote(f"toy/{line}/1/over/high") for line in ("low", "far")] == ["0.0 %", "-10.0 %"]
 
 
 def test_a_whole_table_and_a_verdict_are_quoted(monkeypatch):

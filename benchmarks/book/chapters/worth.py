@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from benchmarks.book.panels import Check, Entry, Found, Panel, Size
@@ -12,55 +13,81 @@ EVERYONE = {
     "the best party alone, 60 sweeps": "ppl_single_best_short", "the best party alone, 250 sweeps": "ppl_single_best",
     "models side by side": "ppl_concatenation", "FTM": "ppl_federated", "Consensus, 60 sweeps": "ppl_consensus",
     "Consensus, 250 sweeps": "ppl_consensus_long", "pooled, 60 sweeps": "ppl_pooled_short",
-    "pooled, 250 sweeps": "ppl_pooled_long", "pooled, settled": "ppl_pooled_converged",
+    "pooled, 250 sweeps": "ppl_pooled_long", "pooled, as many topics as FTM, 250 sweeps": "ppl_pooled_same_topics",
+    "pooled, settled": "ppl_pooled_converged", "topics of FTM": "topics",
 }  # fmt: skip
 GAINS = {
     "FTM, best for the party": "own_gain", "control: two models of its own": "own_twice", "FTM, shared": "global",
     "FTM, composed": "composed", "Consensus, best for the party": "consensus_best_for",
     "Consensus of 250 sweeps, best for the party": "consensus_long_best_for", "pooled, as many topics": "pooled",
 }  # fmt: skip
-SHARE, SMALL = 0.1, 0.04  # of 20 Newsgroups
-REDUCED = "a tenth of 20 Newsgroups; a quarter is part of `benchmarks.federation`"
+MODES = {
+    "Consensus, clear": "clear", "Consensus, secure sums": "secure", "Consensus, sound, epsilon 8": "sound",
+    "PrivateTopics, doc, epsilon 8": "doc",
+}  # fmt: skip
+SHARE, SMALL = 0.25, 0.04  # of 20 Newsgroups
+REDUCED = "a quarter of 20 Newsgroups"
 SPLITS = {"natural": "parties of different subjects", "iid": "similar parties of 1 : 2 : ... : 6"}
+QUESTION = "is a federation worth it, against a party alone and against pooling?"
 
 
-def _split(parties: str, own: bool) -> Panel:
-    lines, score = (GAINS, "gain@") if own else (EVERYONE, "")
-    entries = tuple(
-        Entry(line, {"kind": "split", "parties": parties}, "gain" if own else "perplexity", score + key)
-        for line, key in lines.items()
-    )
-    checks: tuple[Check, ...]
-    if own:
-        checks = (
-            Check("Consensus gains more on own documents than two models of a party's own",
-                  lambda f: f("Consensus, best for the party") > f("control: two models of its own")),
-            Check("FTM gains more on own documents than two models of a party's own",
-                  lambda f: f("FTM, best for the party") > f("control: two models of its own")),
-        )  # fmt: skip
-    else:
-        checks = (
-            Check("Consensus is below the best party alone",
-                  lambda f: f("Consensus, 60 sweeps") < f("the best party alone, 60 sweeps")),
-            Check("Consensus is within 2 % of pooled at equal sweeps",
-                  lambda f: f("Consensus, 60 sweeps") < 1.02 * f("pooled, 60 sweeps")),
-            Check("Consensus is within 3 % of pooled until it has settled",
-                  lambda f: f("Consensus, 60 sweeps") < 1.03 * f("pooled, settled")),
-            Check("FTM is below its parties' models side by side",
-                  lambda f: f("FTM") < f("models side by side")),
-        )  # fmt: skip
-    size: dict[str, Any] = {"share": SHARE}
+def _panel(name: str, title: str, claim: str, entries: list[Entry], checks: list[Check], **more: Any) -> Panel:
+    """Declare a panel on both splits; its quick size is a smaller share of the documents."""
+    quick = Size(SEEDS[:1], {"share": SMALL}, (), more.pop("quick_xs", ()))
     return Panel(
-        f"worth-{parties}{'-own' if own else ''}", "worth", "",
-        f"{'gain on own documents' if own else 'documents of all'}, {SPLITS[parties]}",
-        "is a federation worth it, against a party alone and against pooling?", MEASURE, entries, Size(SEEDS, size),
-        Size(SEEDS[:1], {"share": SMALL}),
-        control="two models of a party's own" if own else "the parties' models side by side, and pooled models",
-        checks=checks, minutes=5.0, kind="bars", corpora=("newsgroups20.parquet",),
-        axes=("perplexity alone / perplexity" if own else "perplexity", ""),
-        reduced=REDUCED,
-        remark="Gains are perplexity of the party alone over that of the model, on its own documents." if own else
-        "FTM has its default of 250 sweeps.",
+        name, "worth", "", title, claim, MEASURE, tuple(entries), Size(SEEDS, {"share": SHARE}), quick,
+        checks=tuple(checks), kind="bars", corpora=("newsgroups20.parquet",), reduced=REDUCED, **more,
+    )  # fmt: skip
+
+
+def _everyone() -> Panel:
+    entries = [Entry(line, {"kind": "split", "parties": p}, p, key) for line, key in EVERYONE.items() for p in SPLITS]
+    checks = []
+    for p, words in SPLITS.items():
+        checks += [
+            Check(f"{words}: Consensus is below the best party alone",
+                  _below("Consensus, 60 sweeps", "the best party alone, 60 sweeps", p)),
+            Check(f"{words}: Consensus is within 2 % of pooled at equal sweeps",
+                  _below("Consensus, 60 sweeps", "pooled, 60 sweeps", p, 1.02)),
+            Check(f"{words}: Consensus is within 3 % of pooled until it has settled",
+                  _below("Consensus, 60 sweeps", "pooled, settled", p, 1.03)),
+            Check(f"{words}: FTM is below its parties' models side by side", _below("FTM", "models side by side", p)),
+        ]  # fmt: skip
+    return _panel(
+        "worth-everyone", "perplexity of everybody's documents", QUESTION, entries, checks, minutes=3.0,
+        axes=("perplexity", ""), control="the parties' models side by side, and pooled models",
+        remark=f"`natural` are {SPLITS['natural']} (20 topics), `iid` {SPLITS['iid']} (40). FTM has its default of 250 "
+        "sweeps, and as many topics as its merge leaves.",
+    )  # fmt: skip
+
+
+def _below(line: str, other: str, x: str, factor: float = 1.0) -> Callable[[Found], bool]:
+    return lambda f: f(line, x) < factor * f(other, x)
+
+
+def _own() -> Panel:
+    means = {"mean": ("gain@{}", "gain"), "worst party": ("worst@{}", "worst")}
+    entries = [
+        Entry(line, {"kind": "split", "parties": p}, f"{p}, {x}", score.format(key))
+        for line, key in GAINS.items() for p in SPLITS for x, (score, _) in means.items()
+    ]  # fmt: skip
+    entries += [
+        Entry(f"{line}, shared", {"kind": "mode", "parties": p, "how": how}, f"{p}, {x}", score)
+        for line, how in MODES.items() for p in SPLITS for x, (_, score) in means.items()
+    ]  # fmt: skip
+    control = "control: two models of its own"
+    checks = [
+        Check(f"{words}: {method} gains more on own documents than two models of a party's own",
+              _below(control, f"{method}, best for the party", f"{p}, mean"))
+        for p, words in SPLITS.items() for method in ("Consensus", "FTM")
+    ]  # fmt: skip
+    return _panel(
+        "worth-own", "gain on a party's own documents", QUESTION, entries, checks, minutes=3.0,
+        axes=("perplexity alone / perplexity", ""), control="two models of a party's own, side by side",
+        remark="Perplexity of the party alone over that of the model, on the party's own documents, means over "
+        "parties; *worst party* is the lowest gain of a seed. Alone has as many sweeps as the method (PrivateTopics: "
+        "60). Rows called *shared* are of the shared model as it is, with a prior that is fitted to the party's "
+        "documents; the last four are over the words of worth-modes.",
     )  # fmt: skip
 
 
@@ -80,7 +107,7 @@ def _merge() -> Panel:
         Size(SEEDS, {}), Size(SEEDS[:1], {}, (), ("BBC",)), control="the parties' models side by side",
         checks=tuple(
             Check(f"{x}: one to one is below the models side by side",
-                  lambda f, x=x: f("FTM, one to one", x) < f("side by side", x))  # type: ignore[misc]
+                  _below("FTM, one to one", "side by side", x))
             for x in places
         ),
         minutes=2.0, axes=("", "perplexity"),
@@ -90,32 +117,28 @@ def _merge() -> Panel:
 
 
 def _modes() -> Panel:
-    """Set every method and protection side by side, on both splits."""
-    kinds = {"Consensus, clear": "clear", "Consensus, secure sums": "secure", "Consensus, sound, epsilon 8": "sound",
-             "PrivateTopics, doc, epsilon 8": "doc"}  # fmt: skip
-    entries = tuple(
-        Entry(line, {"kind": "mode", "parties": parties, "how": how}, f"{words}, {parties}", score)
-        for line, how in kinds.items() for parties in SPLITS
+    entries = [
+        Entry(line, {"kind": "mode", "parties": p, "how": how}, f"{words}, {p}", score)
+        for line, how in MODES.items() for p in SPLITS
         for words, score in (("perplexity", "perplexity"), ("gain", "gain"), ("worst gain", "worst"))
-    )  # fmt: skip
-    return Panel(
-        "worth-modes", "worth", "", "what protection costs: clear, secure sums, noise on tokens, noise for documents",
+    ]  # fmt: skip
+    return _panel(
+        "worth-modes", "what protection costs: clear, secure sums, noise on tokens, noise for documents",
         "how much of the gain is left with secure sums, with noise on tokens, and with noise for whole documents?",
-        MEASURE, entries, Size(SEEDS, {"share": SHARE}), Size(SEEDS[:1], {"share": SMALL}, (), MODES_QUICKLY),
-        control="Consensus in clear, over the same words",
-        checks=(
+        entries,
+        [
             Check("secure sums change perplexity by less than 2 %, on both splits",
                   lambda f: all(_close(f, "Consensus, secure sums", f"perplexity, {p}", 0.02) for p in SPLITS)),
             Check("with noise on tokens similar parties still gain on their own documents",
                   lambda f: f("Consensus, sound, epsilon 8", "gain, iid") > 1),
             Check("with noise for documents similar parties still gain on their own documents",
                   lambda f: f("PrivateTopics, doc, epsilon 8", "gain, iid") > 1),
-        ),
-        minutes=2.0, kind="bars", corpora=("newsgroups20.parquet",), reduced=REDUCED,
+        ],
+        control="Consensus in clear, over the same words", minutes=2.0, axes=("", ""), quick_xs=MODES_QUICKLY,
         remark="Gains are of the shared model as it is, with a prior that is fitted to the party's documents, over a "
         "model that the party trains alone with 60 sweeps. The words are those of three parties or more, which secure "
-        "sums need, so perplexities are lower than in the panels above. `doc` has epsilon 8 for a document, `sound` "
-        "for a token.",
+        "sums need, so perplexities are lower than in worth-everyone. `doc` has epsilon 8 for a document, `sound` for "
+        "a token.",
     )  # fmt: skip
 
 
@@ -124,8 +147,4 @@ def _close(found: Found, line: str, x: str, share: float) -> bool:
 
 
 MODES_QUICKLY = ("perplexity, natural", "gain, natural")
-PANELS = (
-    *(_split(parties, own) for own in (False, True) for parties in SPLITS),
-    _modes(),
-    _merge(),
-)
+PANELS = (_everyone(), _own(), _modes(), _merge())
