@@ -97,7 +97,7 @@ def compare(chosen: Sequence[Panel]) -> dict[str, str]:
             say(f"{panel.name}: no full result to compare with")
             continue
         try:
-            outcome[panel.name] = results.compare(panel, stored)
+            outcome[panel.name] = results.compare(panel, stored, outcome.get(panel.name))
         except results.Missing as missing:
             say(f"{panel.name} is left out: {missing}")
             continue

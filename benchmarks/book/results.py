@@ -74,7 +74,13 @@ def run(panel: Panel) -> dict[str, Any]:
         **measured,
         "code": cells.code_hash(panel.measure),
         "numbers": numbers,
-        "quick": {"seeds": panel.quick.seeds, **measured_quickly, "numbers": quick, "without": without},
+        "quick": {
+            "seeds": panel.quick.seeds,
+            **measured_quickly,
+            "numbers": quick,
+            "without": without,
+            "repeatable": True,
+        },
     }
     write_atomically(RESULTS / f"{panel.name}.json", result, indent=1)
     return result
@@ -140,17 +146,24 @@ def verdict(panel: Panel, result: Mapping[str, Any] | None, checked: Mapping[str
     return Verdict(state, checks, checked.get(panel.name, {}).get("stale", ""))
 
 
-def compare(panel: Panel, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure the quick numbers again; say which differ from those that stand beside the full result."""
+def compare(panel: Panel, result: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Measure the quick numbers again; say which differ from those that stand beside the full result.
+
+    Results that do not say that their noise is repeatable were measured with keys drawn at random: unless an `earlier`
+    comparison found the same numbers to the last digits, they are compared as those of another machine are.
+    """
     check_present(panel, quick=True)
     if not result["quick"]["numbers"]:
         raise Missing("the stored result has no quick numbers: measure it --again")
     now, measured = gather(panel, panel.quick, code=AGAIN)
     same = measured["machine"] == result["quick"]["machine"]
     found = differences(result["quick"]["numbers"], now, same)
+    exact = same and not found
+    if found and same and not (result["quick"].get("repeatable") or (earlier or {}).get("exact")):
+        found = differences(result["quick"]["numbers"], now, same=False)
     stale = f"{len(found)} quick numbers differ: {'; '.join(found[:3])}" if found else ""
     hint = "" if not found or result["code"] == cells.code_hash(panel.measure) else "sources have changed since"
-    return {"stale": stale, "hint": hint, "same_machine": same, **measured}
+    return {"stale": stale, "exact": exact, "hint": hint, "same_machine": same, **measured}
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], same: bool) -> list[str]:

@@ -136,6 +136,20 @@ def test_a_result_is_stale_when_its_quick_numbers_change(folders, monkeypatch):
     assert results.verdict(panel(), stored, {"toy-1": found}).stale
 
 
+def test_numbers_with_noise_of_random_keys_are_compared_by_their_spread(folders, monkeypatch):
+    stored = results.run(panel())
+    assert stored["quick"].pop("repeatable") is True
+    assert results.compare(panel(), stored)["exact"]
+    cells.forget(results.AGAIN)
+    near = {f"round@{i}": 10.6 - i for i in (1, 2, 10)}  # within the spread of two seeds, 1
+    monkeypatch.setitem(globals(), "count", lambda seed, base=0.0: near)
+    found = results.compare(panel(), stored)
+    assert (found["stale"], found["exact"]) == ("", False)
+    assert results.compare(panel(), stored, {"exact": True})["stale"].startswith("3 quick numbers differ")
+    stored["quick"]["repeatable"] = True
+    assert results.compare(panel(), stored)["stale"].startswith("3 quick numbers differ")
+
+
 @pytest.mark.parametrize(
     ("new", "same", "differs"),
     [
