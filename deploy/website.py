@@ -20,6 +20,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
+import yaml
 from latex2mathml.converter import convert
 
 ROOT = Path(__file__).parents[1]
@@ -71,9 +72,34 @@ def build(folder: Path) -> None:
             raise SiteError(f"the site was not built\n{ended.stdout}{ended.stderr}")
         for page in (work / "site").rglob("*.html"):
             page.write_text(mend(page.read_text(), relpath(work / "site", page.parent)))
+        (work / "site" / "llms.txt").write_text(llms(settings, work / "pages"))
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(work / "site", folder)
+
+
+def llms(settings: str, written: Path) -> str:
+    """Return the site's table of contents for language models (llmstxt.org): each page with its first paragraph."""
+    about = yaml.safe_load(settings.partition("\ntheme:")[0])
+    lines = [f"# {about['site_name']}", "", f"> {about['site_description']}.", ""]
+    for section in yaml.safe_load(settings[settings.index("\nnav:") :])["nav"]:
+        ((name, entries),) = section.items()
+        lines += [f"## {name}", ""]
+        for entry in entries:
+            place = Path(entry if isinstance(entry, str) else next(iter(entry.values())))
+            text = CODE.sub(" ", (written / place).read_text())
+            title = next(line.lstrip("# ") for line in text.splitlines() if line.startswith("# "))
+            lines.append(f"- [{title}]({place.with_suffix('.html')}): {first_paragraph(text)}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def first_paragraph(text: str) -> str:
+    """Return a page's first paragraph of prose as plain text, at most 300 characters."""
+    parts = (" ".join(part.split()) for part in text.split("\n\n"))
+    prose = next((part for part in parts if part and part[0] not in "#|<!>`-*1"), "")
+    plain = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", re.sub(r"<[^>]+>", "", prose)).replace("**", "").replace("`", "")
+    return plain if len(plain) <= 300 else f"{plain[:297]}..."
 
 
 def mend(html: str, root: str) -> str:

@@ -113,6 +113,15 @@ def test_search_knows_every_page(site):
     assert {str(path.with_suffix(".html")) for path in website.pages().values()} <= known
 
 
+def test_language_models_find_every_page(site):
+    text = (site / "llms.txt").read_text()
+    assert text.startswith("# Tertulia\n\n> One topic model")
+    linked = re.findall(r"^- \[[^\]]+\]\(([^)]+)\): (.*)$", text, re.M)
+    assert {place for place, _ in linked} == {str(path.with_suffix(".html")) for path in website.pages().values()}
+    assert all((site / place).is_file() for place, _ in linked)
+    assert sum(len(said) > 40 for _, said in linked) > 0.8 * len(linked)
+
+
 def test_every_page_has_its_place():
     """Zensical builds pages that its navigation lacks; nobody would find them."""
     listed = re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2], re.M)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from os import PathLike
 from typing import Any
 
 from tertulia.corpus import Corpus
@@ -25,8 +27,23 @@ def parties_of(given: Any, party: str | None) -> Mapping[str, Documents]:
         if not given:
             raise InputError(f"there are no parties: {_HINT}")
         return given
-    kind = "None" if given is None else f"of type {type(given).__name__}"
-    raise InputError(f"`fit` trains several parties, and the documents are {kind}: {_HINT}. `tt.LDA` trains one")
+    raise InputError(f"`fit` trains several parties, and {_described(given)}. `tt.LDA` trains on one party's documents")
+
+
+def _described(given: Any) -> str:
+    """Describe documents that are not of several parties, and say what to write."""
+    if isinstance(given, str | PathLike):
+        name = os.fspath(given)
+        return f"this is one path: read each party's file, {{'north': tt.read('{name}'), 'south': ...}}"
+    if given is None:
+        return f"there are no documents: {_HINT}"
+    if isinstance(given, Corpus):
+        return "this is one corpus: give one for each party, {'north': corpus, 'south': another}"
+    if columns_or_none(given) is not None:
+        return "this is one table: name the column that says whose a row is, fit(table, party='column')"
+    if isinstance(given, list | tuple | Iterator):
+        return "this is one list: give one for each party, {'north': texts, 'south': more_texts}"
+    return f"the documents are of type {type(given).__name__}: {_HINT}"
 
 
 def _split(documents: Documents, party: str) -> dict[str, Documents]:

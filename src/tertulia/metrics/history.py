@@ -153,7 +153,7 @@ def describe_answers(provenance: Mapping[str, Any]) -> str:
     """Describe how many parties trained a model, and which were absent."""
     here, absent = provenance.get("parties") or (), provenance.get("absent") or {}
     if not absent:
-        return f"{len(here)} parties" if here else ""
+        return f"{len(here)} {'party' if len(here) == 1 else 'parties'}" if here else ""
     said = ", ".join(f"{party} {why}" for party, why in absent.items())
     return f"{len(here)} of {len(here) + len(absent)} parties; {said}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -121,6 +121,24 @@ class Readable:
             self, Path(path), documents, labels=labels, dates=dates, other=other, column=column
         )
         return written
+
+    def card(
+        self,
+        path: str | Path | None = None,
+        *,
+        agreed: Collection[str] = (),
+        metrics: Mapping[str, float] | None = None,
+        run: str | Path | None = None,
+        delta: float = 1e-6,
+    ) -> str:
+        """Return a model card as Markdown, and write it to `path`; model hubs show it (`README.md`).
+
+        It has the topics, the method, the number of parties, the real epsilons and the verdict, measures, and how to
+        cite. No party is named but those in `agreed`. The epsilons are of the ledgers of the run, in its directory or
+        `run`, which the owner of all parties has; without ledgers the card says so. `metrics` are measures of yours.
+        """
+        text: str = view("card")(_topics(self), path, agreed, metrics, run, delta)
+        return text
 
     if TYPE_CHECKING:
 

@@ -43,8 +43,15 @@ def test_fit_of_a_split_table_equals_fit_of_its_parts():
 
 def test_what_is_no_federation_is_said_in_a_sentence():
     method = tt.Consensus(topics=2)
-    for given, kind in ((["a text"], "list"), (pd.DataFrame(TABLE), "DataFrame"), (Path("notes.csv"), "Path")):
-        with pytest.raises(InputError, match=f"`fit` trains several parties, and the documents are of type .*{kind}"):
+    for given, said in (
+        (["a text"], "this is one list: give one for each party"),
+        (pd.DataFrame(TABLE), "this is one table: name the column that says whose a row is"),
+        (Path("notes.csv"), r"this is one path: read each party's file, .*tt.read\('notes.csv'\)"),
+        ("notes.csv", "this is one path"),
+        (tt.Corpus.from_texts(["Rain."]), "this is one corpus"),
+        (7, "of type int"),
+    ):
+        with pytest.raises(InputError, match=f"`fit` trains several parties, and .*{said}"):
             method.fit(given)
     with pytest.raises(InputError, match="there are no parties"):
         method.fit({})
