@@ -161,7 +161,7 @@ def install(place: Path, wheel: Path, extras: str) -> dict[str, Any]:
 
 
 def try_wheel(place: Path, wheel: Path) -> None:
-    """Test a first use outside the source tree: version, help, the package's own files, the demo."""
+    """Test a first use outside the source tree: version, help, the package's own files, the README, the demo."""
     with tempfile.TemporaryDirectory() as elsewhere:
         tertulia, python = place / "bin" / "tertulia", place / "bin" / "python"
         version = run(tertulia, "--version", cwd=elsewhere).split()[-1]
@@ -173,8 +173,19 @@ def try_wheel(place: Path, wheel: Path) -> None:
         missing = [name for name in PACKAGE_DATA if not (package / name).is_file()]
         if missing or not package.is_relative_to(place):
             raise SystemExit(f"the wheel lacks {missing}, or another tertulia was found: {package}")
+        run(python, "-P", "-c", first_lines(), cwd=elsewhere)
+        if not (Path(elsewhere) / "shared-topics").is_dir() or not (Path(elsewhere) / "topics.html").is_file():
+            raise SystemExit("the README's first lines left no model and no page")
         facts = json.loads(run(tertulia, "demo", "--json", cwd=elsewhere))
         print(f"{wheel.name}: the demo found {facts['topics']} topics in {facts['seconds']} s")
+
+
+def first_lines() -> str:
+    """Return the first Python block of the README."""
+    found = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    if found is None:
+        raise SystemExit("the README has no block of Python")
+    return found[1]
 
 
 # --- bill of materials ------------------------------------------------------------------------------------------------

@@ -158,7 +158,11 @@ def explore(
     ] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option("--column", help="Column of --data: WHAT is text, id, label or date.", metavar="WHAT=NAME"),
+        typer.Option(
+            "--column",
+            help="Column of --data with the text, or WHAT=NAME: WHAT is text, id, label or date.",
+            metavar="[WHAT=]NAME",
+        ),
     ] = None,
     other: Annotated[
         Path | None, typer.Option("--compare", help="Model or run to compare with.", metavar="MODEL")
@@ -208,10 +212,10 @@ def _with_parties(model: Any, path: Path) -> Any:
 
 
 def _columns_of(given: list[str]) -> dict[str, Any]:
-    """Parse columns written as WHAT=NAME."""
+    """Parse columns written as WHAT=NAME; a name alone is that of the text."""
     found = {}
     for text in given:
-        what, equals, name = text.partition("=")
+        what, equals, name = text.partition("=") if "=" in text else ("text", "=", text)
         if what not in _COLUMNS or not (equals and name):
             raise ConfigError(f"--column {text}: write {', '.join(f'{one}=NAME' for one in _COLUMNS)}")
         found[what] = name

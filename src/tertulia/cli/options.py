@@ -79,7 +79,7 @@ def say_metrics_address(port: int | None) -> None:
         console.say(f"http://127.0.0.1:{port}/metrics and /healthz, for this machine alone")
 
 
-Text = Annotated[str, typer.Option("--text", help="Column with the text.")]
+Text = Annotated[str, typer.Option("--column", "--text", help="Column with the text.")]
 Encoding = Annotated[str | None, typer.Option(help="Encoding of text files, such as cp1252; guessed if not given.")]
 Separator = Annotated[
     str | None, typer.Option(help="Separator of CSV fields: one character, or `tab`; guessed if not given.")
