@@ -126,7 +126,7 @@ class Recipient(Output):
     purpose: str
     legal_basis: str
     retention: str
-    reason: str = Field(description="of this run")
+    reason: str = Field(description="of this run, in the words of the operator")
 
 
 class Check(Output):
