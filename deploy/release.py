@@ -61,7 +61,13 @@ from cyclonedx.validation.json import JsonStrictValidator
 wrong = JsonStrictValidator(SchemaVersion.V1_6).validate_str(pathlib.Path(sys.argv[1]).read_text())
 sys.exit(str(wrong)[:2000] if wrong else 0)
 """
-PACKAGE_DATA = ("py.typed", "__init__.pyi", "corpus/english.txt.gz", "privacy/policy.example.toml")
+PACKAGE_DATA = (
+    "py.typed",
+    "__init__.pyi",
+    "corpus/english.txt.gz",
+    "models/vectors/english.npz",
+    "privacy/policy.example.toml",
+)
 
 
 def main() -> None:

@@ -1,3 +1,4 @@
+from tertulia.api.embedding import EmbeddingTopics as EmbeddingTopics
 from tertulia.api.federated import FTM as FTM
 from tertulia.api.federated import PCTD as PCTD
 from tertulia.api.federated import Alone as Alone

@@ -66,6 +66,14 @@ CASES = {
         "words_per_document": 64,
     },
     "private-topics-clear": {"name": "private_topics", "topics": 2, "mode": "clear", "vocabulary": PUBLIC},
+    "embedding-topics": {"name": "embedding_topics", "topics": 2, "rounds": 3, "vocabulary": PUBLIC},
+    "embedding-topics-doc": {
+        "name": "embedding_topics",
+        "topics": 2,
+        "rounds": 2,
+        "epsilon": 500.0,
+        "vocabulary": PUBLIC,
+    },
     "alone": {"name": "alone", "topics": 2, "sweeps": 2},
     "alone-fixed-alpha": {"name": "alone", "topics": 2, "sweeps": 2, "learn_alpha": False},
 }

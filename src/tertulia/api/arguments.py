@@ -30,6 +30,24 @@ class LDAArguments(TypedDict, total=False):
     seed_strength: int
 
 
+class EmbeddingArguments(TypedDict, total=False):
+    """Of `tt.EmbeddingTopics`."""
+
+    random_state: int | np.random.Generator | np.random.RandomState | None
+    n_jobs: int | None
+    text: TextOptions | None
+    topics: int
+    epsilon: float | None
+    delta: float
+    unit: Literal["document", "user"]
+    embedding: str
+    fingerprint: str | None
+    seeds: Mapping[str, Sequence[str]] | None
+    rounds: int | None
+    declared_documents: int | None
+    vocabulary: Mapping[str, Any] | None
+
+
 class NeuralArguments(TypedDict, total=False):
     """Of `tt.ProdLDA`, `tt.CombinedTM` and `tt.ZeroShotTM`."""
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from tertulia.api.embedding import EmbeddingTrainer
 from tertulia.api.lda import LDATrainer
 from tertulia.api.neural import NeuralTrainer
 from tertulia.methods.common.descriptions import section_of
@@ -33,6 +34,7 @@ OWN = {
 }
 CLASSES = (
     ("LDAArguments", "Of `tt.LDA`.", LDATrainer),
+    ("EmbeddingArguments", "Of `tt.EmbeddingTopics`.", EmbeddingTrainer),
     ("NeuralArguments", "Of `tt.ProdLDA`, `tt.CombinedTM` and `tt.ZeroShotTM`.", NeuralTrainer),
 )
 

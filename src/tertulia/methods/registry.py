@@ -12,6 +12,7 @@ from tertulia.errors import TertuliaError
 from tertulia.methods.baselines.settings import AloneSettings
 from tertulia.methods.common.settings import MethodSettings
 from tertulia.methods.consensus.settings import ConsensusSettings
+from tertulia.methods.embedding_topics.settings import EmbeddingTopicsSettings
 from tertulia.methods.fedlda.settings import FedLDASettings
 from tertulia.methods.ftm.settings import FTMSettings
 from tertulia.methods.gfedntm.settings import GFedNTMSettings
@@ -50,6 +51,7 @@ METHODS = {
     "fedlda": Registered(FedLDASettings, "tertulia.methods.fedlda.method"),
     "pctd": Registered(PCTDSettings, "tertulia.methods.pctd.method"),
     "private_topics": Registered(PrivateTopicsSettings, "tertulia.methods.private_topics.method"),
+    "embedding_topics": Registered(EmbeddingTopicsSettings, "tertulia.methods.embedding_topics.method"),
     "gfedntm": Registered(GFedNTMSettings, "tertulia.methods.gfedntm.method"),
     "alone": Registered(AloneSettings, "tertulia.methods.baselines.method"),
     "centralised": Registered(AloneSettings, "tertulia.methods.baselines.method"),

@@ -83,7 +83,11 @@ class Readable:
         model = _topics(self)
         corpus = model.encode(documents, column=column)
         if model.encoder is not None:
-            raise InputError("a neural model's topics mix in another way than this measure knows: use its `coherence`")
+            raise InputError(
+                "a neural model's topics mix in another way than this measure knows: use its `coherence`"
+                if model.encoder.mixes
+                else "topics that are clusters of documents give words no probabilities: use its `coherence`"
+            )
         warn_of_few(corpus.n_documents, "perplexity")
         return completion(model.topic_word, model.alpha, corpus, threads=threads_for(n_jobs)).perplexity
 

@@ -49,6 +49,21 @@ class Searchable:
         order = np.argsort(-found.shares, kind="stable")
         return found.table(order[found.shares[order] >= min_share])
 
+    def assign(self, documents: Documents, *, column: str | None = None) -> I64:
+        """Return the number of each document's largest topic; -1: none.
+
+        A document without a known word has none. In a model of clusters (`EmbeddingTopics`) neither has a document that
+        is like none of them.
+        """
+        model = cast("Topics", self)
+        corpus = model.encode(documents, column=column)
+        if model.encoder is not None and hasattr(model.encoder, "labels"):
+            return np.asarray(model.encoder.labels(corpus))
+        silent = corpus.lengths == 0 if model.encoder is None else model.encoder.silent(corpus)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on documents without words, which get no topic
+            return np.where(silent, -1, model.transform(corpus).argmax(axis=1))
+
     def representative(
         self, topic: int | str, documents: Documents, *, n: int = 5, column: str | None = None, n_jobs: int = 1
     ) -> pl.DataFrame:

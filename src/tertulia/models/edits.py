@@ -98,7 +98,7 @@ class Editable:
         model = _topics(self)
         if model.encoder is not None:
             raise InputError(
-                "a neural model infers by its encoder, whose topics cannot be merged: hide some, or merge the topics "
+                "this model infers by its encoder, whose topics cannot be merged: hide some, or merge the topics "
                 "alone, Topics(model.topic_word, model.vocabulary, model.alpha, weights=model.weights).merge(...)"
             )
         wanted = _groups(groups, model.n_topics)

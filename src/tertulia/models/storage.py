@@ -27,6 +27,7 @@ from tertulia.models.neural.encoder import Encoder
 
 if TYPE_CHECKING:
     from tertulia.models.topics import Topics
+    from tertulia.models.vectors.centroids import Centroids
 
 FORMAT = 1
 FILES = _JSON, _TENSORS = "model.json", "topics.safetensors"
@@ -136,14 +137,18 @@ def _encode(model: Topics) -> str:
     return json.dumps(about, ensure_ascii=False, indent=1) + "\n"
 
 
-def _about(encoder: Encoder) -> dict[str, Any]:
+def _about(encoder: Encoder | Centroids) -> dict[str, Any]:
     return {"architecture": encoder.architecture, "embedding": encoder.embedding}
 
 
-def _encoder(about: dict[str, Any] | None, arrays: dict[str, Array]) -> Encoder | None:
+def _encoder(about: dict[str, Any] | None, arrays: dict[str, Array]) -> Encoder | Centroids | None:
     if about is None:
         return None
     weights, statistics = (arrays[f"encoder.{name}"] for name in _ENCODER)
+    if isinstance(about["architecture"], dict) and about["architecture"].get("kind") == "centroids":
+        from tertulia.models.vectors.centroids import Centroids
+
+        return Centroids(about["architecture"], weights, statistics, about["embedding"])
     return Encoder(about["architecture"], weights, statistics, about["embedding"])
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tertulia.models.neural.encoder import Encoder
+    from tertulia.models.vectors.centroids import Centroids
 
 
 class UnknownWordsWarning(UserWarning):
@@ -54,7 +55,7 @@ class Topics(Readable, Editable, Comparable, Groupable, Searchable):
     weights: F64 | None = None  # [K] share of the tokens in each topic; None: unknown
     options: TextOptions = field(default_factory=TextOptions)
     provenance: dict[str, Any] = field(default_factory=dict)  # method, config, parties, ledger digest
-    encoder: Encoder | None = None  # of a neural model: it infers topic shares
+    encoder: Encoder | Centroids | None = None  # of a neural model, or of clusters: it infers topic shares
     ids: tuple[int, ...] = ()  # stable ids, kept by models that continue this one; default: 0, 1, ...
     retired: tuple[int, ...] = ()  # ids of topics of earlier models, never used again
     names: list[str] = field(default_factory=list)  # [K] names that people gave, "" for none

@@ -17,10 +17,10 @@ SMALL = {"topics": 2, "rounds": 1, "sweeps": 3}
 
 def test_the_public_names_are_these_and_no_others():
     assert tt.__all__ == [
-        "Alone", "Centralised", "CombinedTM", "Consensus", "Corpus", "FTM", "FedLDA", "FederatedTopics", "GFedNTM",
-        "LDA", "NonCollaborative", "PCTD", "Pooled", "PrivateTopics", "ProdLDA", "TertuliaError", "TextOptions",
-        "TopicFeatures", "Topics", "Vocabulary", "ZeroShotTM", "best_for", "choose_topics", "federate", "load",
-        "read",
+        "Alone", "Centralised", "CombinedTM", "Consensus", "Corpus", "EmbeddingTopics", "FTM", "FedLDA",
+        "FederatedTopics", "GFedNTM", "LDA", "NonCollaborative", "PCTD", "Pooled", "PrivateTopics", "ProdLDA",
+        "TertuliaError", "TextOptions", "TopicFeatures", "Topics", "Vocabulary", "ZeroShotTM", "best_for",
+        "choose_topics", "federate", "load", "read",
     ]  # fmt: skip
     assert dir(tt) == tt.__all__
     assert all(getattr(tt, name) is not None for name in tt.__all__)

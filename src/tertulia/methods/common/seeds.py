@@ -74,12 +74,16 @@ NO_SEEDS: dict[str, tuple[str, ...]] = FrozenDict()
 S = TypeVar("S", bound="Continued")
 
 
-class WithSeeds(Protocol):
+class OfSeeds(Protocol):
     """Settings with seeds."""
 
     @property
     def seeds(self) -> dict[str, tuple[str, ...]]:
         """Seed words by topic."""
+
+
+class WithSeeds(OfSeeds, Protocol):
+    """The same, of topics of words."""
 
     @property
     def seed_strength(self) -> int:
@@ -186,7 +190,7 @@ def _forms(word: str) -> tuple[str, ...]:
     return word, word.lower(), JOINT.join(word.lower().split())
 
 
-def find_unknown(config: WithSeeds, words: Sequence[str]) -> tuple[str, ...]:
+def find_unknown(config: OfSeeds, words: Sequence[str]) -> tuple[str, ...]:
     """Return the seed words that are not on a list; raise `InputError` if a topic has no other."""
     known = set(words)
     unknown: dict[str, None] = {}

@@ -54,7 +54,7 @@ def begin(fed: Federation, config: GFedNTMSettings, last: Topics | None = None) 
     documents, width = _count(fed, config, words) if config.mode == "clear" else (config.declared_documents or 0, 0)
     network = network_for(config, len(words), width)
     weights, statistics = network.initial_weights(config.seed or 0), network.initial_statistics()
-    if last is not None and last.encoder is not None:
+    if last is not None and isinstance(last.encoder, Encoder):
         weights, statistics = extend_network(network, weights, statistics, last.encoder)
     moments = Moments.initial(weights).values
     return NeuralState(0, words, documents, width, weights, statistics, moments)

@@ -31,6 +31,7 @@ from tertulia.methods.common.neural_messages import NeuralEncoder
 from tertulia.methods.prevalence.settings import PrevalenceSettings, TableSettings
 from tertulia.models import Topics
 from tertulia.models.neural.architecture import check_network
+from tertulia.models.neural.encoder import Encoder
 from tertulia.privacy.mechanisms import Adjacency, Clear, Mechanism
 from tertulia.privacy.mechanisms.gaussian import epsilon_of
 from tertulia.privacy.mechanisms.noisy_tables import BITS, NoisyTable
@@ -238,6 +239,11 @@ def _sums(fed: Federation, groups: Mapping[str, tuple[PartyId, ...]], task: Prev
 
 def task_of(settings: PrevalenceSettings, model: Topics) -> PrevalenceTask:
     """Return the question to parties."""
+    if model.encoder is not None and not isinstance(model.encoder, Encoder):
+        raise ConfigError(
+            "its topics are clusters of documents, which are not mixed in one: compare parties by a model of LDA, or a "
+            "neural one"
+        )
     encoder = None if model.encoder is None else NeuralEncoder.of(model.encoder)
     return PrevalenceTask(model.vocabulary.words, model.topic_word, model.alpha, encoder, settings.part(TableSettings))
 

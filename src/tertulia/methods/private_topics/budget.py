@@ -27,11 +27,8 @@ from tertulia.errors import ConfigError
 from tertulia.federation.types import message
 from tertulia.kernels.lda.clipped import PAIRS_NORM
 from tertulia.methods.common.settings import DocumentDelta, DocumentEpsilon, Rounds, Settings
-from tertulia.methods.private_topics.settings import (
-    NoiseMode,
-    PrivacyUnit,
-    PrivateTopicsSettings,
-)
+from tertulia.methods.common.units import PrivacyUnit
+from tertulia.methods.private_topics.settings import NoiseMode, PrivateTopicsSettings
 from tertulia.privacy.mechanisms import Adjacency, Claim, Clear, Mechanism, Unit
 from tertulia.privacy.mechanisms.gaussian import sigma_for
 from tertulia.privacy.mechanisms.shared_gaussian import SharedGaussian

@@ -33,6 +33,7 @@ from tertulia.kernels.lda import clipped, cooccurrence
 from tertulia.methods.common.noisy_counts import denoise, louder
 from tertulia.methods.common.priors import symmetric
 from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_rounds
+from tertulia.methods.common.units import units_of
 from tertulia.methods.common.vocabulary import WORD_STEPS, agree, plan_vocabulary
 from tertulia.methods.private_topics.budget import (
     BITS,
@@ -51,7 +52,6 @@ from tertulia.methods.private_topics.settings import MOST_PAIRED_WORDS, PrivateT
 from tertulia.models import Topics
 
 BINS = 32  # of lengths: half octaves, 1 to 46,000 words
-NO_USERS = "its documents name no user: read them with a column `user`, or set unit = 'document'"
 _CLIP = 0.5  # of the root of the median length, which is about the norm of a document's expected counts
 _START = 0.05  # of a first topic's mass that is every word's overall frequency
 
@@ -195,30 +195,7 @@ def _release(party: Party, x: Array, what: str, noise: Noise, *, clip: float = 1
 
 def _units(party: Party, words: tuple[str, ...], noise: Noise) -> tuple[Corpus, I64]:
     """Return the documents, those of one unit together, and the units' offsets."""
-    corpus = party.documents(Vocabulary.of(words))
-    if noise.unit == "document":
-        return corpus, np.arange(corpus.n_documents + 1)
-    names = corpus.table["user"].to_list() if "user" in corpus.table.columns else []
-    known = np.array([bool(name and name.strip()) for name in names], np.bool_)
-    if not known.any():
-        raise InputError(f"party '{party.id}': {NO_USERS}")
-    if missing := int((~known).sum()):
-        party.notice(
-            f"{missing} of {len(known)} documents name no user and are left out: nothing bounds how many one user has"
-        )
-    places = np.flatnonzero(known)
-    users = np.unique(np.array([names[i] for i in places]), return_inverse=True)[1]
-    order = np.argsort(users, kind="stable")
-    starts = np.flatnonzero(np.diff(users[order], prepend=-1, append=-1))
-    _warn_of_dominant(party, np.diff(starts))
-    return corpus.select(places[order]), np.asarray(starts, np.int64)
-
-
-def _warn_of_dominant(party: Party, sizes: I64) -> None:
-    if len(sizes) > 1 and 2 * sizes.max() >= sizes.sum():
-        party.notice(
-            f"one user has {sizes.max()} of {sizes.sum()} documents: they count as one, so little is learned from them"
-        )
+    return units_of(party, party.documents(Vocabulary.of(words)), noise.unit)
 
 
 def bins_of(lengths: Array) -> I64:

@@ -19,6 +19,7 @@ from tertulia.methods.common.settings import (
     TopicCount,
     VocabularySettings,
 )
+from tertulia.methods.common.units import PrivacyUnit
 
 if TYPE_CHECKING:
     from tertulia.corpus import Corpus
@@ -29,13 +30,6 @@ MOST_PAIRED_WORDS = 3_000
 NoiseMode = Annotated[
     Literal["doc", "clear"],
     Field(description="`doc`: with noise, so that epsilon is kept. `clear`: the same sums without noise, to compare"),
-]
-PrivacyUnit = Annotated[
-    Literal["document", "user"],
-    Field(
-        description="what is hidden: a `document`, or all documents of a `user` (patient) at a party, by the column "
-        "`user`"
-    ),
 ]
 
 

@@ -44,7 +44,7 @@ def embed(texts: Sequence[str], model: str | None = None, cache: Path | None = N
     if not len(texts):
         raise InputError("there is no text to embed: give at least one")
     path = model_path(model)
-    name = _digest(path)
+    name = digest_of(path)
     keys = [hashlib.blake2b(f"{name}\x1f{text}".encode(), digest_size=16).digest() for text in texts]
     with _open_cache(cache or _folder()) as database:
         found = _look_up(database, keys)
@@ -82,7 +82,7 @@ def _encoder(path: Path) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
     """Hash the files of a model: the size and the first megabyte of each."""
     digest = hashlib.blake2b(digest_size=16)
     for file in sorted(path.rglob("*")):

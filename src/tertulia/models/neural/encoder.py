@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class Encoder:
     weights: Array  # flat
     statistics: Array  # [2, 2K + V] running means and variances of the norms
     embedding: str | None = None  # the model of sentence embeddings; None: the default model
+
+    mixes: ClassVar[bool] = True  # documents are mixtures of topics
 
     @property
     def network(self) -> Network:

@@ -45,7 +45,8 @@ def reader_of(model: Topics) -> dict[str, Any]:
     """Return the rules by which the script tokenises a text, or the reason why it cannot."""
     options, why = model.options, None
     if model.encoder is not None:
-        why = "This model finds a text's topics by a neural network, which a page cannot run: use `tertulia transform`."
+        by = "a neural network" if model.encoder.mixes else "vectors of words"
+        why = f"This model finds a text's topics by {by}, which a page cannot run: use `tertulia transform`."
     elif options.language == "zh":
         why = "Chinese is tokenised by jieba, which a page cannot run: use `tertulia transform`."
     elif others := set(options.to_dict()) - _REPEATED:

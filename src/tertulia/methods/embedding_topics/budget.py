@@ -1,0 +1,178 @@
+"""How EmbeddingTopics divides its budget among its sums, and what can be learned for it.
+
+All noise is Gaussian, so that the squares of shift / deviation of all sums add up (Dong, Roth, Su 2022): a sum gets a
+fixed part of the square that epsilon and delta allow. A unit moves every sum by at most 1 in the L2 norm.
+
+The verdict: a word shows in a topic above s sqrt(2 ln K V), where s is the deviation of the noise, K the topics and V
+the words. A topic of n documents with L different words each gives its best words about c n / sqrt(L). It is live with
+five such words. The k-th largest of K topics has about n (1 - (k - 1/2) / K) 2 / K of n documents.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from tertulia._arrays import F64
+from tertulia.corpus import Corpus, Vocabulary
+from tertulia.errors import ConfigError
+from tertulia.federation import fields
+from tertulia.federation.types import message
+from tertulia.methods.common.seeds import NO_SEEDS, Seeds
+from tertulia.methods.common.settings import DocumentDelta, DocumentEpsilon, Settings, TopicCount
+from tertulia.methods.common.units import PrivacyUnit
+from tertulia.methods.embedding_topics.settings import ClusterRounds, EmbeddingTopicsSettings, moves_of
+from tertulia.models.vectors.words import STATIC
+from tertulia.privacy.mechanisms import Adjacency, Claim, Clear, Mechanism, Unit
+from tertulia.privacy.mechanisms.gaussian import sigma_for
+from tertulia.privacy.mechanisms.shared_gaussian import SharedGaussian
+from tertulia.privacy.mechanisms.things import thing
+
+WORDS = thing("weights of words in documents", "in how many documents each word of the list is")
+NUMBER = thing("number of documents", "how many documents there are")
+CENTRE = thing("sum of document vectors", "the mean direction of documents")
+SUMS = thing("document vectors by topic", "the mean direction of each topic's documents")
+TABLE = thing("words by topic", "in how many documents of a topic each word is")
+SIZES = thing("documents by topic", "how many documents each topic has")
+PARTS = {WORDS: 0.08, NUMBER: 0.01, CENTRE: 0.03, SUMS: 0.46, TABLE: 0.40, SIZES: 0.02}  # of the budget
+BITS = 14  # sums are in steps of 2^-14
+LIVE = 5  # words above the noise that a topic needs to be shown
+Seed = Annotated[int | None, fields.Uncapped("a key")]
+_SOURCE = "EmbeddingTopics, whole run"
+_MARGIN = 1.001  # the accountant's grid rounds epsilon up
+_STRENGTH = 0.25  # c
+USUAL_WORDS = 60  # different words of a document, if nobody says
+
+
+@message
+class Terms(Settings):
+    """The part of the settings that travels. A party holds a question to the plan's."""
+
+    topics: TopicCount = 20
+    epsilon: DocumentEpsilon = None
+    delta: DocumentDelta = 1e-6
+    unit: PrivacyUnit = "document"
+    embedding: str = STATIC
+    fingerprint: str | None = None
+    seeds: Seeds = NO_SEEDS
+    seed: Seed = None
+    rounds: ClusterRounds = None
+
+    @property
+    def moves(self) -> int:
+        """The number of rounds that share the budget of sums."""
+        return moves_of(self.rounds, self.epsilon)
+
+
+def mechanism_of(what: str, terms: Terms, *, shares: int = 1) -> Mechanism:
+    """Return the mechanism of a sum that a unit moves by at most 1."""
+    if terms.epsilon is None:
+        return Clear(what)
+    unit = Unit.USER if terms.unit == "user" else Unit.DOCUMENT
+    return SharedGaussian(
+        what, sensitivity=1.0, sigma=deviation(what, terms), bits=BITS, shares=shares, unit=unit,
+        adjacency=Adjacency.ADD_REMOVE, claimed=Claim(terms.epsilon, terms.delta, _SOURCE),
+    )  # fmt: skip
+
+
+def deviation(what: str, terms: Terms) -> float:
+    """Return the standard deviation of the noise on each number of a sum; 0 without noise."""
+    if terms.epsilon is None:
+        return 0.0
+    whole = _MARGIN * sigma_for(terms.epsilon, terms.delta, rounds=terms.moves if what == SUMS else 1)
+    return whole / math.sqrt(PARTS[what])
+
+
+def threshold(spread: float, numbers: int) -> float:
+    """Return what noise of this deviation exceeds in one of `numbers` places about once in two tables."""
+    return spread * math.sqrt(2.0 * math.log(max(numbers, 2)))
+
+
+class Verdict(NamedTuple):
+    """What can be learned from this number of documents."""
+
+    topics: int
+    documents: int
+    words_per_document: float
+    epsilon: float
+    unit: str
+
+    @property
+    def text(self) -> str:
+        """Say it in a sentence.
+
+        >>> Verdict(4, 2100, 119.0, 3.0, "document").text
+        'at epsilon 3 of a document, 2,100 documents of about 119 different words give about 4 live topics'
+        """
+        found = f"about {self.topics} live topic{'s' * (self.topics != 1)}" if self.topics else "no live topic"
+        units = f"{self.documents:,} {self.unit}s of about {self.words_per_document:.0f} different words"
+        return f"at epsilon {self.epsilon:g} of a {self.unit}, {units} give {found}"
+
+
+def verdict_or_none(
+    config: EmbeddingTopicsSettings, documents: float, words_per_document: float = USUAL_WORDS, louder: float = 1.0
+) -> Verdict | None:
+    """Predict how many topics are live, of those that are asked for; None without noise.
+
+    `louder` is by how much the noise of the total is larger than the plan's, where parties do not share it.
+    """
+    if config.epsilon is None:
+        return None
+    K, V = config.topics, len(config.vocabulary.words) or config.vocabulary.max_words or 5_000
+    sizes = documents * _shares(K)
+    shown = _STRENGTH * sizes / math.sqrt(max(words_per_document, 1.0))
+    least = threshold(louder * deviation(TABLE, config.part(Terms)), K * V)
+    live = int(np.sum(shown > least))
+    return Verdict(live, round(documents), words_per_document, config.epsilon, config.unit)
+
+
+def _shares(K: int) -> F64:
+    """Return the sizes of topics, the largest first.
+
+    >>> _shares(2).tolist()
+    [0.75, 0.25]
+    """
+    return np.asarray((1.0 - (np.arange(K) + 0.5) / K) * 2.0 / K)
+
+
+def verdict_on_corpora_or_none(
+    config: EmbeddingTopicsSettings, corpora: Sequence[Corpus], louder: float
+) -> Verdict | None:
+    """Predict the same from a declared number, or from all parties' documents; None without either."""
+    if config.declared_documents is not None:
+        return verdict_or_none(config, config.declared_documents, louder=louder)
+    if not corpora or config.epsilon is None:
+        return None
+    words = Vocabulary(config.vocabulary.words)
+    different = np.concatenate([_different(corpus.encode(words)) for corpus in corpora])
+    if not len(different):
+        return None
+    units = sum(_units(corpus, config.unit) for corpus in corpora)
+    return verdict_or_none(config, units, float(np.median(different)), louder)
+
+
+def _different(corpus: Corpus) -> F64:
+    """Return the number of different words of each document."""
+    document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
+    pairs = np.unique(document * max(len(corpus.vocabulary), 1) + corpus.words)
+    return np.bincount(pairs // max(len(corpus.vocabulary), 1), minlength=corpus.n_documents).astype(np.float64)
+
+
+def _units(corpus: Corpus, unit: str) -> int:
+    if unit == "document" or "user" not in corpus.table.columns:
+        return corpus.n_documents
+    named = corpus.table["user"].cast(pl.String).str.strip_chars()
+    return int(named.filter(named.str.len_chars() > 0).n_unique())
+
+
+def check_verdict(found: Verdict | None, *, left: str) -> None:
+    """Raise `ConfigError` if nothing can be learned; `left` says what of the budget is not spent."""
+    if found is not None and found.topics < 1:
+        raise ConfigError(
+            f"{found.text}: {left}. Give more documents, a larger epsilon, or fewer parties that add noise of their "
+            "own (secure sums let them share it)"
+        )

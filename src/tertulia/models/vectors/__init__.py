@@ -1,0 +1,1 @@
+"""Vectors of words and documents, and topics that are clusters of these."""
