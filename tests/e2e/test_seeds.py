@@ -1,5 +1,7 @@
 """Seed words in every mode: places, names, the plan, and what leaves."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,19 @@ def fit(method, settings, **options):
     return method(**{**FEW, **settings}).fit(PARTIES, seed=3, progress=False, **options)
 
 
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory):
+    """A case's model with seeds, and the run's directory; each is trained once."""
+
+    @cache
+    def train(case):
+        method, settings, options = CASES[case]
+        directory = tmp_path_factory.mktemp("seeded") / "run"
+        return fit(method, {"seeds": SEEDS, **settings}, directory=directory, **options), directory
+
+    return train
+
+
 def check_places(model):
     assert model.names[:2] == ["bones", "lungs"]
     assert not any(model.names[2:])
@@ -56,9 +71,8 @@ def check_places(model):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_topic_k_is_seed_k(case):
-    method, settings, options = CASES[case]
-    model = fit(method, {"seeds": SEEDS, **settings}, **options)
+def test_topic_k_is_seed_k(case, seeded):
+    model, _ = seeded(case)
     if case != "all seeded":  # where two topics hold four subjects
         check_places(model)
         for own in model.local.values():
@@ -68,21 +82,20 @@ def test_topic_k_is_seed_k(case):
 
 
 @pytest.mark.parametrize("case", ["consensus", "sound", "secure", "ftm"])
-def test_seeds_are_no_release(case, tmp_path):
+def test_seeds_are_no_release(case, seeded, tmp_path):
     method, settings, options = CASES[case]
+    fit(method, settings, directory=tmp_path / "without", **options)
     left = []
-    for name, seeds in (("with", SEEDS), ("without", {})):
-        fit(method, {"seeds": seeds, **settings}, directory=tmp_path / name, **options)
-        ledgers = [host.ledger.releases() for host in hosts_of(Run.open(tmp_path / name))]
+    for directory in (seeded(case)[1], tmp_path / "without"):
+        ledgers = [host.ledger.releases() for host in hosts_of(Run.open(directory))]
         left.append([[(row.step, row.what, row.non_private) for row in ledger] for ledger in ledgers])
     assert left[0] == left[1]
 
 
 @pytest.mark.parametrize("case", ["consensus", "sound", "ftm"])
-def test_runs_that_continue_keep_them(case, tmp_path):
+def test_runs_that_continue_keep_them(case, seeded, tmp_path):
     method, settings, _ = CASES[case]
-    first = fit(method, {"seeds": SEEDS, **settings})
-    first.save(tmp_path / "first")
+    seeded(case)[0].save(tmp_path / "first")
     check_places(fit(method, {**settings, "topics": 5}, start_from=tmp_path / "first"))
     with pytest.raises(ConfigError, match="its first topics are 'bones', and the seeds are of 'hearts'"):
         fit(method, {**settings, "seeds": {"hearts": ["heart"]}}, start_from=tmp_path / "first")

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from tertulia._arrays import F64, Array
 from tertulia.models.topics import Topics
@@ -28,6 +27,8 @@ def keep_ids(model: Topics, last: Topics) -> Topics:
 
     The topics of a neural model keep their order, because its encoder depends on it.
     """
+    from scipy.optimize import linear_sum_assignment  # only runs that continue a model need it
+
     before, now = side_by_side(last, model)
     shared = shared_mass(before, now)  # [K of last, K]
     for k, name in enumerate(model.names):  # a topic that the method has named, by its seeds, is the one of that name

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.cluster.hierarchy import fcluster, linkage
 
 from tertulia._arrays import F64, Array
 
@@ -44,6 +43,8 @@ def cluster_of(M: Array, K: int) -> Array:
     """Return the cluster of each topic; clusters are numbered in the order of their first topics."""
     if len(M) <= K:
         return np.arange(len(M))
+    from scipy.cluster.hierarchy import fcluster, linkage  # only a server needs it: parties start without
+
     roots = np.sqrt(M, dtype=np.float32)
     squared = np.maximum(2.0 - 2.0 * (roots @ roots.T).astype(np.float64), 0.0)  # |a - b|^2 of unit vectors
     distances = np.sqrt(squared[np.triu_indices(len(M), 1)])
