@@ -17,6 +17,11 @@ IdColumn = Annotated[
     str | None, typer.Option("--id", help="Column with the ids; without it, the id of a row is a hash of its text.")
 ]
 _PUBLIC_FILES = typer.Argument(help="Files or folders of public documents, never of a party.", metavar="FILE...")
+_OF_DATA = typer.Option(
+    "--column",
+    help="Column of --data with the text, or WHAT=NAME: WHAT is text, id, label or date.",
+    metavar="[WHAT=]NAME",
+)
 _COLUMNS = ("text", "id", "label", "date")
 _WORDS = 20  # words for each topic in a table
 
@@ -156,14 +161,7 @@ def explore(
         list[str] | None,
         typer.Option("--data", help="Your own documents; the page then contains texts.", metavar="FILE"),
     ] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            help="Column of --data with the text, or WHAT=NAME: WHAT is text, id, label or date.",
-            metavar="[WHAT=]NAME",
-        ),
-    ] = None,
+    columns: Annotated[list[str] | None, _OF_DATA] = None,
     other: Annotated[
         Path | None, typer.Option("--compare", help="Model or run to compare with.", metavar="MODEL")
     ] = None,

@@ -164,7 +164,7 @@ def test_the_command_says_what_is_missing(tmp_path, tertulia):
     for given, why in (
         (["--save", tmp_path / "x"], "give --names"),
         (["--column", "text=body"], "give --data"),
-        (["--data", tmp_path / "x.csv", "--column", "text"], "write text=NAME"),
+        (["--data", tmp_path / "x.csv", "--column", "ward=w"], "write text=NAME"),
         (["--export", tmp_path / "x.doc"], "name the output .parquet"),
     ):
         code, _, said = tertulia("explore", saved, "-o", tmp_path / "t.html", *given)

@@ -38,9 +38,9 @@ function drawWords() {
   $("relevance-said").textContent = relevance === 1 ? "1: the likeliest words" : relevance === 0 ? "0: words of this topic alone" : String(relevance);
 }
 
-// The probability of a word; the dark part is this topic's share of all its uses.
+// The probability of a word; the blue part is this topic's share of all its uses.
 const twoBars = (length, own) => h("svg", { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
-  h("rect", { class: "f1 faint", width: 100 * length, height: 10 }), h("rect", { class: "f1", width: 100 * length * own, height: 10 }));
+  h("rect", { class: "f0 faint", width: 100 * length, height: 10 }), h("rect", { class: "f1", width: 100 * length * own, height: 10 }));
 
 function nearest(topic, n) {
   const all = page.model.shown.filter((other) => other !== topic);
