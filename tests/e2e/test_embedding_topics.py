@@ -102,7 +102,7 @@ def test_check_says_what_to_expect(parties, tmp_path):
     settings = {"name": "embedding_topics", "topics": 4, "vocabulary": PUBLIC, "epsilon": 8.0}
     run = RunSettings(directory=str(tmp_path / "run"), method=settings, heldout=0.0)
     (expected,) = [line for line in dry_run(run, corpora, NAMES)["remarks"] if line.startswith("Expected")]
-    assert expected.startswith("Expected: at epsilon 8 of a document, 1,200 documents of about 1")
+    assert expected.startswith("Expected: at epsilon 8 of a document, 1,200 documents give")
     assert "live topic" in expected
 
 

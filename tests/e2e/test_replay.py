@@ -38,7 +38,7 @@ SCORES = "score_epsilon = 4.0\n"
 # In mode `paper`, FTM drops words off the list, and fewer reports leave. Its model leaves in clear, too.
 DROPS_WORDS = {"ftm-paper-lda", "ftm-paper-sentence"}
 PROMISING = {name for name, method in CASES.items() if method.get("mode") in ("sound", "doc")} | {
-    "private-topics", "fedlda-hm", "pctd-paper", "pctd-private-words",
+    "private-topics", "embedding-topics-doc", "fedlda-hm", "pctd-paper", "pctd-private-words",
 }  # fmt: skip
 MORE = {  # method, settings, corpora
     "topics-of-users": ({**TOPICS, "unit": "user"}, {}, {"documents_per_user": 3}),
@@ -46,6 +46,7 @@ MORE = {  # method, settings, corpora
     "topics-of-users-secure": ({**TOPICS, "unit": "user"}, SECURE, {"documents_per_user": 3}),
     "topics-private-words": ({**TOPICS, "vocabulary": PRIVATE}, {}, {}),
     "topics-private-words-secure": ({**TOPICS, "vocabulary": PRIVATE}, SECURE, {}),
+    "clusters-of-users-secure": ({**CASES["embedding-topics-doc"], "unit": "user"}, SECURE, {"documents_per_user": 3}),
     "gfedntm-doc-secure": ({**NEURAL, **DOCUMENTS}, SECURE, {}),
     "pctd-sound-secure": ({**PCTD, **SOUND}, SECURE, {}),
     "pctd-sound-private-words": ({**PCTD, **SOUND, "vocabulary": PRIVATE}, {}, {}),

@@ -71,7 +71,7 @@ class EmbeddingTrainer(ClusterSettings, Trainer):
         return Topics(
             found.topic_word, found.vocabulary, found.alpha, found.beta, found.weights, corpus.options,
             {
-                "method": settings.name, "config": own_settings(self), "seed": how.seed, "documents": corpus.n_documents,
+                "method": settings.name, "config": own_settings(self), "seed": how.seed,
                 "embedding": found.provenance["embedding"],
             },
             found.encoder, names=found.names,

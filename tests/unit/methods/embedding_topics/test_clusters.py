@@ -136,7 +136,7 @@ def test_noise_alone_shows_no_words():
 
 def test_more_documents_a_larger_epsilon_and_shared_noise_give_more_topics():
     def live(documents, epsilon=3.0, louder=1.0, topics=20):
-        return verdict_or_none(EmbeddingTopicsSettings(topics=topics, epsilon=epsilon), documents, 60, louder).topics
+        return verdict_or_none(EmbeddingTopicsSettings(topics=topics, epsilon=epsilon), documents, louder).topics
 
     assert live(100) == 0
     assert live(200_000) == 20
@@ -145,5 +145,5 @@ def test_more_documents_a_larger_epsilon_and_shared_noise_give_more_topics():
     assert live(20_000, louder=2.0) <= live(20_000) <= live(20_000, epsilon=8.0)
     assert verdict_or_none(EmbeddingTopicsSettings(), 1_000) is None
     with pytest.raises(ConfigError, match=r"nothing was spent\. Give more documents"):
-        check_verdict(Verdict(0, 100, 60.0, 1.0, "document"), left="nothing was spent")
+        check_verdict(Verdict(0, 100, 1.0, "document"), left="nothing was spent")
     check_verdict(None, left="")
