@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
@@ -27,6 +27,7 @@ from tertulia.methods.embedding_topics.budget import check_verdict, verdict_on_c
 from tertulia.methods.embedding_topics.settings import ClusterSettings, EmbeddingTopicsSettings
 from tertulia.models import Topics
 from tertulia.models.vectors.documents import GIVEN
+from tertulia.models.vectors.joining import SAME, merge_models
 from tertulia.runs.results import FederatedTopics
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ class EmbeddingTrainer(ClusterSettings, Trainer):
     def train(self, documents: Documents, how: TrainOptions) -> Topics:
         """Train on documents of one machine: a federation of one party, over its own words if there is no noise."""
         if how.start is not None:
-            raise ConfigError("EmbeddingTopics starts from words: leave `start` out, or join models by `merge_models`")
+            raise ConfigError(
+                "EmbeddingTopics starts from words: leave `start` out, or join models by `EmbeddingTopics.merge_models`"
+            )
         settings = self.settings()
         corpus = from_counts(documents) if is_matrix(documents) else as_corpus(
             None, documents, how.text, settings.keeps_text
@@ -178,6 +181,16 @@ class EmbeddingTopics(Estimator):
         """Return the number of each document's topic; -1: it is like none of them."""
         own = callable(self.__dict__["embedding"])
         return self._fitted().assign(self._embedded(documents, None, column), column=None if own else column)
+
+    @staticmethod
+    def merge_models(models: Sequence[Topics | Estimator], *, min_similarity: float = SAME) -> Topics:
+        """Join models that were trained apart: no document is needed, and nothing more leaves.
+
+        Topics whose vectors have a cosine of `min_similarity` are one, with the words of all. The first model's topics
+        keep their numbers, ids and names; others get new ids.
+        """
+        fitted = [model.topics_ if isinstance(model, Estimator) else model for model in models]
+        return merge_models(fitted, min_similarity=min_similarity)
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the fitted topics; after `fit` over parties, also `local`, `history` and others."""

@@ -37,6 +37,16 @@ class Comparable:
         """
         return compared(cast("Topics", self), other, min_similarity, top, words)
 
+    def hierarchy(self, *, words: int = 8) -> pl.DataFrame:
+        """Tabulate a hierarchy: in each row two nodes are joined, the most similar first.
+
+        Nodes 0 to K - 1 are the topics, later ones the joins. `topics` are all that are below a node, and `words` tell
+        them from the others. Only the model is used, so it costs no privacy.
+        """
+        from tertulia.models.hierarchy import hierarchy_of
+
+        return hierarchy_of(cast("Topics", self), words)
+
 
 def best_matches(model: Topics, other: Topics, top: int) -> pl.DataFrame:
     """Tabulate each topic of `model` with its most similar topic of `other`, most similar first."""

@@ -14,10 +14,9 @@ from tertulia.methods.common.priors import by_size
 from tertulia.methods.embedding_topics.budget import BITS, LIVE, TABLE, Terms, deviation, threshold
 from tertulia.methods.embedding_topics.settings import EmbeddingTopicsSettings
 from tertulia.models import Topics
-from tertulia.models.vectors.centroids import Centroids
+from tertulia.models.vectors.centroids import OUTLIERS, Centroids
 
 _OVERALL = 0.02  # of a topic's mass that is every word's overall frequency
-_OUTLIERS = 0.4  # of the mean cosine of a topic's documents: below it a document is like none
 _ALPHA = 5.0  # the sum of theta's prior
 _BEYOND = 0.4  # of the threshold of counts, by which a word must exceed what is expected
 _DOUBT = 0.5  # documents that are added to those expected: one document alone is no lift
@@ -92,7 +91,7 @@ def _encoder(found: Outcome, sizes: F64, live: Array, config: EmbeddingTopicsSet
     sums = np.ldexp(found.sums.astype(np.float64), -BITS)[live]
     mean = np.minimum(np.linalg.norm(sums, axis=1) / np.maximum(sizes[live], 1.0), 1.0)
     return Centroids.of(
-        found.centre, found.centroids[live], _OUTLIERS * mean, np.maximum(sizes[live], 1e-6), len(found.words),
+        found.centre, found.centroids[live], OUTLIERS * mean, np.maximum(sizes[live], 1e-6), len(found.words),
         config.embedding, config.fingerprint,
     )  # fmt: skip
 

@@ -159,4 +159,4 @@ class EmbeddingTopicsSettings(ClusterSettings, MethodSettings):
 
     def why_not(self, last: Topics) -> str | None:
         """Clusters start from words, not from an earlier model."""
-        return "embedding_topics starts its clusters from words: join two models by `merge_models`"
+        return "embedding_topics starts its clusters from words: join two models by `EmbeddingTopics.merge_models`"

@@ -15,6 +15,7 @@ from tertulia.models.vectors.documents import fingerprint_or_none, kind_of, vect
 
 KIND = "centroids"
 SHARPNESS = 20.0  # of shares: exp(20 cosine)
+OUTLIERS = 0.4  # of the mean cosine of a topic's documents: below it a document is like none
 NONE = -1  # the topic of a document that is like none
 
 
