@@ -136,11 +136,6 @@ def test_a_federation_speaks_to_machines(tertulia, printed, tmp_path):
     assert printed("doctor", tmp_path / "ward", codes=(0, 1))["findings"]
 
 
-def test_one_corpus_is_trained_on(printed, base):
-    facts = printed("train", base / "north.jsonl", "-k", "2", "-o", base / "alone")
-    assert (facts["topics"], facts["documents"]) == (2, 30)
-
-
 def test_all_commands_were_tried():
     text = Path(__file__).read_text()
     assert {name for name in OUTPUTS if f'printed("{name}"' not in text} == ELSEWHERE

@@ -394,8 +394,7 @@ def check_word_list(mode: str, vocabulary: VocabularySettings) -> None:
 def why_no_start(last: Topics, topics: int | None) -> str | None:
     """Say why a method of counts with this number of shared topics (None: any) cannot begin with a model, or None."""
     if last.encoder is not None:
-        neural = "it is a neural model, from which only gfedntm goes on"
-        return neural if last.encoder.mixes else "its topics are clusters of documents, from which no method goes on"
+        return "only gfedntm goes on from neural models, and no method from clusters of documents"
     if topics is not None and topics < last.n_topics:
         return f"it has {last.n_topics} topics, and topics = {topics}: ask for as many, or for more to have new ones"
     return None

@@ -29,7 +29,13 @@ from tertulia.federation.types import message
 from tertulia.methods.common.seeds import NO_SEEDS, Seeds
 from tertulia.methods.common.settings import DocumentDelta, DocumentEpsilon, Settings, TopicCount
 from tertulia.methods.common.units import PrivacyUnit
-from tertulia.methods.embedding_topics.settings import ClusterRounds, EmbeddingTopicsSettings, moves_of
+from tertulia.methods.embedding_topics.settings import (
+    ClusterRounds,
+    DocumentEmbedding,
+    EmbeddingTopicsSettings,
+    Fingerprint,
+    moves_of,
+)
 from tertulia.models.vectors.words import STATIC
 from tertulia.privacy.mechanisms import Adjacency, Claim, Clear, Mechanism, Unit
 from tertulia.privacy.mechanisms.gaussian import sigma_for
@@ -59,8 +65,8 @@ class Terms(Settings):
     epsilon: DocumentEpsilon = None
     delta: DocumentDelta = 1e-6
     unit: PrivacyUnit = "document"
-    embedding: str = STATIC
-    fingerprint: str | None = None
+    embedding: DocumentEmbedding = STATIC
+    fingerprint: Fingerprint = None
     seeds: Seeds = NO_SEEDS
     seed: Seed = None
     rounds: ClusterRounds = None

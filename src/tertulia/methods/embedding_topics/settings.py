@@ -37,6 +37,19 @@ ClusterRounds = Annotated[
     ),
     Capped("max_rounds"),
 ]
+DocumentEmbedding = Annotated[
+    str,
+    Field(
+        description="`static`: means of word vectors that come with the package. `minilm`: the sentence model of the "
+        "extra `neural`. The folder of a sentence-transformers model, or a file of word vectors (`.npz`, `.txt`, "
+        "`.bin`). `given`: the vectors that documents come with",
+        json_schema_extra={"party": "where its own copy of the same embedding is"},
+    ),
+]
+Fingerprint = Annotated[
+    str | None,
+    Field(description="of the embedding, which every party compares with its own; None: computed where the run starts"),
+]
 
 
 def _english() -> VocabularySettings:
@@ -57,17 +70,8 @@ class ClusterSettings(Settings):
     )
     delta: DocumentDelta = 1e-6
     unit: PrivacyUnit = "document"
-    embedding: str = Field(
-        STATIC,
-        description="`static`: means of word vectors that come with the package. `minilm`: the sentence model of the "
-        "extra `neural`. The folder of a sentence-transformers model, or a file of word vectors (`.npz`, `.txt`, "
-        "`.bin`). `given`: the vectors that documents come with",
-        json_schema_extra={"party": "where its own copy of the same embedding is"},
-    )
-    fingerprint: str | None = Field(
-        None,
-        description="of the embedding, which every party compares with its own; None: computed where the run starts",
-    )
+    embedding: DocumentEmbedding = STATIC
+    fingerprint: Fingerprint = None
     seeds: Seeds = NO_SEEDS
     rounds: ClusterRounds = None
     declared_documents: Positive | None = Field(
