@@ -15,7 +15,7 @@ import tertulia as tt
 from helpers import toys  # noqa: F401 - its messages are in the commits that we read
 from helpers.marks import slow
 from helpers.processes import Nursery, kill_a_party
-from helpers.runs import outcome, prepared
+from helpers.runs import change, outcome, prepared
 from helpers.texts import PUBLIC, halves
 from tertulia.methods.consensus import method as consensus  # noqa: F401 - likewise
 from tertulia.methods.ftm import method as ftm  # noqa: F401 - likewise
@@ -116,10 +116,12 @@ def test_kills_at_random_moments(engine, nursery, trial, tmp_path):
 def test_kills_aimed_at_fault_points(engine, aims, nursery, trial, tmp_path):
     for number, (point, count) in enumerate(aims):
         directory, marker = tmp_path / str(number), tmp_path / f"{number}.killed"
-        expected, _ = trial(engine, "toy", directory)
-        nursery.resume(directory, f"{point}:{count}:{marker}").wait()
+        expected, _ = trial("local", "toy", directory)
+        change(directory, engine=engine)
+        code = nursery.resume(directory, f"{point}:{count}:{marker}").wait()
         assert marker.exists(), f"{point}:{count}"
-        nursery.finish(directory)
+        if code:
+            nursery.finish(directory)
         assert outcome(Run.open(directory)) == expected, f"{point}:{count}"
 
 
@@ -145,11 +147,13 @@ def test_methods_resume_bit_for_bit(engine, method, aim, nursery, trial, tmp_pat
 @pytest.mark.parametrize("aim", ["party.after_save:9", slow("party.before_step:9"), slow("server.after_ask:9")])
 def test_questions_that_came_as_differences_come_again_in_full(aim, nursery, trial, tmp_path):
     """A party that dies alone has lost the question from which the next one differs, and a server all of them."""
-    expected, _ = trial("processes", "consensus", tmp_path / "run")
-    child = nursery.resume(tmp_path / "run", f"{aim}:{tmp_path / 'killed'}")
-    assert child.wait() == (-9 if aim.startswith("server") else 0)
+    expected, _ = trial("local", "consensus", tmp_path / "run")
+    change(tmp_path / "run", engine="processes")
+    code = nursery.resume(tmp_path / "run", f"{aim}:{tmp_path / 'killed'}").wait()
+    assert code == (-9 if aim.startswith("server") else 0)
     assert (tmp_path / "killed").exists()
-    nursery.finish(tmp_path / "run")
+    if code:
+        nursery.finish(tmp_path / "run")
     assert outcome(Run.open(tmp_path / "run")) == expected
     assert expected["model"]
 
