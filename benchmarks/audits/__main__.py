@@ -36,7 +36,7 @@ def counted(name: str, work: Callable[[bool], dict[str, Any]]) -> Callable[[bool
 
 
 PARTS = {
-    "replay": counted("replay", lambda quick: {"replay": replay_modes(quick)}),
+    "replay": counted("replay", replay_modes),
     "audit": counted("audit", audit),
     "broken": counted("broken", broken),
     "attacks": counted("attacks", attacks),

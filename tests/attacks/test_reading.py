@@ -1,6 +1,6 @@
 """Attacks that read words and documents: they succeed where nothing is promised, and guess where something is.
 
-Each guess is about 100 things, half of which are true, for each of three seeds: its standard error is 3 points.
+Each guess is about 100 things, half of which are true, for each of three seeds: its standard error is 3 to 4 points.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 from helpers import gradients, membership, reading, steering, steering_private
 
 SEEDS = (0, 1, 2)
-GUESS, FAR = 0.5, 0.12  # four standard errors
+GUESS, FAR = 0.5, 0.15  # four standard errors
 
 
 def mean(attack, mode):
