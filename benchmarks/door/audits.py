@@ -1,31 +1,27 @@
 """Reports of tokens, audited in one run (Steinke et al., NeurIPS 2023): the claimed epsilon beside a lower bound.
 
 Each of many documents of one token holds one of two words, by a fair coin. The auditor sees the reports and guesses the
-coins, except where a report says nothing. At epsilon, this number of right guesses has at most the probability
-    P[Binomial(guesses, e^epsilon / (1 + e^epsilon)) >= right guesses],
-and the largest epsilon at which this is below a small level is a lower bound of the real one. If it is above the claim,
-the claim is false. The second word is on the list, or off it: then it is the symbol for all words off the list.
+coins, except where a report says nothing (`tertulia.privacy.audit.one_run`). The second word is on the list, or off it:
+then it is the symbol for all words off the list.
 """
 
 from __future__ import annotations
 
-import math
 import secrets
 
 import numpy as np
-from scipy.stats import binom
 
 from benchmarks.common import say
-from tertulia._arrays import F64, Bool
+from tertulia._arrays import F64
 from tertulia.corpus import Corpus, Vocabulary
 from tertulia.kernels.reports import Reports, reports_of_documents
 from tertulia.kernels.reports.channel import Channel, Kind
+from tertulia.privacy.audit import one_run
 
 CHANNELS: tuple[tuple[Kind, float], ...] = (
     ("krr", 2.0), ("krr", 4.0), ("krr", 8.0), ("subset", 2.0), ("subset", 4.0), ("laplace", 1.0), ("laplace", 2.0),
 )  # fmt: skip
-SHARES = (0.02, 0.1, 0.3, 1.0)  # of the guesses, the surest; each is tried
-LEVEL = 0.05 / (2 * len(CHANNELS) * len(SHARES))  # all bounds hold together with 95 %
+LEVEL = 0.05 / (2 * len(CHANNELS))  # all bounds hold together with 95 %
 WORDS = 200
 
 
@@ -50,7 +46,8 @@ def audit(channel: Channel, canaries: int, listed: bool) -> float:
     corpus = Corpus.from_texts(texts, [str(n) for n in range(canaries)]).encode(words, unknown=True)
     keys = np.frombuffer(secrets.token_bytes(32 * canaries), dtype=np.uint32).reshape(canaries, 8)
     made = reports_of_documents(corpus.words, corpus.documents, channel, keys)
-    return lower_bound(coins, _named(made, 0) - _named(made, 1 if listed else channel.V - 1))
+    scores = _named(made, 0) - _named(made, 1 if listed else channel.V - 1)
+    return one_run.bound(coins, scores, LEVEL)
 
 
 def _named(made: Reports, word: int) -> F64:
@@ -60,26 +57,3 @@ def _named(made: Reports, word: int) -> F64:
     hit = made.idx == word
     said[token[hit]] = made.value[hit]
     return said
-
-
-def lower_bound(coins: Bool, scores: F64) -> float:
-    """Return the largest epsilon that the guesses refute; a score above 0 means heads."""
-    order = np.argsort(-np.abs(scores), kind="stable")
-    order = order[np.abs(scores[order]) > 0]
-    right = np.cumsum((scores[order] > 0) == coins[order])
-    best = 0.0
-    for share in SHARES:
-        guesses = max(1, int(share * len(order)))
-        if len(order):
-            best = max(best, _refuted(guesses, int(right[guesses - 1])))
-    return best
-
-
-def _refuted(guesses: int, right: int) -> float:
-    """Return the largest epsilon at which `right` right guesses have a probability below `LEVEL`."""
-    low, high = 0.0, 30.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        chance = binom.sf(right - 1, guesses, 1 / (1 + math.exp(-middle)))
-        low, high = (middle, high) if chance < LEVEL else (low, middle)
-    return low
