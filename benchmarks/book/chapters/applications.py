@@ -19,6 +19,7 @@ PRINTED_2 = {
     "federated SentenceLDA": 30.01,
 }  # fmt: skip
 SMALL: dict[str, Any] = {"party": 1000, "test": 1000, "labels": (500,), "topics": 30, "rounds": 2, "sweeps": 10}
+NOISY: dict[str, Any] = {"party": 300, "test": 500, "labels": (500,), "topics": 20, "rounds": 2, "sweeps": 5}
 
 
 def _table_3() -> Panel:
@@ -74,7 +75,7 @@ def _noise() -> Panel:
     return Panel(
         "ftm-table-3-noise", "FTM", "iFTM's table 3", "classification with topics of noisy words",
         "the federated rows of the table are with epsilon 11 and the papers' merging.",
-        f"{MEASURE}classification", tuple(entries), Size((0, 1, 2), SMALL),
+        f"{MEASURE}classification", tuple(entries), Size((0, 1, 2), NOISY),
         Size((0,), {**QUICK, "labels": (500,)}, ("words alone", "LDA, mode sound, epsilon 11")),
         control="words alone, and topics without noise",
         checks=(
@@ -86,7 +87,7 @@ def _noise() -> Panel:
                   lambda f: f("LDA, mode sound, epsilon 11") > f("words alone"), counts=False),
         ),
         minutes=3.0, kind="bars", axes=("accuracy", ""), corpora=("newsgroups20.parquet",), packages=("sklearn",),
-        reduced="3 parties of 1,000 documents (5,000), 30 topics (100), 2 rounds of 10 sweeps, 500 labels",
+        reduced="3 parties of 300 documents (5,000), 20 topics (100), 2 rounds of 5 sweeps, 500 labels",
     )  # fmt: skip
 
 

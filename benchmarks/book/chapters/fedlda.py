@@ -30,8 +30,8 @@ OTHERS = {
 UNIGRAM = "unigram"
 CLOSE = 1.05  # "very close": within 5 %
 ROUNDS = {"reviews": 100, "emails": 100}
-MH_ROUNDS = {"reviews": 100, "emails": 40}
-SWEPT_ROUNDS = {"reviews": 100, "emails": 20}
+MH_ROUNDS = {"reviews": 100, "emails": 25}
+SWEPT_ROUNDS = {"reviews": 100, "emails": 12}
 VALUES: dict[str, tuple[float, ...]] = {
     "epsilon": (2.5, 5.0, 7.5, 10.0), "topics": (10, 20, 40), "delta": (0.05, 0.1, 0.2, 0.4),
     "sample_ratio": (0.0, 0.3, 0.7, 1.0),

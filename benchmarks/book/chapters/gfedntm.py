@@ -16,7 +16,7 @@ LINES = {  # as printed; nodes alone have as many steps as all together, or equa
 }  # fmt: skip
 SIZE: dict[str, Any] = {"epochs": 20, "training": 400, "validation": 80}
 QUICK: dict[str, Any] = {"epochs": 5, "training": 120, "validation": 30, "nodes": 3, "words": 500, "topics": 20}
-BOTTOM: dict[str, Any] = {**SIZE, "training": 200, "validation": 40}
+BOTTOM: dict[str, Any] = {**SIZE, "epochs": 10, "training": 100, "validation": 30}
 SMALLER = "5 nodes, 50 topics and 5,000 words as the paper's, but 400 documents per node (10,000), 3 runs (10)"
 TOGETHER = (
     "All together is training in one place, which SyncOpt equals; the line *SyncOpt* has it at one point. Training "
@@ -73,7 +73,7 @@ def _figure_3(row: str, score: str) -> Panel:
         Size(SEEDS, SIZE if by_k else BOTTOM), Size(SEEDS[:2], QUICK, (), ("5", "10") if by_k else ("0.01", "1")),
         control="nodes alone with equal steps; pooled LDA" + ("; topics drawn at random" if score == "tss" else ""),
         checks=tuple(checks), minutes=6.0, axes=("K'" if by_k else "eta", words), logs="" if by_k else "x",
-        reduced=SMALLER if by_k else SMALLER.replace("400", "200"), remark=TOGETHER,
+        reduced=SMALLER if by_k else f"{SMALLER.replace('400', '100')}, 10 epochs", remark=TOGETHER,
         packages=("torch",),
     )  # fmt: skip
 
@@ -141,9 +141,9 @@ PANELS = (
     _figure_3("bottom", "dss"),
     _figure_3("bottom", "tss"),
     _paper_size(),
-    _figure_4("titles", "titles by field", {"documents": 60, "epochs": 12}, {"documents": 40, "epochs": 4},
-              "60 titles of each of 7 fields (5 of 133,545 papers and more), 12 epochs (100)", 3.0),
-    _figure_4("grants", "abstracts of grants by directorate", {"documents": 40, "epochs": 10},
-              {"documents": 20, "epochs": 4}, "40 abstracts of each of 5 directorates (133,545 and more), 10 epochs",
+    _figure_4("titles", "titles by field", {"documents": 40, "epochs": 8}, {"documents": 20, "epochs": 4},
+              "40 titles of each of 7 fields (5 of 133,545 papers and more), 8 epochs (100)", 3.0),
+    _figure_4("grants", "abstracts of grants by directorate", {"documents": 30, "epochs": 8},
+              {"documents": 20, "epochs": 4}, "30 abstracts of each of 5 directorates (133,545 and more), 8 epochs",
               3.0),
 )  # fmt: skip

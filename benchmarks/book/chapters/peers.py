@@ -10,7 +10,7 @@ MEASURE = "benchmarks.book.measures.sampler:"
 TRAINERS = {"tt.LDA": "tertulia-auto", "tomotopy": "tomotopy", "topica": "topica"}
 SCORES = {"perplexity": "ppl", "NPMI": "npmi", "diversity": "diversity"}
 TOTALS = (0.0, 0.5, 5.0, 50.0)  # sums of alpha; 0: learned
-DOCUMENTS = 1_000  # of IMDB in the races; 20,000 take an hour for each number of topics
+DOCUMENTS = 500  # of IMDB in the races; 20,000 take an hour for each number of topics
 CORPORA = {"IMDB": "imdb", "BBC": "bbc", "medical abstracts": "medical"}
 
 
@@ -80,7 +80,7 @@ def _alpha() -> Panel:
         "peers-alpha", "peers", "", "perplexity, NPMI and diversity over alpha (0: learned)",
         "does a flatter alpha buy coherence, and what does it cost? Is there a better default?", f"{MEASURE}alpha",
         entries,
-        Size((0, 1), {"topics": 50, "sweeps": 150, "documents": 2_000}),
+        Size((0, 1), {"topics": 50, "sweeps": 100, "documents": 2_000}),
         Size((0,), {"topics": 20, "sweeps": 20}, (), ("0", "5")),
         control="alpha learned, the default",
         checks=(
@@ -89,7 +89,7 @@ def _alpha() -> Panel:
             *(Check(f"{corpus}: no fixed alpha has an NPMI more than 0.01 above learned alpha",
                     _not_above(f"NPMI, {corpus}")) for corpus in CORPORA),
         ),
-        minutes=4.0, axes=("alpha, summed over topics", ""), reduced="K = 50, 150 sweeps, 2,000 reviews, 2 seeds",
+        minutes=4.0, axes=("alpha, summed over topics", ""), reduced="K = 50, 100 sweeps, 2,000 reviews, 2 seeds",
         corpora=("imdb50k.parquet", "bbc_news.parquet", "medical_abstracts_2888.parquet"),
     )  # fmt: skip
 
