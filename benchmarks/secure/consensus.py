@@ -7,7 +7,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -19,8 +19,17 @@ from benchmarks.federation.parties import iid, natural
 from tertulia.corpus import Corpus, Vocabulary, read
 from tertulia.corpus.vocabulary import propose
 from tertulia.federation.party.context import StepContext
+from tertulia.federation.types import Planned
 from tertulia.kernels.lda import word_profiles
+from tertulia.methods.common.lda_settings import Training
+from tertulia.methods.common.local_lda import LocalTask, plan_reports, train_local
+from tertulia.methods.common.priors import symmetric
+from tertulia.methods.common.vocabulary import DOCUMENTS
+from tertulia.methods.consensus import method
+from tertulia.methods.consensus.merged_start import StartTopics
+from tertulia.methods.consensus.messages import ConsensusState
 from tertulia.methods.consensus.settings import ConsensusSettings
+from tertulia.methods.consensus.totals import first_state
 from tertulia.metrics import completion
 from tertulia.models import Topics
 from tertulia.privacy.policy import RARE
@@ -107,21 +116,21 @@ def cpu_over_pooled(quick: bool) -> dict[str, Any]:
 
 
 def _pooled(parties: Parties, words: tuple[str, ...], seed: int) -> Topics:
-    method = ConsensusSettings(topics=TOPICS)
-    sweeps = method.start_sweeps + method.rounds * method.sweeps
+    settings = ConsensusSettings(topics=TOPICS)
+    sweeps = settings.start_sweeps + settings.rounds * settings.sweeps
     vocabulary = {"mode": "public", "words": words}
     return run(parties, seed, {"name": "centralised", "topics": TOPICS, "sweeps": sweeps, "vocabulary": vocabulary})
 
 
 def _train(parties: Parties, words: tuple[str, ...], seed: int, start: str) -> Topics:
-    method = {
+    settings = {
         "name": "consensus",
         "topics": TOPICS,
         "evaluate": False,
         "vocabulary": {"mode": "listed" if start == "secure" else "public", "words": words},
     }
-    with _merging() if start == "merged" else warnings.catch_warnings():
-        return run(parties, seed, method, secure=start == "secure")
+    with merging() if start == "merged" else nullcontext():
+        return run(parties, seed, settings, secure=start == "secure")
 
 
 def run(parties: Parties, seed: int, method: dict[str, Any], *, secure: bool = False) -> Topics:
@@ -136,20 +145,29 @@ def run(parties: Parties, seed: int, method: dict[str, Any], *, secure: bool = F
 
 
 @contextmanager
-def _merging() -> Iterator[None]:
-    """Let Consensus start from merged local topics, as mode `sound` does."""
-    own = ConsensusSettings.merges
-    ConsensusSettings.merges = property(lambda self: True)  # type: ignore[method-assign, assignment]
-    try:
+def merging() -> Iterator[None]:
+    """Let Consensus start from topics that parties learned alone, merged at the server."""
+    with mock.patch.object(method, "_start", _merged), mock.patch.object(method, "plan_start", _plan_merged):
         yield
-    finally:
-        ConsensusSettings.merges = own  # type: ignore[method-assign]
+
+
+def _merged(fed: Any, config: ConsensusSettings, words: tuple[str, ...]) -> ConsensusState:
+    training = config.part(Training, sweeps=config.start_sweeps)
+    models = fed.each(train_local, LocalTask(words, training, None, with_sizes=False))
+    topics = StartTopics.of(models, np.inf).merge(config.topics)
+    return first_state(words, topics, symmetric(config.alpha, len(topics)))
+
+
+def _plan_merged(config: ConsensusSettings) -> list[Planned]:
+    charge, pushed = plan_reports(config.part(Training), len(config.vocabulary.words))
+    reports = [Planned(train_local, "reports", charge, 1)] if charge else []
+    return [*reports, *(Planned(train_local, "each", mechanism, 1) for mechanism in (pushed, DOCUMENTS))]
 
 
 def _questions(start: str) -> int:
     """Return the number of questions after words are agreed."""
-    method = ConsensusSettings(topics=TOPICS)
-    return method.rounds + (1 if start == "merged" else 2 + method.start_rounds)
+    settings = ConsensusSettings(topics=TOPICS)
+    return settings.rounds + (1 if start == "merged" else 2 + settings.start_rounds)
 
 
 def _splits(quick: bool) -> dict[str, Callable[[int], Parties]]:

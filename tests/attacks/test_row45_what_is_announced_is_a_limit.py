@@ -66,7 +66,7 @@ def test_a_place_is_asked_again_with_other_contents_only_so_often(tmp_path):
 
 
 def test_what_is_not_announced_does_not_leave(tmp_path):
-    party = Attacked(tmp_path, CONSENSUS, OPEN)
+    party = Attacked(tmp_path, CONSENSUS | {"robust": True}, OPEN)
     task = LocalTask(LIST, method_of(party).part(Training, sweeps=1), None, with_sizes=True)
     answer = party.ask(train_local, task)
     assert (answer.kind, answer.text) == ("refused", "refused by rule 'plan'")

@@ -198,7 +198,7 @@ def test_consensus_counts_reports_and_pays_once(tmp_path):
     model = sound.fit(PARTIES, directory=tmp_path / "run")
     found = real_epsilons(tmp_path / "run")
     assert found["reports of tokens"] == "4"
-    assert found["topic-word counts"] == found["topic-word distributions"] == "4"
+    assert found["topic-word counts"] == found["expected counts by topic"] == found["profiles of words"] == "4"
     assert found["document-topic histograms"] == "4"
     assert model.n_topics == 3
     with pytest.raises(tt.TertuliaError, match="mode"):

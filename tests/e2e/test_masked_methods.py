@@ -8,6 +8,7 @@ from tertulia.federation.party.secure_sums import SecureSums as Member
 from tertulia.federation.secure.rings import to_integers
 from tertulia.federation.server.secure_sums import SecureSums as Server
 from tertulia.federation.types import replies_of, step_name
+from tertulia.privacy.ledger import Ledger
 from tertulia.runs.one_machine import run_on_one_machine
 from tertulia.runs.settings import RunSettings
 
@@ -86,3 +87,34 @@ def test_masked_totals_are_those_of_the_integers_and_the_model_that_of_a_plain_r
     sizes = np.asarray(masked.weights)
     assert np.isclose(sizes.sum(), 1)
     assert sizes.std() > 0
+
+
+@pytest.mark.parametrize("channel", ["krr", "subset", "laplace"])
+def test_consensus_in_mode_sound_starts_from_masked_sums_of_reports(channel, sums, tmp_path):
+    method = {
+        "name": "consensus",
+        "topics": 3,
+        "mode": "sound",
+        "channel": channel,
+        "epsilon": 6.0,
+        "beta": 0.1,
+        "start_rounds": 2,
+        "rounds": 2,
+        "sweeps": 2,
+        "vocabulary": {"mode": "public", "words": WORDS},
+    }
+    settings = RunSettings(directory=str(tmp_path / "run"), seed=5, federation={"secure": True}, method=method)
+    model = run_on_one_machine(settings, corpora(), durable=False)
+    assert {step: len(totals) for step, totals in sums.items() if step != "score"} == {
+        "count_tokens": 1, "profile_words": 1, "expect": 2, "count_together": 2,
+    }  # fmt: skip
+    assert all(
+        parties == 3 and all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
+        for totals in sums.values()
+        for parties, found, wanted in totals
+    )
+    assert model.n_topics == 3
+    for party in PARTIES:
+        releases = Ledger(tmp_path / "run" / "parties" / party / "ledger.sqlite").releases()
+        assert {release.what for release in releases if release.charges} == {"reports of tokens"}
+        assert {release.parents for release in releases if release.what != "reports of tokens"} == {(releases[0].id,)}

@@ -62,7 +62,7 @@ def _noisy_rounds(method: MethodSettings) -> int | None:
     """Return the number of rounds for which a party's own epsilon holds (0: any number); None: nothing follows it."""
     if isinstance(method, CustomSettings):
         return 0 if getattr(importlib.import_module(method.module), KEEPS_OWN_EPSILON, False) else None
-    return (method.planned_rounds or 0) if method.has_noise else None
+    return method.noisy_rounds if method.has_noise else None
 
 
 def terms_of(settings: TrainingSettings) -> dict[str, Any]:

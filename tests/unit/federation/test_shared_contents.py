@@ -124,7 +124,7 @@ def test_each_party_checks_a_shared_question_by_its_own_policy(toy_run, tmp_path
     hosts[1].policy = Policy(max_words=10)
     known = tuple(dict.fromkeys(word for host in hosts for word in host.corpus.vocabulary.words))
     words = (*known, *WORDS)
-    asked, lists = message_body("sum", start.count_tokens, start.WordTask(words))
+    asked, lists = message_body("sum", start.count_tokens, start.WordTask(words, start.FirstTopics()))
     assert len(words) > 32  # so that the list is named, and completed
     assert lists
     question = Question("run", (0, 0), BEFORE_ALL, 0, True, asked, lists=lists)

@@ -1,9 +1,7 @@
 """The base of all settings, how a part of them travels, and the settings that methods share.
 
-A method has one flat class of settings. A setting of its own is declared there, as
-`name: type = Field(default, ..., description="...")`; a setting that methods share is an alias here, which carries its
-type, bounds, description and marks, and each method declares it as `topics: TopicCount = 20`. `help()`, the reference
-page and errors are made from these.
+A method has one flat class of settings. A setting of its own is declared there; one that methods share is an alias
+here, which carries its type, bounds, description and marks. `help()`, the reference and errors are made from these.
 """
 
 from __future__ import annotations
@@ -130,6 +128,11 @@ class MethodSettings(Settings):
     def planned_rounds(self) -> int | None:
         """The number of rounds, if that is known beforehand."""
         return None
+
+    @property
+    def noisy_rounds(self) -> int:
+        """How often one step may be asked with a party's own epsilon (0: any number)."""
+        return self.planned_rounds or 0
 
     def rounds_in_all(self, *, continues: bool) -> int | None:
         """Return the planned rounds and the one before them, in which parties agree on words; `continues` a model."""
@@ -291,10 +294,8 @@ class VocabularySettings(Settings):
     def limits(self, n_documents: int) -> Limits:
         """Return the limits among all parties' documents; given limits hold for any number of documents."""
         usual = Limits(2, 0.5) if n_documents >= FEW_DOCUMENTS else Limits(1, 1.0)
-        return Limits(
-            usual.min_documents if self.min_documents is None else self.min_documents,
-            usual.max_share if self.max_share is None else self.max_share,
-        )
+        least = usual.min_documents if self.min_documents is None else self.min_documents
+        return Limits(least, usual.max_share if self.max_share is None else self.max_share)
 
     @model_validator(mode="after")
     def _public_needs_words(self) -> VocabularySettings:

@@ -1,8 +1,9 @@
-"""The topics that Consensus starts from: those that parties learned alone, merged into K.
+"""The topics that `robust` Consensus starts from: those that parties learned alone, merged into K.
 
-Invented topics of one party, unlike any other, would each get a cluster of their own, and leave fewer for the rest. So
-where sums are to be robust, parties count once with the merged topics, to try them out. Then topics of parties without
-support are dropped, and topics that hold hardly any tokens, and the rest is merged again.
+A start from sums would trust all parties: nobody could tell which of them made a total wrong. Invented topics of one
+party, unlike any other, would each get a cluster of their own, and leave fewer for the rest. So parties count once with
+the merged topics, to try them out. Then topics of parties without support are dropped, and topics that hold hardly any
+tokens, and the rest is merged again.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class StartTopics:
     seeded: int = 0  # the first topics of every party have seeds: those of one place are one topic
 
     @classmethod
-    def of(cls, models: Mapping[PartyId, Any], most: float = np.inf, seeded: int = 0) -> StartTopics:
+    def of(cls, models: Mapping[PartyId, Any], most: float = 1.0, seeded: int = 0) -> StartTopics:
         """List the topics of these models; no party weighs more than `most` times the median one."""
         sizes = [len(model.topic_word) for model in models.values()]
         documents = np.array([float(model.documents) for model in models.values()])

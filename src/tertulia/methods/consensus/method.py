@@ -5,8 +5,8 @@ topics from the beginning. The first topics are found from sums (`start`). In a 
 counts, and each party sweeps over its documents with the counts of all others added to its own (AD-LDA, Newman et al.,
 JMLR 2009). The server uses nothing but sums, so secure sums can hide the numbers of single parties.
 
-Mode `sound` and `robust` start as FTM does: each party trains alone, and the server merges all local topics, here into
-exactly K clusters (`merged_start`).
+With `robust`, which judges single parties' contributions, the start is that of FTM: each party trains alone, and the
+server merges all local topics, here into exactly K clusters (`merged_start`).
 
 A party sends the difference between its new counts and its counts in the sum (`common.contributions`). The counts of an
 absent party stay in the sum until the party replaces them.
@@ -21,8 +21,8 @@ the pooled documents. So each round sums them, too, the server fits alpha to the
 it.
 
 In mode `sound`, parties read their documents only through noisy reports, which are charged once. The noise-aware
-sampler infers a word for each report, and counts and histograms are of these inferred words. So every round after the
-first is free.
+sampler infers a word for each report, and counts and histograms are of these inferred words. So all questions after the
+first one are free.
 
 Two options have their own modules: `robust` leaves out counts that other parties do not support, and `continuing`
 begins with an earlier model.
@@ -119,16 +119,14 @@ def train(fed: Federation, config: ConsensusSettings, state: ConsensusState | Ag
 def _start(fed: Federation, config: ConsensusSettings, words: tuple[str, ...]) -> ConsensusState:
     """Find the first topics, as pseudo-counts: from sums, or by merging what parties learned alone."""
     K = config.topics
-    if not config.merges:
+    if not config.robust:
         return state_of_expected(words, find_topics(fed, config, words), symmetric(config.alpha, K))
     training = config.part(Training, sweeps=config.start_sweeps)
     models = fed.each(train_local, LocalTask(words, training, None, with_sizes=False))  # the counts will give the sizes
     if not models:
         raise InputError("no party trained a model to start from")
-    topics = StartTopics.of(models, 1.0 if config.robust else np.inf, len(config.seeds))
+    topics = StartTopics.of(models, seeded=len(config.seeds))
     start = first_state(words, merged := topics.merge(K), symmetric(config.alpha, len(merged)))
-    if not config.robust:
-        return start
     merged = try_out(config, topics, start, partial(_count, fed, config)).merge(K)
     return first_state(words, merged, symmetric(config.alpha, len(merged)))
 
@@ -185,11 +183,11 @@ def plan(config: ConsensusSettings) -> list[Planned]:
     counts = Derived(COUNTS, parents=("reports",)) if charge else Clear(COUNTS)
     reports = [Planned(train_local, "reports", charge, 1)] if charge else []
     models = [Planned(train_local, "each", mechanism, 1) for mechanism in (pushed, DOCUMENTS)]
-    start = models if config.merges else plan_start(config)
+    start = [*reports, *models] if config.robust else plan_start(config)
     sums = [counts, *([replace(counts, what=HISTOGRAMS)] if config.learn_alpha else [])]
     verb = "each" if config.robust else "sum"
     together = [Planned(count_together, verb, sum_, config.rounds + config.robust) for sum_ in sums]
-    return [*plan_vocabulary(config.vocabulary), *reports, *start, *together, *plan_evaluation(config)]
+    return [*plan_vocabulary(config.vocabulary), *start, *together, *plan_evaluation(config)]
 
 
 def topics_so_far(config: ConsensusSettings, state: ConsensusState | Agreed) -> TopicsSoFar | None:

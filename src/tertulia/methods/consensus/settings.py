@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 # In the first round of a continued run. Under noise tokens do not look at their documents before they are sampled.
 _FIRST_SWEEPS = {"clear": 2, "sound": 4}
+# A report of subset selection names several words, so EM finds topics more slowly. Chosen on medical abstracts and BBC
+# news at epsilon 7: with 6 rounds perplexity ends 15 % higher than with 20 on the former, with 12 11 % on the latter.
+_SUBSET_ROUNDS = 20
 
 
 ExtraSweeps = Annotated[int, Field(ge=1), Capped("max_sweeps")]
@@ -73,16 +76,23 @@ class ConsensusSettings(MethodSettings):
     )
     continued_sweeps: ExtraSweeps = Field(6, description="passes of a party in each of these rounds after the first")
     start_rounds: Annotated[int, Field(ge=1), Capped("max_rounds")] = Field(
-        6, description="rounds of EM that find the first topics, before tokens get topics of their own"
+        6,
+        description="rounds of EM that find the first topics, before tokens get topics of their own; by default "
+        f"{_SUBSET_ROUNDS} with channel `subset`",
     )
     start_sweeps: ExtraSweeps = Field(
         20,
-        description="passes that each party makes alone, before topics are merged; mode `sound` and `robust` start in "
-        "this way instead",
+        description="passes that each party makes alone, before topics are merged: `robust` starts in this way instead",
     )
     seed: int | None = Field(None, description="for the first topics; None: that of the run")
     seeds: Seeds = NO_SEEDS
     seed_strength: SeedStrength = STRENGTH
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rounds_of_subset(cls, values: Any) -> Any:
+        private = isinstance(values, dict) and (values.get("mode"), values.get("channel")) == ("sound", "subset")
+        return {"start_rounds": _SUBSET_ROUNDS, **values} if private else values
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -100,6 +110,11 @@ class ConsensusSettings(MethodSettings):
         return self.rounds if continues else self.rounds + 2
 
     @property
+    def noisy_rounds(self) -> int:
+        """The rounds of EM ask one step, and those of counting another."""
+        return max(self.rounds, self.start_rounds)
+
+    @property
     def noise(self) -> Noise:
         """As the mode says."""
         return "none" if self.mode == "clear" else self.mode
@@ -107,11 +122,6 @@ class ConsensusSettings(MethodSettings):
     def with_own_epsilon(self, own: float) -> Self:
         """Lower epsilon to the party's own."""
         return self if self.epsilon is None else self.replace(epsilon=min(own, self.epsilon))
-
-    @property
-    def merges(self) -> bool:
-        """Whether topics that parties learned alone are merged to begin with, instead of topics from sums."""
-        return self.robust or self.mode == "sound"
 
     def continued(self) -> Self:
         """Plan fewer rounds, and longer ones: topics are there already, and parties agree on them."""
@@ -125,13 +135,9 @@ class ConsensusSettings(MethodSettings):
         return SweepsAlone(self.start_sweeps, 1, self.rounds * self.sweeps)
 
     def why_not_secure(self, *, continues: bool) -> str | None:
-        """Refuse `robust`, which needs single counts, and the start from single parties' topics."""
+        """Refuse `robust`, which needs single counts."""
         if self.robust:
             return "robust = true judges each party's counts, which secure sums hide: set one of the two"
-        if self.merges and not continues:
-            return (
-                "mode 'sound' starts from each party's own topics, which secure sums hide: give a model to `start_from`"
-            )
         return super().why_not_secure(continues=continues)
 
     def why_not(self, last: Topics) -> str | None:

@@ -11,16 +11,18 @@ cannot make up topics by which it would single out documents, unless a member he
 
 Under secure sums a party adds nothing to the numbers of a word that fewer than five of its documents hold, nor to a
 topic that fewer than five have. Totals of fewer documents could be read like these documents.
+
+In mode `sound` all of this is computed from noisy reports of words, which are charged once. Profiles take a report for
+the word that it names loudest; EM takes it as evidence for a topic, or as background (`noise_aware.reported`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
-from pydantic import model_validator
 
 from tertulia._arrays import F64, I32, I64, Array
 from tertulia._kinds import check_array
@@ -31,14 +33,17 @@ from tertulia.federation.types import Federation, Party, Place, Planned, message
 from tertulia.kernels.core.checks import check_alpha, check_counts
 from tertulia.kernels.lda import word_profiles
 from tertulia.kernels.lda.soft_counts import soft_counts
+from tertulia.kernels.noise_aware import Source
+from tertulia.kernels.noise_aware.reported import expected_counts, named_words
 from tertulia.methods.common.contributions import counted_or_none
 from tertulia.methods.common.earlier_model import smooth
+from tertulia.methods.common.lda_settings import Training
+from tertulia.methods.common.local_lda import plan_reports, report_tokens
 from tertulia.methods.common.priors import symmetric
-from tertulia.methods.common.seeds import NO_SEEDS, STRENGTH, Prior, Seeds, SeedStrength, check_places
-from tertulia.methods.common.settings import AlphaSum, Settings, TopicCount
+from tertulia.methods.common.seeds import Prior
 from tertulia.methods.common.vocabulary import check_has_words
 from tertulia.methods.consensus.settings import ConsensusSettings
-from tertulia.privacy.mechanisms import Clear
+from tertulia.privacy.mechanisms import Clear, Derived
 from tertulia.privacy.mechanisms.things import thing
 
 WORD_COUNTS = Clear(thing("counts of agreed words", "in how many documents each agreed word is, and how often"))
@@ -58,19 +63,10 @@ PerToken = Annotated[int, fields.Between(1, FRACTION)]
 
 
 @message
-class FirstTopics(Settings):
+class FirstTopics(Training):
     """The settings of the start. The door compares them with the plan's."""
 
-    topics: TopicCount = 20
-    alpha: AlphaSum = 5.0
     seed: Seed = None
-    seeds: Seeds = NO_SEEDS
-    seed_strength: SeedStrength = STRENGTH
-
-    @model_validator(mode="after")
-    def _seeds_fit(self) -> Self:
-        check_places(self)
-        return self
 
 
 @message
@@ -78,6 +74,7 @@ class WordTask:
     """The question for counts of words."""
 
     words: fields.Words
+    settings: FirstTopics
 
 
 @message
@@ -94,6 +91,7 @@ class ProfileTask:
     """The question for profiles of the words in most documents."""
 
     words: fields.Words
+    settings: FirstTopics
     seen: WordTotals
 
 
@@ -150,14 +148,26 @@ class Expecting:
     counted: Expected | None  # this party's part of the sum when it sent its latest
 
 
+class _Tokens(NamedTuple):
+    """A party's tokens: words of the list, or reports of words."""
+
+    words: I32  # [n]; of reports, those that they name
+    documents: I64  # [D+1] offsets
+    reports: tuple[Source, I64] | None  # and where documents begin among them
+    parents: tuple[str, ...]  # the charges for reports
+
+    def release(self, party: Party, x: Array, mechanism: Clear) -> Array:
+        """Release numbers that are computed from these tokens."""
+        return party.release(x, Derived(mechanism.what, parents=self.parents) if self.parents else mechanism)
+
+
 @step(doing="counting words", one_list=True)
 def count_tokens(party: Party, state: Any, ask: WordTask) -> tuple[Any, WordTotals]:
     """Count the documents and the tokens of each word."""
-    corpus = _documents(party, ask.words)
-    check_has_words(party, corpus)
-    _check_enough(party, corpus)
-    df, tokens = word_profiles.counts_of_words(corpus.words, corpus.documents, len(ask.words), _least_of_words(party))
-    seen = party.release(df, WORD_COUNTS), party.release(tokens, WORD_COUNTS)
+    tokens = _tokens(party, ask)
+    _check_enough(party, ask)
+    df, counts = word_profiles.counts_of_words(tokens.words, tokens.documents, len(ask.words), _least_of_words(party))
+    seen = tokens.release(party, df, WORD_COUNTS), tokens.release(party, counts, WORD_COUNTS)
     return state, WordTotals(*seen, party.sum_tag("words", *seen))
 
 
@@ -165,19 +175,19 @@ def count_tokens(party: Party, state: Any, ask: WordTask) -> tuple[Any, WordTota
 def profile_words(party: Party, state: Any, ask: ProfileTask) -> tuple[Any, Profiles]:
     """Add up the documents of each of the words in most documents."""
     chosen = _chosen(party, ask.seen)
-    corpus = _documents(party, ask.words)
-    found, _ = word_profiles.profiles(corpus.words, corpus.documents, len(ask.words), chosen, _least_of_words(party))
-    sums = party.release(word_profiles.on_grid(found, _PROFILE_BITS), PROFILES)
+    tokens, least = _tokens(party, ask), _least_of_words(party)
+    found, _ = word_profiles.profiles(tokens.words, tokens.documents, len(ask.words), chosen, least)
+    sums = tokens.release(party, word_profiles.on_grid(found, _PROFILE_BITS), PROFILES)
     return state, Profiles(sums, party.sum_tag("profiles", sums))
 
 
 @step(doing="finding topics", replies="changes")
 def expect(party: Party, state: Any, ask: SoftTask) -> tuple[Expecting, SoftCounts]:
     """Do the E-step, and send the change of the party's expected counts."""
-    corpus = _documents(party, ask.words)
+    tokens = _tokens(party, ask)
     known = state if isinstance(state, Expecting) else None
     held = counted_or_none(party, known)
-    expected, used = _expected(party, corpus, ask)
+    expected, used = _expected(party, tokens, ask)
     cells = np.flatnonzero(expected)
     topic, word = np.divmod(cells, len(used))
     places = topic * len(ask.words) + used[word]
@@ -186,25 +196,42 @@ def expect(party: Party, state: Any, ask: SoftTask) -> tuple[Expecting, SoftCoun
     change.reshape(-1)[latest.cells] = latest.counts
     if held is not None:
         change.reshape(-1)[held.cells] -= held.counts
-    change = party.release(change, SOFT_COUNTS)
+    change = tokens.release(party, change, SOFT_COUNTS)
     return Expecting(latest, held), SoftCounts(change, party.sum_tag(EXPECTED, change))
 
 
 STEPS = (count_tokens, profile_words, expect)
 
 
-def _expected(party: Party, corpus: Corpus, ask: SoftTask) -> tuple[I32, I64]:
+def _tokens(party: Party, ask: WordTask | ProfileTask | SoftTask) -> _Tokens:
+    """Return a party's tokens as the mode lets the start see them."""
+    corpus = _documents(party, ask)
+    if ask.settings.mode != "sound":
+        check_has_words(party, corpus)
+        return _Tokens(corpus.words, corpus.documents, None, ())
+    reported = report_tokens(party, corpus, ask.settings)  # charged also without a word: the cost must not show that
+    check_has_words(party, corpus)
+    listed = reported.listed(corpus.n_tokens)
+    reports = listed.source, listed.offsets(corpus.documents)
+    return _Tokens(*named_words(*reports), reports, reported.parents)
+
+
+def _expected(party: Party, tokens: _Tokens, ask: SoftTask) -> tuple[I32, I64]:
     """Return the expected counts [K, n] of the words that a party has, in the question's units, and these words [n]."""
-    used = np.flatnonzero(np.bincount(corpus.words, minlength=len(ask.words)))
-    place = np.zeros(len(ask.words), dtype=np.int32)
-    place[used] = np.arange(len(used))
+    V, reports = len(ask.words), tokens.reports
+    used = np.flatnonzero(np.bincount(tokens.words, minlength=V)) if reports is None else np.arange(V)
     counts, prior = _counts_in(party, ask), Prior.of(ask.settings, ask.words)
     if prior is not None:
         counts = counts + prior.counts(len(counts)) * ask.per_token
     topics = smooth(counts, _SMOOTHING * ask.per_token, used)
     alpha = check_alpha(symmetric(ask.settings.alpha, len(topics)), len(topics))
     least, threads = party.min_documents_per_topic, party.setting("threads", 1)
-    found = soft_counts(place[corpus.words], corpus.documents, topics, alpha, least, threads)
+    if reports is None:
+        place = np.zeros(V, dtype=np.int32)
+        place[used] = np.arange(len(used))
+        found = soft_counts(place[tokens.words], tokens.documents, topics, alpha, least, threads)
+    else:
+        found = expected_counts(*reports, topics, alpha, least)
     return np.ascontiguousarray(np.rint(found.T * ask.per_token).astype(np.int32)), used
 
 
@@ -253,13 +280,14 @@ class Found(NamedTuple):
 def find_topics(fed: Federation, config: ConsensusSettings, words: tuple[str, ...]) -> Found:
     """Return first topics as expected numbers of tokens."""
     _check_topics(config.topics, len(words))
-    seen = _narrow(fed.sum(count_tokens, WordTask(words)))
+    settings = config.part(FirstTopics)
+    seen = _narrow(fed.sum(count_tokens, WordTask(words, settings)))
     chosen = word_profiles.most_frequent(seen.documents)
     if not len(chosen):
         raise InputError("no word is in enough documents of a party to begin with: give more documents")
     _check_topics(config.topics, len(chosen))
-    found = FoundProfiles(seen, _narrow(fed.sum(profile_words, ProfileTask(words, seen))))
-    settings, per_token = config.part(FirstTopics), _units(seen.tokens)
+    found = FoundProfiles(seen, _narrow(fed.sum(profile_words, ProfileTask(words, settings, seen))))
+    per_token = _units(seen.tokens)
     total: SoftCounts | None = None
     for round_ in range(config.start_rounds):
         ask = SoftTask(words, round_, settings, per_token, found if total is None else None, total)
@@ -290,11 +318,12 @@ def _check_topics(topics: int, words: int) -> None:
 
 def plan_start(config: ConsensusSettings) -> list[Planned]:
     """List what finding topics will disclose."""
-    return [
-        Planned(count_tokens, "sum", WORD_COUNTS, 1),
-        Planned(profile_words, "sum", PROFILES, 1),
-        Planned(expect, "sum", SOFT_COUNTS, config.start_rounds),
-    ]
+    charge, _ = plan_reports(config.part(Training), len(config.vocabulary.words))
+    asked = ((count_tokens, WORD_COUNTS, 1), (profile_words, PROFILES, 1), (expect, SOFT_COUNTS, config.start_rounds))
+    if charge is None:
+        return [Planned(step, "sum", clear, times) for step, clear, times in asked]
+    derived = (Planned(step, "sum", Derived(clear.what, parents=("reports",)), times) for step, clear, times in asked)
+    return [Planned(count_tokens, "reports", charge, 1), *derived]
 
 
 def _units(tokens: Array) -> int:
@@ -309,18 +338,19 @@ def _units(tokens: Array) -> int:
     return units
 
 
-def _documents(party: Party, words: tuple[str, ...]) -> Corpus:
-    return party.documents(Vocabulary.of(words))
+def _documents(party: Party, ask: WordTask | ProfileTask | SoftTask) -> Corpus:
+    return party.documents(Vocabulary.of(ask.words), unknown=ask.settings.mode == "sound")
 
 
-def _check_enough(party: Party, corpus: Corpus) -> None:
+def _check_enough(party: Party, ask: WordTask) -> None:
     """Raise if a party has so few documents that nothing of it may leave; tell its staff if most words are dropped."""
+    corpus = _documents(party, ask)
     if corpus.n_documents < (least := party.min_documents_per_topic):
         raise InputError(
             f"party '{party.id}' has {corpus.n_documents} documents to train on, and with secure sums nothing of fewer "
             f"than {least} leaves: give it more, or leave it out"
         )
-    unknown = 1 - corpus.n_tokens / max(party.documents().n_tokens, 1)
+    unknown = 1 - np.count_nonzero(corpus.words < len(ask.words)) / max(party.documents().n_tokens, 1)
     if unknown > _UNKNOWN:
         party.notice(
             f"{unknown:.0%} of its words are not on the agreed list and are left out: are its language and its subject "

@@ -13,6 +13,7 @@ from tertulia.methods.consensus import start
 from tertulia.methods.consensus.settings import ConsensusSettings
 
 WORDS = ("barley", "violin", "season")
+SETTINGS = start.FirstTopics(topics=2)
 TEXTS = ["barley season barley", "violin season", "violin violin season"] * 4
 
 
@@ -25,32 +26,32 @@ class Party(SimpleNamespace):
                          min_documents_per_topic=least, release=lambda x, mechanism: x,
                          setting=lambda name, default: default, sum_tag=lambda name, *x: np.zeros(2, np.int64),
                          check_sum=lambda name, tag, *x: None)  # fmt: skip
-        self.documents = lambda words=None: corpus if words is None else corpus.encode(words)
+        self.documents = lambda words=None, **how: corpus if words is None else corpus.encode(words, **how)
         self.notice = self.notices.append
 
 
 def test_words_of_few_documents_are_not_counted():
-    seen = start.count_tokens(Party(), None, start.WordTask(WORDS))[1]
+    seen = start.count_tokens(Party(), None, start.WordTask(WORDS, SETTINGS))[1]
     assert (seen.documents.tolist(), seen.tokens.tolist()) == ([4, 8, 12], [8, 12, 12])
-    seen = start.count_tokens(Party(least=5), None, start.WordTask(WORDS))[1]
+    seen = start.count_tokens(Party(least=5), None, start.WordTask(WORDS, SETTINGS))[1]
     assert (seen.documents.tolist(), seen.tokens.tolist()) == ([0, 8, 12], [0, 12, 12])
 
 
 def test_a_party_with_too_few_documents_stays_out():
     with pytest.raises(InputError, match="'north' has 3 documents to train on, and with secure sums nothing of fewer"):
-        start.count_tokens(Party(TEXTS[:3], least=5), None, start.WordTask(WORDS))
-    start.count_tokens(Party(TEXTS[:3]), None, start.WordTask(WORDS))
+        start.count_tokens(Party(TEXTS[:3], least=5), None, start.WordTask(WORDS, SETTINGS))
+    start.count_tokens(Party(TEXTS[:3]), None, start.WordTask(WORDS, SETTINGS))
 
 
 def test_the_staff_reads_of_a_list_that_hardly_meets_the_documents():
     party = Party([f"barley {'oats rye wheat '}" for _ in range(6)])
-    start.count_tokens(party, None, start.WordTask(WORDS))
+    start.count_tokens(party, None, start.WordTask(WORDS, SETTINGS))
     assert party.notices == [
         "75% of its words are not on the agreed list and are left out: are its language and its subject those of the "
         "others? A longer list, or vocabulary mode 'union', keeps more"
     ]
     well = Party()
-    start.count_tokens(well, None, start.WordTask(WORDS))
+    start.count_tokens(well, None, start.WordTask(WORDS, SETTINGS))
     assert well.notices == []
 
 
@@ -105,9 +106,9 @@ def test_a_round_of_em_needs_counts_or_profiles():
 def test_parties_find_the_first_topics_themselves():
     """From the totals of words and of profiles, which are all that the first question of EM holds."""
     parties = [Party(), Party(TEXTS[::-1] * 2)]
-    seen = [start.count_tokens(party, None, start.WordTask(WORDS))[1] for party in parties]
+    seen = [start.count_tokens(party, None, start.WordTask(WORDS, SETTINGS))[1] for party in parties]
     words = start.WordTotals(*(sum(getattr(x, name) for x in seen) for name in ("documents", "tokens")), NO_TAG)
-    sums = sum(start.profile_words(party, None, start.ProfileTask(WORDS, words))[1].sums for party in parties)
+    sums = sum(start.profile_words(party, None, start.ProfileTask(WORDS, SETTINGS, words))[1].sums for party in parties)
     found = start.FoundProfiles(words, start.Profiles(sums, NO_TAG))
     ask = start.SoftTask(WORDS, 0, start.FirstTopics(topics=2, seed=1), start.FRACTION, found, None)
     sent = start.expect(parties[0], None, ask)[1].counts
