@@ -1,6 +1,5 @@
 """Shared by all tests: party processes must find the tests' own methods, and nothing may read a fixed data folder."""
 
-import gc
 import os
 import sys
 from pathlib import Path
@@ -14,15 +13,6 @@ _HERE = str(Path(__file__).parent)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_HERE, os.environ.get("PYTHONPATH")]))
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's threads wait for each other, and tests share cores
 os.environ.setdefault("COLUMNS", "140")  # wide tables in any terminal
-
-
-gc.set_threshold(20_000, 20, 50)
-
-
-def pytest_collection_finish():
-    """What is imported stays: without it in each collection, tests take a twentieth less."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(scope="session")
