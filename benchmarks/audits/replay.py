@@ -27,6 +27,7 @@ _NEURAL = {
 }  # fmt: skip
 _FEDLDA = {"name": "fedlda", "topics": 5, "rounds": 2}
 _TOPICS = {"name": "private_topics", "topics": 5, "rounds": 2, "epsilon": 8.0, "adapt": False}
+_EMBEDDED = {"name": "embedding_topics", "topics": 5, "rounds": 2, "epsilon": 500.0}  # so that few documents suffice
 MODES: dict[str, dict[str, Any]] = {
     "ftm clear": {"name": "ftm", **_LDA},
     "ftm paper": {"name": "ftm", **_LDA, "mode": "paper", "epsilon": 8.0},
@@ -46,8 +47,12 @@ MODES: dict[str, dict[str, Any]] = {
     "gfedntm doc": {"name": "gfedntm", **_NEURAL},
     "private topics, documents": _TOPICS,
     "private topics, users": {**_TOPICS, "unit": "user"},
+    "embedding topics, documents": _EMBEDDED,
+    "embedding topics, users": {**_EMBEDDED, "unit": "user"},
 }  # fmt: skip
-SECURE = ("pctd sound", "gfedntm doc", "private topics, documents", "private topics, users")
+SECURE = (
+    "pctd sound", "gfedntm doc", "private topics, documents", "private topics, users", "embedding topics, documents",
+)  # fmt: skip
 
 
 def replay_modes(quick: bool = False) -> dict[str, Any]:
