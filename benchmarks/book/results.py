@@ -83,6 +83,8 @@ def run(panel: Panel) -> dict[str, Any]:
         },
     }
     write_atomically(RESULTS / f"{panel.name}.json", result, indent=1)
+    if panel.name in (compared := checked()):  # with the result before
+        store_checked({name: outcome for name, outcome in compared.items() if name != panel.name})
     return result
 
 

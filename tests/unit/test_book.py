@@ -134,6 +134,9 @@ def test_a_result_is_stale_when_its_quick_numbers_change(folders, monkeypatch):
     found = results.compare(panel(), stored)
     assert found["stale"].startswith("3 quick numbers differ: low, 1: 9.5 then, 10.5 now")
     assert results.verdict(panel(), stored, {"toy-1": found}).stale
+    results.store_checked({"toy-1": found, "toy-2": found})
+    results.run(panel())
+    assert list(results.checked()) == ["toy-2"]  # the new result has not been compared
 
 
 def test_numbers_with_noise_of_random_keys_are_compared_by_their_spread(folders, monkeypatch):
