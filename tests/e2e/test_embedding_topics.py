@@ -149,6 +149,32 @@ def test_it_goes_on_after_a_crash_with_the_same_bits(parties, tmp_path):
     assert outcome(broken) == outcome(whole)
 
 
+def test_topics_over_time_are_one_more_sum_within_the_same_epsilon(tmp_path):
+    """Music in the first month alone, and documents without a date in none."""
+    texts, subjects = themed(1_200, 6)
+    months = ["2026-01" if subject == 3 else ("2026-02", "2026-03", "")[i % 3] for i, subject in enumerate(subjects)]
+    frame = pl.DataFrame({"text": texts, "date": months})
+    parties = {"north": frame[:700], "south": frame[700:]}
+    periods = {"by": "month", "since": "2026-01", "until": "2026-03"}
+    exact = method(**periods).fit(parties)
+    table = exact.trends()
+    music = next(k for k, words in enumerate(exact.top_words(3)) if words[0] in THEMES["music"].split())
+    found = dict(table.filter(pl.col("topic") == music).select("period", "documents").iter_rows())
+    assert found["2026-01"] > 250 > 20 > found["2026-02"]
+    dated = sum(bool(month) for month in months)
+    assert table["documents"].sum() == pytest.approx(dated, abs=2)
+    assert table.group_by("period").agg(pl.col("share").sum())["share"].to_list() == [pytest.approx(1.0)] * 3
+    noisy, homes = fit(parties, tmp_path, secure=False, epsilon=20.0, **periods)
+    assert noisy.trends()["deviation"][0] > 1
+    assert 0.99 * 20.0 < spent(homes["north"]) <= 20.0
+    with pytest.raises(InputError, match="released no documents by period"):
+        method().fit(parties).trends()
+    with pytest.raises(TertuliaError, match="has no dates"):
+        method(**periods).fit({"north": texts})
+    with pytest.raises(ConfigError, match="needs `since` and `until`"):
+        method(by="month").fit(texts)
+
+
 # --- one machine ------------------------------------------------------------------------------------------------------
 
 

@@ -44,6 +44,9 @@ class EmbeddingArguments(TypedDict, total=False):
     fingerprint: str | None
     seeds: Mapping[str, Sequence[str]] | None
     rounds: int | None
+    by: Literal["month", "quarter", "year"] | None
+    since: str | None
+    until: str | None
     declared_documents: int | None
     vocabulary: Mapping[str, Any] | None
 

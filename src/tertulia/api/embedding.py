@@ -70,7 +70,7 @@ class EmbeddingTrainer(ClusterSettings, Trainer):
             settings = settings.replace(vocabulary={"mode": "public", "words": words.words})
         check_outlook(settings, {_ALL: corpus}, secure=False)
         observe = None if how.progress is None else _observer(how.progress)
-        found = federate(settings, {_ALL: corpus}, seed=how.seed, progress=False, observe=observe)
+        found = federate(settings, {_ALL: corpus}, seed=how.seed, heldout=0.0, progress=False, observe=observe)
         return Topics(
             found.topic_word, found.vocabulary, found.alpha, found.beta, found.weights, corpus.options,
             {
@@ -140,7 +140,7 @@ class EmbeddingTopics(Estimator):
         settings, secure = trainer.settings(), bool(dict(options.get("federation") or {}).get("secure"))
         corpora = {name: as_corpus(name, own, text, settings.keeps_text, True) for name, own in parties.items()}
         check_outlook(settings, corpora, secure=secure)
-        run: Options = {"seed": self._seed(), "text": text, **options}  # type: ignore[typeddict-item]
+        run: Options = {"seed": self._seed(), "heldout": 0.0, "text": text, **options}  # type: ignore[typeddict-item]
         found = federate(settings, corpora, **run)
         assert isinstance(found, FederatedTopics)
         self.topics_ = found

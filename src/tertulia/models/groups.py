@@ -52,6 +52,35 @@ class Groupable:
             raise InputError("no date can be read: write dates as 2026-05-31, 2026-05 or, by year, 2026")
         return _table(model, corpus, "period", [*periods.labels], periods.places(dates.fill_null("")), n_jobs)
 
+    def trends(self) -> pl.DataFrame:
+        """Tabulate the topics' documents by period, over all parties, as the run released them (setting `by`).
+
+        `share` is of the period's documents. `deviation` is that of the noise on `documents`; 0: there is none.
+        """
+        import polars as pl
+
+        from tertulia.models.frame import Frame
+
+        model = cast("Topics", self)
+        found = dict(model.provenance.get("embedding") or {}).get("over_time")
+        if found is None:
+            raise InputError(
+                "the run released no documents by period: give EmbeddingTopics by='month' with since and until, or "
+                "tabulate documents of your own with `over_time`"
+            )
+        counts = np.array(found["documents"])  # [K, P]
+        totals = np.maximum(np.maximum(counts, 0.0).sum(axis=0), 1e-9)
+        shown = [k for k in range(model.n_topics) if k not in model.hidden]
+        periods, P = found["periods"], counts.shape[1]
+        columns = {
+            "period": [label for label in periods for _ in shown],
+            "topic": shown * P,
+            **({"name": [model.names[k] for k in shown] * P} if any(model.names) else {}),
+            "documents": counts[shown].T.ravel(),
+            "share": (np.maximum(counts[shown], 0.0) / totals).T.ravel(),
+        }
+        return Frame(pl.DataFrame(columns).with_columns(pl.lit(float(found["deviation"])).alias("deviation")))
+
     def by_label(
         self, documents: Documents, label: str | None = None, *, column: str | None = None, n_jobs: int = 1
     ) -> pl.DataFrame:

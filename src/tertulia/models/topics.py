@@ -143,7 +143,7 @@ class Topics(Readable, Editable, Comparable, Groupable, Searchable):
         threads = threads_for(n_jobs)
         if self.encoder is not None:
             raise InputError(
-                "a neural model infers by its encoder, which reads no prior that could be adapted: use the model as it "
+                "this model infers by its encoder, which reads no prior that could be adapted: use the model as it "
                 "is, or adapt its topics alone, Topics(model.topic_word, model.vocabulary, model.alpha).adapt(...)"
             )
         corpus = self.encode(documents, column=column)

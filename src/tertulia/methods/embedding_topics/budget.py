@@ -16,24 +16,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from tertulia._arrays import F64
 from tertulia.corpus import Corpus
+from tertulia.corpus.periods import Periods
 from tertulia.errors import ConfigError
-from tertulia.federation import fields
 from tertulia.federation.types import message
+from tertulia.methods.common.periods import FirstDate, LastDate, PeriodKind, periods_or_none
 from tertulia.methods.common.seeds import NO_SEEDS, Seeds
 from tertulia.methods.common.settings import DocumentDelta, DocumentEpsilon, Settings, TopicCount
 from tertulia.methods.common.units import PrivacyUnit
 from tertulia.methods.embedding_topics.settings import (
     ClusterRounds,
-    DocumentEmbedding,
+    EmbeddingName,
     EmbeddingTopicsSettings,
     Fingerprint,
+    RunSeed,
     moves_of,
 )
 from tertulia.models.vectors.words import STATIC
@@ -49,9 +51,10 @@ SUMS = thing("document vectors by topic", "the mean direction of each topic's do
 TABLE = thing("words by topic", "in how many documents of a topic each word is")
 SIZES = thing("documents by topic", "how many documents each topic has")
 PARTS = {WORDS: 0.08, NUMBER: 0.01, CENTRE: 0.03, SUMS: 0.46, TABLE: 0.40, SIZES: 0.02}  # of the budget
+PERIODS = thing("documents by topic and period", "how many documents each topic has in each period")
+FOR_PERIODS = 0.05  # of the budget, where a run has periods: the other sums share the rest
 BITS = 14  # sums are in steps of 2^-14
 LIVE = 5  # words above the noise that a topic needs to be shown
-Seed = Annotated[int | None, fields.Uncapped("a key")]
 _SOURCE = "EmbeddingTopics, whole run"
 _MARGIN = 1.001  # the accountant's grid rounds epsilon up
 _STRENGTH = 0.045  # of a document of a topic, for the fifth of the topic's words
@@ -65,11 +68,19 @@ class Terms(Settings):
     epsilon: DocumentEpsilon = None
     delta: DocumentDelta = 1e-6
     unit: PrivacyUnit = "document"
-    embedding: DocumentEmbedding = STATIC
+    embedding: EmbeddingName = STATIC
     fingerprint: Fingerprint = None
     seeds: Seeds = NO_SEEDS
-    seed: Seed = None
+    seed: RunSeed = None
     rounds: ClusterRounds = None
+    by: PeriodKind = None
+    since: FirstDate = None
+    until: LastDate = None
+
+    @property
+    def periods(self) -> Periods | None:
+        """The agreed periods."""
+        return periods_or_none(self.by, self.since, self.until)
 
     @property
     def moves(self) -> int:
@@ -93,7 +104,14 @@ def deviation(what: str, terms: Terms) -> float:
     if terms.epsilon is None:
         return 0.0
     whole = _MARGIN * sigma_for(terms.epsilon, terms.delta, rounds=terms.moves if what == SUMS else 1)
-    return whole / math.sqrt(PARTS[what])
+    return whole / math.sqrt(part_of(what, terms))
+
+
+def part_of(what: str, terms: Terms) -> float:
+    """Return a sum's part of the budget."""
+    if what == PERIODS:
+        return FOR_PERIODS
+    return PARTS[what] if terms.by is None else PARTS[what] * (1.0 - FOR_PERIODS)
 
 
 def threshold(spread: float, numbers: int) -> float:

@@ -26,9 +26,10 @@ class Encoded(NamedTuple):
     words: sparse.csr_array  # [D, V] each row the set of a document's words, at length 1
     units: I64  # [D] the number of a document's unit
     n_units: int
+    periods: I64  # [D] -1: in none
 
 
-def encoded(corpus: Corpus, starts: I64, vectors: F32) -> Encoded:
+def encoded(corpus: Corpus, starts: I64, vectors: F32, periods: I64 | None = None) -> Encoded:
     """Collect what the sums are made from."""
     shape = corpus.n_documents, len(corpus.vocabulary)
     counts = sparse.csr_array((np.ones(corpus.n_tokens), corpus.words.copy(), corpus.documents.copy()), shape=shape)
@@ -36,7 +37,8 @@ def encoded(corpus: Corpus, starts: I64, vectors: F32) -> Encoded:
     different = np.diff(counts.indptr)
     counts.data = np.repeat(1.0 / np.sqrt(np.maximum(different, 1)), different)
     sizes = np.diff(starts)
-    return Encoded(vectors, counts, np.repeat(np.arange(len(sizes)), sizes), len(sizes))
+    places = np.full(corpus.n_documents, -1) if periods is None else periods
+    return Encoded(vectors, counts, np.repeat(np.arange(len(sizes)), sizes), len(sizes), places)
 
 
 # --- what a unit adds -------------------------------------------------------------------------------------------------
@@ -73,6 +75,14 @@ def sizes_of(found: Encoded, labels: I64, K: int, bits: int) -> I64:
     """Sum the units' clipped numbers of documents by cluster, in steps of 2^-bits [K]."""
     ones = sparse.csr_array(np.ones((len(labels), 1)))
     return _clipped(ones, found.units, labels, K, found.n_units, bits)[:, 0]
+
+
+def periods_by_cluster(found: Encoded, labels: I64, K: int, periods: int, bits: int) -> I64:
+    """Sum the units' clipped numbers of documents by cluster and period, in steps of 2^-bits [K, P]."""
+    dated = np.flatnonzero(found.periods >= 0)
+    shape = len(labels), periods
+    ones = sparse.csr_array((np.ones(len(dated)), (dated, found.periods[dated])), shape=shape)
+    return _clipped(ones, found.units, labels, K, found.n_units, bits)
 
 
 def _clipped(rows: Any, units: I64, labels: I64, K: int, n_units: int, bits: int) -> I64:

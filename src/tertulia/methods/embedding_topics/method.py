@@ -32,6 +32,7 @@ from tertulia.errors import FormatError, InputError
 from tertulia.federation import fields
 from tertulia.federation.types import Federation, Party, Planned, message, step
 from tertulia.methods.common.noisy_counts import louder
+from tertulia.methods.common.periods import places_of
 from tertulia.methods.common.rounds import Metrics, TopicsSoFar, Trained, run_until
 from tertulia.methods.common.seeds import find_unknown, warn_of_unknown
 from tertulia.methods.common.units import units_of
@@ -41,6 +42,7 @@ from tertulia.methods.embedding_topics.budget import (
     BITS,
     CENTRE,
     NUMBER,
+    PERIODS,
     SIZES,
     SUMS,
     TABLE,
@@ -61,6 +63,7 @@ OfWords = Annotated[Array, fields.Numbers(("V",), "iu", ring=64)]
 OfVectors = Annotated[Array, fields.Numbers(("width",), "iu", ring=64)]
 OfClusters = Annotated[Array, fields.Numbers(("K", "width"), "iu", ring=64)]
 OfTopics = Annotated[Array, fields.Numbers(("K", "V"), "iu", ring=64)]
+OfPeriods = Annotated[Array, fields.Numbers(("K", "*"), "iu", ring=64)]
 OfNumber = Annotated[Array, fields.Numbers(("1",), "iu", ring=64)]
 OfSizes = Annotated[Array, fields.Numbers(("K",), "iu", ring=64)]
 Louder = Annotated[float, fields.Between(1.0, 1e6)]  # noise of a total, beside that of the plan
@@ -125,6 +128,13 @@ class Table:
 
 
 @message
+class Dated:
+    """Documents by topic and period, in steps of 2^-14."""
+
+    counts: OfPeriods
+
+
+@message
 class Moving:
     """The server's state."""
 
@@ -175,15 +185,31 @@ def tabulate(party: Party, state: Any, ask: Tabulate) -> tuple[Any, Table]:
     )
 
 
-STEPS = (*WORD_STEPS, describe, gather, tabulate)
-_ENCODED: WeakKeyDictionary[Corpus, dict[tuple[str, str], Encoded]] = WeakKeyDictionary()
+@step(doing="counting documents by topic and period", one_list=True)
+def date(party: Party, state: Any, ask: Tabulate) -> tuple[Any, Dated]:
+    """Count the documents of each cluster in each period."""
+    periods, K = ask.terms.periods, ask.terms.topics
+    if periods is None:
+        raise FormatError("the plan has no periods")
+    found = _encoded(party, ask.words, ask.terms)
+    _, labels = _placed(party, found, ask)
+    counts = clusters.periods_by_cluster(found, labels, K, periods.count, BITS)
+    least = max(party.min_documents_per_cell, party.min_documents_per_topic)
+    if ask.terms.epsilon is None and least > 1:
+        counts[counts < least << BITS] = 0
+    return state, Dated(_release(party, counts, PERIODS, ask.terms))
+
+
+STEPS = (*WORD_STEPS, describe, gather, tabulate, date)
+_ENCODED: WeakKeyDictionary[Corpus, dict[tuple[Any, ...], Encoded]] = WeakKeyDictionary()
 
 
 def _encoded(party: Party, words: tuple[str, ...], terms: Terms) -> Encoded:
     """Encode the party's documents, once for as long as their corpus exists."""
     corpus, embedding = party.documents(Vocabulary.of(words)), party.setting("embedding", terms.embedding)
     known = _ENCODED.setdefault(corpus, {})
-    if (terms.unit, embedding) not in known:
+    key = terms.unit, embedding, terms.by, terms.since, terms.until
+    if key not in known:
         own = fingerprint_or_none(embedding)
         if "embedding" not in corpus.table.columns and terms.fingerprint != own:
             raise InputError(
@@ -191,8 +217,9 @@ def _encoded(party: Party, words: tuple[str, ...], terms: Terms) -> Encoded:
                 f"{terms.fingerprint}): install the same model, the same file, or the same version of the package"
             )
         ordered, starts = units_of(party, corpus, terms.unit)
-        known[terms.unit, embedding] = clusters.encoded(ordered, starts, vectors_of(ordered, embedding))
-    return known[terms.unit, embedding]
+        periods = None if terms.periods is None else places_of(party.id, ordered, terms.periods)
+        known[key] = clusters.encoded(ordered, starts, vectors_of(ordered, embedding), periods)
+    return known[key]
 
 
 def _placed(party: Party, found: Encoded, ask: Gather | Tabulate) -> tuple[F32, I64]:
@@ -259,11 +286,14 @@ def train(fed: Federation, config: EmbeddingTopicsSettings, state: Moving | None
 
     state = run_until(fed, lambda state: state.round >= terms.moves, state, one_round)
     assert state.last is not None
-    table = fed.sum(tabulate, Tabulate(state.words, terms, state.seen, state.louder, state.last))
+    ask = Tabulate(state.words, terms, state.seen, state.louder, state.last)
+    table = fed.sum(tabulate, ask)
+    louder_ = louder(fed)
+    dated = None if terms.by is None else np.ldexp(fed.sum(date, ask).counts.astype(np.float64), -BITS)
     centre = centre_of(state.seen.vectors, state.seen.documents)
     found = Outcome(
         state.words, centre, _centroids(state, terms), state.last.sums, table.counts, table.sizes,
-        np.ldexp(state.seen.words.astype(np.float64), -BITS), louder(fed),
+        np.ldexp(state.seen.words.astype(np.float64), -BITS), louder_, dated,
     )  # fmt: skip
     return Trained(topics_of(found, config), {})
 
@@ -304,7 +334,8 @@ def plan(config: EmbeddingTopicsSettings) -> list[Planned]:
     first = [Planned(describe, "sum", mechanism_of(what, terms), 1) for what in (WORDS, CENTRE, NUMBER)]
     sums = Planned(gather, "sum", mechanism_of(SUMS, terms), terms.moves)
     last = [Planned(tabulate, "sum", mechanism_of(what, terms), 1) for what in (TABLE, SIZES)]
-    return [*plan_vocabulary(config.vocabulary), *first, sums, *last]
+    dated = [] if terms.by is None else [Planned(date, "sum", mechanism_of(PERIODS, terms), 1)]
+    return [*plan_vocabulary(config.vocabulary), *first, sums, *last, *dated]
 
 
 def topics_so_far(config: EmbeddingTopicsSettings, state: Moving) -> TopicsSoFar:

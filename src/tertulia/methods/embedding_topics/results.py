@@ -11,7 +11,7 @@ from tertulia._arrays import F64, Array, Bool
 from tertulia.corpus import Vocabulary
 from tertulia.errors import InputError
 from tertulia.methods.common.priors import by_size
-from tertulia.methods.embedding_topics.budget import BITS, LIVE, TABLE, Terms, deviation, threshold
+from tertulia.methods.embedding_topics.budget import BITS, LIVE, PERIODS, TABLE, Terms, deviation, threshold
 from tertulia.methods.embedding_topics.settings import EmbeddingTopicsSettings
 from tertulia.models import Topics
 from tertulia.models.vectors.centroids import OUTLIERS, Centroids
@@ -33,6 +33,7 @@ class Outcome(NamedTuple):
     sizes: Array  # [K] of documents
     overall: F64  # [V] documents by word
     louder: float  # noise of totals, beside the plan's
+    dated: F64 | None  # [K, P] documents by period
 
 
 class Words(NamedTuple):
@@ -83,8 +84,19 @@ def topics_of(found: Outcome, config: EmbeddingTopicsSettings) -> Topics:
     return Topics(
         (1.0 - _OVERALL) * rows + _OVERALL * usual, Vocabulary(found.words), by_size(_ALPHA, sizes[live]),
         weights=np.maximum(sizes[live], 1e-6), encoder=_encoder(found, sizes, live, config),
-        names=[names[k] for k in live], provenance={"embedding": _about(config, sizes, dead, names)},
+        names=[names[k] for k in live],
+        provenance={"embedding": _about(config, sizes, dead, names) | _trends(found, live, config)},
     )  # fmt: skip
+
+
+def _trends(found: Outcome, live: Array, config: EmbeddingTopicsSettings) -> dict[str, Any]:
+    """Return the live topics' documents by period, with the deviation of the noise on each number."""
+    terms = config.part(Terms)
+    if found.dated is None or terms.periods is None:
+        return {}
+    spread = found.louder * deviation(PERIODS, terms)
+    counts = found.dated[live].round(3).tolist()
+    return {"over_time": {"periods": list(terms.periods.labels), "documents": counts, "deviation": round(spread, 3)}}
 
 
 def _encoder(found: Outcome, sizes: F64, live: Array, config: EmbeddingTopicsSettings) -> Centroids:

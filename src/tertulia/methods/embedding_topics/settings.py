@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tertulia.federation.fields import Capped
+from tertulia.federation.fields import Capped, Uncapped
 from tertulia.methods.common import settings as common
+from tertulia.methods.common.periods import FirstDate, LastDate, PeriodKind, periods_or_none
 from tertulia.methods.common.seeds import NO_SEEDS, Seeds
 from tertulia.methods.common.settings import (
     AgreedWords,
@@ -37,7 +38,7 @@ ClusterRounds = Annotated[
     ),
     Capped("max_rounds"),
 ]
-DocumentEmbedding = Annotated[
+EmbeddingName = Annotated[
     str,
     Field(
         description="`static`: means of word vectors that come with the package. `minilm`: the sentence model of the "
@@ -50,6 +51,7 @@ Fingerprint = Annotated[
     str | None,
     Field(description="of the embedding, which every party compares with its own; None: computed where the run starts"),
 ]
+RunSeed = Annotated[int | None, Field(description="for the first clusters; None: that of the run"), Uncapped("a key")]
 
 
 def _english() -> VocabularySettings:
@@ -70,10 +72,13 @@ class ClusterSettings(Settings):
     )
     delta: DocumentDelta = 1e-6
     unit: PrivacyUnit = "document"
-    embedding: DocumentEmbedding = STATIC
+    embedding: EmbeddingName = STATIC
     fingerprint: Fingerprint = None
     seeds: Seeds = NO_SEEDS
     rounds: ClusterRounds = None
+    by: PeriodKind = None
+    since: FirstDate = None
+    until: LastDate = None
     declared_documents: Positive | None = Field(
         None,
         description="about how many documents (or users) all parties have, if that is public: then the verdict comes "
@@ -95,6 +100,7 @@ class ClusterSettings(Settings):
             raise ValueError(f"{len(self.seeds)} topics have seeds, and topics = {self.topics}: ask for as many topics")
         if self.seeds and kind_of(self.embedding) == "given":
             raise ValueError("seeds need vectors of words, which embedding = 'given' has not: choose another one")
+        periods_or_none(self.by, self.since, self.until)
         if self.epsilon is None:
             return self
         if self.declared_documents is not None and self.delta >= 1 / self.declared_documents:
@@ -114,7 +120,7 @@ class EmbeddingTopicsSettings(ClusterSettings, MethodSettings):
     """Topics that are clusters of document vectors; with an epsilon, private for whole documents or users."""
 
     name: Literal["embedding_topics"] = Field("embedding_topics", description="the method")
-    seed: int | None = Field(None, description="for the first clusters; None: that of the run")
+    seed: RunSeed = None
     vocabulary: AgreedWords = Field(
         default_factory=_english,
         description="the words that topics show, and whose vectors documents are means of; by default the 30,000 words "

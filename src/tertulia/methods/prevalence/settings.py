@@ -8,9 +8,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tertulia.corpus.periods import By, Periods
+from tertulia.corpus.periods import Periods
 from tertulia.federation.fields import Least, Uncapped
 from tertulia.federation.types import message
+from tertulia.methods.common.periods import FirstDate, LastDate, PeriodKind, periods_or_none
 from tertulia.methods.common.settings import LEAST_EPSILON, PATH, Explained, Positive, Settings
 
 _MARGIN = 1 + 1e-5  # accountants round up: asked for epsilon 1, a ledger must not say 1.000000001
@@ -23,11 +24,9 @@ class TableSettings(Settings):
     weigh: Literal["documents", "tokens"] = Field(
         "documents", description="what is shared out among topics: each document counts 1, or as many as it has tokens"
     )
-    by: By | None = Field(
-        None, description="a table by `month`, `quarter` or `year` of documents' dates; None: one row"
-    )
-    since: str | None = Field(None, description="a date in the first period, `2025-10` say; public, like `until`")
-    until: str | None = Field(None, description="a date in the last period")
+    by: PeriodKind = None
+    since: FirstDate = None
+    until: LastDate = None
     min_documents_per_cell: Annotated[Positive, Uncapped("a larger one only empties cells")] = Field(
         1, description="cells that count fewer documents leave empty; a party's policy can only raise this"
     )
@@ -43,24 +42,17 @@ class TableSettings(Settings):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.by is not None and (self.since is None or self.until is None):
-            raise ValueError(
-                f"by = '{self.by}' needs `since` and `until`: parties agree on periods, and would else disclose theirs"
-            )
+        periods_or_none(self.by, self.since, self.until)
         if self.epsilon is not None and self.weigh == "tokens":
             raise ValueError(
                 "epsilon goes with weigh = 'documents': a long document moves counts of tokens by its whole length"
             )
-        if self.by is not None:
-            _ = self.periods
         return self
 
     @property
     def periods(self) -> Periods | None:
         """The agreed periods."""
-        if self.by is None or self.since is None or self.until is None:
-            return None
-        return Periods.between(self.by, self.since, self.until)
+        return periods_or_none(self.by, self.since, self.until)
 
     @property
     def sensitivity(self) -> float:

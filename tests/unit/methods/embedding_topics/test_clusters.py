@@ -40,13 +40,14 @@ def encoded(rng, sizes):
 
 
 def sums_of(corpus, starts, vectors, labels):
-    found = clusters.encoded(corpus, starts, vectors)
+    found = clusters.encoded(corpus, starts, vectors, corpus.lengths % 5 - 1)
     return [
         clusters.sum_of_words(found, BITS),
         clusters.sum_of_vectors(found, BITS),
         clusters.sums_by_cluster(found, vectors, labels, K, BITS),
         clusters.words_by_cluster(found, labels, K, BITS),
         clusters.sizes_of(found, labels, K, BITS),
+        clusters.periods_by_cluster(found, labels, K, 4, BITS),
     ]
 
 
