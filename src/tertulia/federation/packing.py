@@ -301,6 +301,11 @@ class PartyPacking:
         self._asked = Bases()
         self._contents = contents
 
+    @property
+    def shares(self) -> bool:
+        """Whether server and parties are in one process."""
+        return self._contents is not None
+
     def unpack(self, question: Question) -> Question:
         """Unpack a question; raise `LackingBase` if its base is missing."""
         if self._contents is None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import random
 
 import pytest
 
+from tertulia.corpus import Corpus
 from tertulia.errors import JournalError
 from tertulia.federation.party import answer_log
 from tertulia.federation.party.answer_log import AnswerLog
+from tertulia.runs.one_machine import run_on_one_machine
+from tertulia.runs.settings import RunSettings
 
 
 def answer(log, round_, text):
@@ -58,3 +62,43 @@ def test_a_full_disk_loses_nothing_of_the_answers_before(tmp_path, monkeypatch):
     again = AnswerLog(tmp_path)
     assert again.latest == (3, 0)
     assert again.find_or_none((3, 0), "hash 3") == b"kept"
+
+
+def test_a_log_in_memory_answers_as_one_on_disk(tmp_path):
+    """Late answers, answers that change no state, answers that need not be kept, and rounds that are forgotten."""
+    rng = random.Random(3)
+    logs = AnswerLog(tmp_path / "disk"), AnswerLog(tmp_path / "memory", on_disk=False)
+    state, seen = None, []
+    for number in range(300):
+        place = (number // 3, number % 3)
+        back = max((number // 3 - rng.choice([0, 0, 0, 1]), rng.randrange(3)), (0, 0))
+        state = state if rng.random() < 0.3 else {"number": number}
+        durable, drawn = rng.random() < 0.7, rng.random()
+        for log in logs:
+            if drawn < 0.2:
+                log.forget_after(back)
+            if drawn > 0.8:
+                log.forget_before(place[0] - 1)
+            if log.latest < place:
+                log.add(
+                    place,
+                    f"hash {number}",
+                    log.state if state is None else state,
+                    bytes([number % 256]),
+                    durable=durable,
+                )
+        seen.append([(log.latest, log.state, log.find_or_none(back, f"hash {3 * back[0] + back[1]}")) for log in logs])
+    assert all(disk == memory for disk, memory in seen)
+    assert len({str(disk) for disk, _ in seen}) > 200
+    assert not list((tmp_path / "memory").iterdir())
+    assert list((tmp_path / "disk").iterdir())
+
+
+@pytest.mark.parametrize(("engine", "files"), [("local", 0), ("processes", 1)])
+def test_only_a_simulation_in_one_process_writes_no_answers(tmp_path, engine, files):
+    settings = RunSettings(directory=str(tmp_path / "run"), engine=engine, method={"name": "consensus", "topics": 2,
+                           "rounds": 2, "sweeps": 1, "vocabulary": {"max_share": 1.0}})  # fmt: skip
+    texts = {name: Corpus.from_texts(["fever cough ward", "river boat"] * 9) for name in "abc"}
+    run_on_one_machine(settings, texts, durable=False)
+    written = [path for name in texts for path in (tmp_path / "run" / "parties" / name / "answers").iterdir()]
+    assert bool(written) == bool(files)

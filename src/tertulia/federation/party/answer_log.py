@@ -9,6 +9,8 @@ came too late and did not count.
 
 Answers are stored packed (`federation.packing`), which saves most of the disk space. New answers overwrite the files of
 old ones, but only after the rename of these files is on disk: after a power failure, no old name may show new contents.
+
+A simulation in one process and in a temporary directory writes no files: no other process will ever read them.
 """
 
 from __future__ import annotations
@@ -57,9 +59,10 @@ class Entry:
 class AnswerLog:
     """The log of answers in a party's directory, oldest first."""
 
-    def __init__(self, directory: Path, *, durable: bool = True) -> None:
+    def __init__(self, directory: Path, *, durable: bool = True, on_disk: bool = True) -> None:
         self.directory = directory
         self.durable = durable
+        self._memory: dict[Place, tuple[Entry, Any]] | None = None if on_disk else {}  # answers, in place of files
         private_directory(directory)
         self._stored: dict[Place, Place] = {}  # place -> where its state is
         for path in sorted(directory.glob(f"{_DIGIT * 8}-{_DIGIT * 6}.safetensors")):
@@ -106,6 +109,9 @@ class AnswerLog:
         entry = self._latest
         if entry is None or entry.place in self._stored:
             return
+        if self._memory is not None:
+            self._memory[entry.place], self._stored[entry.place] = (entry, self._state), entry.state_at
+            return
         stored = {
             "hash": entry.hash,
             "state_at": entry.state_at,
@@ -141,7 +147,9 @@ class AnswerLog:
     def _drop(self, places: list[Place]) -> None:
         for place in reversed(places):  # newest first: a crash in between leaves no gap
             path = self._path(place)
-            if self.durable and len(self._spare) + len(self._retired) < _MOST_SPARE:
+            if self._memory is not None:
+                del self._memory[place]
+            elif self.durable and len(self._spare) + len(self._retired) < _MOST_SPARE:
                 self._retired.append(path.replace(path.with_suffix(_SPARE)))
             else:
                 path.unlink()
@@ -156,6 +164,8 @@ class AnswerLog:
                 self._state = self._read(self._latest.state_at)[1]
 
     def _read(self, place: Place) -> tuple[Entry, Any]:
+        if self._memory is not None:
+            return self._memory[place]
         stored = decode(read_checked(self._path(place)))
         if not isinstance(stored, dict) or stored.keys() != _Stored.__annotations__.keys():
             raise FormatError(f"{self._path(place)} does not hold an answer: restore it from a backup")

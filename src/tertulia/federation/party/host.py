@@ -145,7 +145,8 @@ class PartyHost:
     def answers(self) -> AnswerLog:
         """The log of earlier answers, with the party's state. The method modules define the classes of states."""
         _ = self.steps
-        return AnswerLog(self.directory / "answers", durable=self.config.durable)
+        durable = self.config.durable
+        return AnswerLog(self.directory / "answers", durable=durable, on_disk=durable or not self._packing.shares)
 
     @cached_property
     def corpus(self) -> Corpus:
