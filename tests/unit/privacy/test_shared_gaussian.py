@@ -29,6 +29,15 @@ def shared(shares=1, sigma=SIGMA, bits=BITS):
     return SharedGaussian("sums", sensitivity=1.0, sigma=sigma, bits=bits, shares=shares)
 
 
+def test_the_charge_does_not_depend_on_a_clip():
+    multiplier = 3.9 / 7
+    clips = np.random.default_rng(5).uniform(0.1, 50, 1000)
+    assert len({multiplier * clip / clip for clip in clips}) > 1  # in the last bit
+    events = [SharedGaussian("sums", sensitivity=c, sigma=multiplier * c, bits=20).charge() for c in clips]
+    assert all(event == events[0] for event in events)
+    assert events[0]["noise_multiplier"] == pytest.approx(multiplier, rel=1e-12)
+
+
 def noise_of(party, mechanism, draws=DRAWS):
     """A party's noise, under a fixed key of its own."""
     stream = NoiseKey.fixed(bytes([party]) * 32).stream("run", "id", "hash")

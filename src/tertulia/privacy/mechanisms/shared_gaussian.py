@@ -65,8 +65,11 @@ class SharedGaussian(Mechanism):
         return Fraction(math.ceil(self.sigma * 2**self.bits / math.sqrt(self.shares) * 2**10), 2**10)
 
     def charge(self) -> EventData:
-        """Return one Gaussian event: a unit moves all numbers together by the sensitivity."""
-        return {"type": "GaussianDpEvent", "noise_multiplier": self.sigma / self.sensitivity}
+        """Return one Gaussian event: a unit moves all numbers together by the sensitivity.
+
+        Its multiplier has twelve digits: those of sigma and sensitivity that share a factor, such as a clip, are equal.
+        """
+        return {"type": "GaussianDpEvent", "noise_multiplier": float(f"{self.sigma / self.sensitivity:.12g}")}
 
     def params(self) -> dict[str, Any]:
         """Return the deviation of the whole noise, the number of shares, and the grid."""
