@@ -293,9 +293,9 @@ class VocabularySettings(Settings):
 
     def limits(self, n_documents: int) -> Limits:
         """Return the limits among all parties' documents; given limits hold for any number of documents."""
-        usual = Limits(2, 0.5) if n_documents >= FEW_DOCUMENTS else Limits(1, 1.0)
-        least = usual.min_documents if self.min_documents is None else self.min_documents
-        return Limits(least, usual.max_share if self.max_share is None else self.max_share)
+        least, most = (2, 0.5) if n_documents >= FEW_DOCUMENTS else (1, 1.0)
+        least = least if self.min_documents is None else self.min_documents
+        return Limits(least, most if self.max_share is None else self.max_share)
 
     @model_validator(mode="after")
     def _public_needs_words(self) -> VocabularySettings:
@@ -386,10 +386,8 @@ def check_epsilon(mode: str, epsilon: float | None) -> None:
 def check_word_list(mode: str, vocabulary: VocabularySettings) -> None:
     """Raise unless mode `sound` has a public word list."""
     if mode == "sound" and vocabulary.mode not in ("public", "private"):
-        raise ValueError(
-            "mode 'sound' needs a public word list (vocabulary.mode = 'public') or one under noise ('private'): other "
-            "ways to agree show words"
-        )
+        needs = "a public word list (vocabulary.mode = 'public') or one under noise ('private')"
+        raise ValueError(f"mode 'sound' needs {needs}: other ways to agree show words")
 
 
 def why_no_start(last: Topics, topics: int | None) -> str | None:

@@ -35,7 +35,7 @@ MEANINGS = {  # names that stand for more than one thing, and for which
     "declared_documents": "by what sums are divided (gFedNTM); what a verdict is made from (PrivateTopics)",
     "delta": "of a guarantee (PC-TD, prevalence); a topic's deserted tail (FedLDA, the paper's symbol)",
     "documents": "where a party's are (party.toml); how many, in messages",
-    "embedding": "of documents (EmbeddingTopics); of sentences, for a network (neural)",
+    "embedding": "of documents (EmbeddingTopics); of sentences (neural)",
     "engine": "of a simulation, or of a run that has begun; what carries a federation (federation.toml)",
     "epsilon": "of a token (methods); of a document (prevalence)",
     "federation": "the terms on which parties meet (a run); a federation's name (party.toml)",
@@ -50,17 +50,18 @@ MEANINGS = {  # names that stand for more than one thing, and for which
     "normalisation": "of parties together (gFedNTM); on one machine, where nothing is synchronised",
     "paper": "each method's own details of its paper",
     "parties": "of a run; names of those that data are cut into",
+    "reason": "of a run; of the next run (federation.toml)",
     "rounds": "a number (LDA and PC-TD); a limit (gFedNTM); of an offer to train alone",
     "sampler": "of LDA; of FedLDA's users",
     "seed": "of a run; of a server's draws",
     "sweeps": "of LDA; of a user (FedLDA); on one machine also as many as it takes",
     "tau": "threshold of Laplace reports; how hard related words pull (PC-TD)",
-    "terms": "of a federation; the part of the settings that travels (EmbeddingTopics)",
+    "terms": "of a federation; the part of settings that travels, in messages",
     "text": "the column of texts; how texts are cut",
     "unit": "what has one topic (PC-TD); what is hidden (PrivateTopics)",
     "users": "where one may have documents (terms); how many there are, in FedLDA's state",
     "validation": "share of documents that choose a model (a run); that stop training (neural)",
-    "vectors": "a file of word vectors (PC-TD); their sum, in replies",
+    "vectors": "of words (PC-TD); sums of them, in messages",
     "vocabulary": "of every method; of neural models, which take fewer words",
     "words": "a public word list; the words that were agreed on, in messages",
     "words_per_document": "that count for names of words (a vocabulary); of a usual document (PC-TD), or the median",
@@ -136,9 +137,10 @@ def declarations():
     found, shared = classes(), aliases()
     bases_of = {name: bases for (name, _), (bases, _, _) in found.items()}
     settings, messages = defaultdict(dict), defaultdict(set)
-    for (name, _), (_, fields, is_message) in found.items():
+    for (name, _), (bases, fields, is_message) in found.items():
+        is_setting = any("Settings" in ancestors(base, bases_of) for base in bases)  # its name may have a namesake
         for field, kind in fields.items():
-            if "Settings" in ancestors(name, bases_of) and not kind.startswith("ClassVar"):
+            if is_setting and not kind.startswith("ClassVar"):
                 settings[field][name] = kind if kind in shared else name
             elif is_message and name not in OF_MODELS and "Array" not in kind and not kind.endswith(ARRAYS):
                 messages[field].add(name)
