@@ -83,6 +83,23 @@ def test_secure_sums_without_noise_find_the_same(parties):
     assert agreement(masked) > 0.9
 
 
+def test_with_secure_sums_and_no_noise_few_documents_add_nothing(parties):
+    """Totals of fewer than five documents of a party could be read like these documents."""
+    rare = "opera opera"  # at one party, in fewer documents than five
+    changed = {name: [t.replace("opera", "piano") for t in texts] for name, texts in parties.items()}
+    changed["west"] = [*changed["west"], *[f"{rare} {i}" for i in range(4)]]
+    masked, plain = (
+        method(vocabulary=words).fit(changed, federation={"secure": secure}, seed=1)
+        for secure, words in ((True, {**LISTED, "min_parties": 1}), (False, PUBLIC))
+    )
+    assert plain.topic_word[:, plain.vocabulary.index["opera"]].max() > 1e-4
+    if "opera" in masked.vocabulary.index:
+        assert masked.topic_word[:, masked.vocabulary.index["opera"]].max() < 1e-6
+    few = {**changed, "west": changed["west"][:4]}
+    with pytest.raises(TertuliaError, match="nothing of fewer than 5 leaves"):
+        method(vocabulary=LISTED).fit(few, federation={"secure": True})
+
+
 def test_what_can_show_nothing_stops_and_spends_nothing(tmp_path):
     few = {name: themed(20, seed)[0] for seed, name in enumerate(NAMES)}
     with pytest.raises(ConfigError, match="no live topic: nothing was spent"):

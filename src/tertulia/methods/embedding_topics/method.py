@@ -152,6 +152,11 @@ class Moving:
 def describe(party: Party, state: Any, ask: Describe) -> tuple[Any, Seen]:
     """Sum documents' sets of words and their vectors, and count documents."""
     found = _encoded(party, ask.words, ask.terms)
+    if ask.terms.epsilon is None and len(found.units) < (least := party.min_documents_per_topic):
+        raise InputError(
+            f"party '{party.id}' has {len(found.units)} documents, and with secure sums and no noise nothing of fewer "
+            f"than {least} leaves: give it more, or leave it out"
+        )
     words = _kept_words(party, found, clusters.sum_of_words(found, BITS), ask.terms)
     released = (
         _release(party, words, WORDS, ask.terms),
