@@ -352,9 +352,11 @@ def _check_enough(party: Party, ask: WordTask) -> None:
         )
     unknown = 1 - np.count_nonzero(corpus.words < len(ask.words)) / max(party.documents().n_tokens, 1)
     if unknown > _UNKNOWN:
+        plain = least == 1 and ask.settings.mode != "sound"  # else words may not be shown
+        remedy = "A longer list, or vocabulary mode 'union', keeps more" if plain else "A longer list keeps more"
         party.notice(
             f"{unknown:.0%} of its words are not on the agreed list and are left out: are its language and its subject "
-            "those of the others? A longer list, or vocabulary mode 'union', keeps more"
+            f"those of the others? {remedy}"
         )
 
 

@@ -50,6 +50,9 @@ def test_the_staff_reads_of_a_list_that_hardly_meets_the_documents():
         "75% of its words are not on the agreed list and are left out: are its language and its subject those of the "
         "others? A longer list, or vocabulary mode 'union', keeps more"
     ]
+    masked = Party([f"barley {'oats rye wheat '}" for _ in range(6)], least=5)
+    start.count_tokens(masked, None, start.WordTask(WORDS, SETTINGS))
+    assert masked.notices[0].endswith("those of the others? A longer list keeps more")
     well = Party()
     start.count_tokens(well, None, start.WordTask(WORDS, SETTINGS))
     assert well.notices == []
