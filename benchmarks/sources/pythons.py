@@ -18,7 +18,7 @@ MINORS = (11, 12, 13, 14)
 TESTS = ("tests/unit/corpus", "tests/unit/privacy", "tests/unit/federation", "tests/unit/models", "tests/unit/runs")
 QUICK_TESTS = ("tests/unit/corpus",)
 EXTRAS = "network,sql"
-TOOLS = ("pytest>=8.2", "pytest-timeout>=2.3", "hypothesis>=6.100", "adbc-driver-sqlite")
+TOOLS = ("pytest>=8.2", "pytest-timeout>=2.3", "hypothesis>=6.100", "adbc-driver-sqlite", "jieba", "pandas>=2.2")
 TRIAL = """
 import tertulia as tt
 texts = ["rain fell on the river", "the bank lent money", "rivers rise with rain", "money and loans"] * 20

@@ -76,3 +76,10 @@ def test_addresses_are_those_of_the_repository_that_publishes(repository, tmp_pa
     urls = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"].get("urls", {})
     assert all(url.startswith(f"{repository}/") or url == repository for url in urls.values())
     assert sorted(urls) == (["Changelog", "Documentation", "Issues", "Source"] if repository else [])
+
+
+def test_a_release_runs_the_first_lines_of_the_readme():
+    code = release.first_lines()
+    compile(code, "README.md", "exec")
+    assert 'model.save("shared-topics")' in code
+    assert 'model.explore("topics.html")' in code
