@@ -14,11 +14,12 @@ import polars as pl
 
 from benchmarks.audits.cells import cell
 from tertulia.corpus import Corpus
+from tertulia.corpus.vocabulary import public
 from tertulia.operations.audit import attacks
 from tertulia.operations.audit.results import Report
 from tertulia.runs.settings import RunSettings
 
-WORDS = tuple(f"word{i}" for i in range(400))
+WORDS = tuple(public("english").words[1_000:1_400])  # embeddings know them
 PUBLIC = {"mode": "public", "words": WORDS}
 _SMALL = {"topics": 8, "rounds": 3, "vocabulary": PUBLIC}
 _DOC = {"topics": 8, "vocabulary": PUBLIC}
@@ -34,6 +35,7 @@ MODES: dict[str, tuple[dict[str, Any], bool]] = {  # the method, and whether sum
     "private_topics, epsilon 8": ({"name": "private_topics", "epsilon": 8.0, **_DOC}, False),
     "private_topics, epsilon 8, secure": ({"name": "private_topics", "epsilon": 8.0, **_DOC}, True),
     "private_topics of users, epsilon 3": ({"name": "private_topics", "epsilon": 3.0, "unit": "user", **_DOC}, False),
+    "embedding_topics, epsilon 8": ({"name": "embedding_topics", "epsilon": 8.0, "topics": 8}, False),
     "pctd sound, epsilon 3": ({"name": "pctd", "mode": "sound", "epsilon": 3.0, **_DOC, "rounds": 10}, False),
     "pctd sound, epsilon 8": ({"name": "pctd", "mode": "sound", "epsilon": 8.0, **_DOC, "rounds": 10}, False),
     "gfedntm doc, epsilon 8": (
