@@ -57,7 +57,7 @@ from tertulia.methods.embedding_topics.clusters import Encoded
 from tertulia.methods.embedding_topics.results import Outcome, topics_of
 from tertulia.methods.embedding_topics.settings import EmbeddingTopicsSettings
 from tertulia.methods.embedding_topics.start import centre_of, first_centroids, weights_above
-from tertulia.models.vectors.documents import fingerprint_or_none, vectors_of
+from tertulia.models.vectors.documents import fingerprint_or_none, seconds_to_encode, vectors_of
 
 OfWords = Annotated[Array, fields.Numbers(("V",), "iu", ring=64)]
 OfVectors = Annotated[Array, fields.Numbers(("width",), "iu", ring=64)]
@@ -67,6 +67,7 @@ OfPeriods = Annotated[Array, fields.Numbers(("K", "*"), "iu", ring=64)]
 OfNumber = Annotated[Array, fields.Numbers(("1",), "iu", ring=64)]
 OfSizes = Annotated[Array, fields.Numbers(("K",), "iu", ring=64)]
 Louder = Annotated[float, fields.Between(1.0, 1e6)]  # noise of a total, beside that of the plan
+_LONG = 60.0  # seconds of embedding of which the party's staff should know
 SEEN, GATHERED = "words", "clusters"  # the names of tags
 
 
@@ -222,6 +223,11 @@ def _encoded(party: Party, words: tuple[str, ...], terms: Terms) -> Encoded:
                 f"{terms.fingerprint}): install the same model, the same file, or the same version of the package"
             )
         ordered, starts = units_of(party, corpus, terms.unit)
+        if (seconds := seconds_to_encode(ordered, embedding)) > _LONG:
+            party.notice(
+                f"embedding {ordered.n_documents} texts takes about {seconds / 60:.0f} minutes of one core; texts that "
+                "were embedded before are in the cache"
+            )
         periods = None if terms.periods is None else places_of(party.id, ordered, terms.periods)
         known[key] = clusters.encoded(ordered, starts, vectors_of(ordered, embedding), periods)
     return known[key]

@@ -49,10 +49,13 @@ def embed(texts: Sequence[str], model: str | None = None, cache: Path | None = N
     with _open_cache(cache or _folder()) as database:
         found = _look_up(database, keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        if missing:
-            vectors = _encoder(path).encode(list(missing.values()), show_progress_bar=False, convert_to_numpy=True)
-            found |= {key: np.asarray(v, np.float32) for key, v in zip(missing, vectors, strict=True)}
-            rows = [(key, found[key].tobytes()) for key in missing]
+        waiting = list(missing)
+        for start in range(0, len(waiting), _BLOCK):  # a run that is interrupted keeps the blocks that are done
+            block = waiting[start : start + _BLOCK]
+            some = [missing[key] for key in block]
+            vectors = _encoder(path).encode(some, show_progress_bar=False, convert_to_numpy=True)
+            found |= {key: np.asarray(v, np.float32) for key, v in zip(block, vectors, strict=True)}
+            rows = [(key, found[key].tobytes()) for key in block]
             database.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?)", rows)
             database.commit()
     return np.stack([found[key] for key in keys])

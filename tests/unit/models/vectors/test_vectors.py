@@ -9,7 +9,13 @@ from tertulia.corpus import Corpus, Vocabulary
 from tertulia.corpus.vocabulary import public
 from tertulia.errors import FormatError, InputError
 from tertulia.models.vectors.centroids import Centroids
-from tertulia.models.vectors.documents import fingerprint_or_none, kind_of, vectors_of, vectors_of_words
+from tertulia.models.vectors.documents import (
+    fingerprint_or_none,
+    kind_of,
+    seconds_to_encode,
+    vectors_of,
+    vectors_of_words,
+)
 from tertulia.models.vectors.words import WIDTH, project, weights_of, word_table
 
 
@@ -76,6 +82,12 @@ def test_an_embedding_of_texts_needs_texts():
     assert kind_of("minilm") == "sentences"
     with pytest.raises(InputError, match="keep_text=True"):
         vectors_of(Corpus.from_texts(["no text is kept"]), "minilm")
+
+
+def test_the_time_to_embed_texts_is_estimated():
+    corpus = Corpus.from_texts(["a" * 2_200] * 100, keep_text=True)
+    assert seconds_to_encode(corpus, "minilm") == pytest.approx(6.0)
+    assert seconds_to_encode(corpus, "static") == 0.0
 
 
 @pytest.mark.slow
