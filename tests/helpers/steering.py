@@ -176,20 +176,20 @@ def attacked(directory, corpora, words, method_, helper):
 @contextmanager
 def expected_counts():
     """The expected counts [K, V] of each party in turn, in whole tokens."""
-    found, of_party = [], start._expected
+    found, expected = [], start._expected
 
-    def note(party, corpus, ask):
-        counts, used = of_party(party, corpus, ask)
-        whole = np.zeros((len(counts), len(ask.words)))
-        whole[:, used] = np.rint(counts / ask.per_token)
-        found.append(whole)
+    def note(party, tokens, ask):
+        counts, used = expected(party, tokens, ask)
+        table = np.zeros((len(counts), len(ask.words)))
+        table[:, used] = np.rint(counts / ask.per_token)
+        found.append(table)
         return counts, used
 
     start._expected = note
     try:
         yield found
     finally:
-        start._expected = of_party
+        start._expected = expected
 
 
 @contextmanager
