@@ -17,10 +17,11 @@ from benchmarks.embedding_topics.lazy import Lazy
 from benchmarks.embedding_topics.private_words import DELTA
 from benchmarks.embedding_topics.scores import scores
 from tertulia.corpus import Corpus
+from tertulia.corpus.vocabulary import public
 from tertulia.errors import TertuliaError
 
 EPSILONS = (None, 8.0, 3.0, 1.0)
-_TOP = 25
+_TOP, _FEWER = 25, 5_000
 _PUBLIC = {"mode": "public", "words": "english"}
 
 
@@ -39,6 +40,20 @@ def quality(subjects: Mapping[str, Lazy], seeds: int) -> dict[str, Any]:
     return found
 
 
+def fewer_words(subjects: Mapping[str, Lazy], seeds: int) -> dict[str, Any]:
+    """Measure the same over the commonest words of the list alone."""
+    return {
+        name: {
+            label(epsilon): summary(
+                cached([name, "ours", _FEWER, epsilon, seed], lambda: _run(subject(), epsilon, seed, _FEWER))  # noqa: B023
+                for seed in range(seeds)
+            )
+            for epsilon in EPSILONS[1:]
+        }
+        for name, subject in subjects.items()
+    }
+
+
 def label(epsilon: float | None) -> str:
     """Name a column: `none` or the number."""
     return "none" if epsilon is None else f"{epsilon:g}"
@@ -49,12 +64,13 @@ def parties_of(subject: Subject) -> dict[str, Corpus]:
     return {name: subject.corpus.select(mine) for name, mine in subject.places.items()}
 
 
-def _method(subject: Subject, epsilon: float | None) -> tt.EmbeddingTopics:
+def _method(subject: Subject, epsilon: float | None, words: int | None = None) -> tt.EmbeddingTopics:
     """Make the estimator, with the static embedding that all peers have the vectors of, over the public list."""
-    return tt.EmbeddingTopics(topics=subject.topics, epsilon=epsilon, delta=DELTA, vocabulary=_PUBLIC)
+    vocabulary = _PUBLIC if words is None else {"mode": "public", "words": public("english").words[:words]}
+    return tt.EmbeddingTopics(topics=subject.topics, epsilon=epsilon, delta=DELTA, vocabulary=vocabulary)
 
 
-def _run(subject: Subject, epsilon: float | None, seed: int) -> Cell:
+def _run(subject: Subject, epsilon: float | None, seed: int, words: int | None = None) -> Cell:
     """Train by parties, under noise over secure sums; a run that learns nothing is a cell, too."""
     logging.getLogger("tertulia.party").setLevel(logging.ERROR)
     parties = parties_of(subject)
@@ -63,7 +79,11 @@ def _run(subject: Subject, epsilon: float | None, seed: int) -> Cell:
         warnings.simplefilter("ignore", UserWarning)
         try:
             seconds, model = time_cpu(
-                lambda: _method(subject, epsilon).fit(parties, seed=seed, progress=False, heldout=0, **options).topics_
+                lambda: (
+                    _method(subject, epsilon, words)
+                    .fit(parties, seed=seed, progress=False, heldout=0, **options)
+                    .topics_
+                )
             )
         except TertuliaError as error:
             say(f"stopped: {error}")

@@ -46,13 +46,11 @@ def peers(found: Mapping[str, Any], quality_cells: Mapping[str, Any]) -> Iterato
             yield f"| | not run: {', '.join(missing)} | | | | | | | | | |"
 
 
-def private(found: Mapping[str, Any], quality_cells: Mapping[str, Any], documents: Mapping[str, Any]) -> Iterator[str]:
-    """Show ways of private k-means, and `PrivateTopics`, beside ours: NPMI of all K / live / NMI."""
+def private(found: Mapping[str, Any], more: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Show ways of private k-means, and other methods of ours, by corpus: NPMI of all K / live / NMI."""
     yield "| corpus | method | epsilon 8 | 3 | 1 |\n|---|---|---|---|---|"
     for name, row in found.items():
-        ways = {"ours": quality_cells.get(name, {}), **row}
-        if name in documents:
-            ways["PrivateTopics"] = documents[name]
+        ways = {**{method: several[name] for method, several in more.items() if name in several}, **row}
         for number, (way, cells) in enumerate(ways.items()):
             short = [_short(cells.get(column)) for column in _COLUMNS[1:]]
             yield f"| {name if number == 0 else ''} | {way} | {' | '.join(short)} |"
@@ -78,7 +76,14 @@ def main() -> None:
     for lines in (
         quality(cells),
         peers(found.get("peers", {}), cells),
-        private(found.get("private_kmeans", {}), cells, found.get("private_topics", {})),
+        private(
+            found.get("private_kmeans", {}),
+            {
+                "ours": cells,
+                "ours, 5,000 words": found.get("fewer_words", {}),
+                "PrivateTopics": found.get("private_topics", {}),
+            },
+        ),
     ):
         print("\n".join(lines), end="\n\n")
 
