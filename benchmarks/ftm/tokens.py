@@ -67,11 +67,10 @@ class BBC:
         return {"all": Corpus.concatenate(list(self.judge.parties.values()))}
 
     def score(self, what: str, parties: Parties, seed: int = 0, **noise: Any) -> float:
-        """Return perplexity of counting together; noisy topics are merged better when they have settled."""
-        start, rounds = (40, 6) if self.quick else (80, 16)
+        """Return perplexity of counting together."""
         method = Consensus(
-            topics=TOPICS, alpha=self.alpha, beta=self.beta, vocabulary=self.judge.words, start_sweeps=start,
-            rounds=rounds, sweeps=10, evaluate=False, **noise,
+            topics=TOPICS, alpha=self.alpha, beta=self.beta, vocabulary=self.judge.words,
+            rounds=6 if self.quick else 16, sweeps=10, evaluate=False, **noise,
         )  # fmt: skip
         ppl = self.judge.perplexity(method.fit(parties, workers=2, heldout=0.0, seed=seed))
         say(f"BBC, {what}: {ppl:.0f}")
@@ -106,7 +105,7 @@ def scale(quick: bool) -> dict[str, Any]:
     plain, scores, seconds = imdb.perplexity(pooled), {}, {}
     for epsilon in (11, 9):
         method = Consensus(
-            **common, rounds=rounds, start_sweeps=20, sweeps=5, mode="sound", channel="krr", epsilon=epsilon,
+            **common, rounds=rounds, sweeps=5, mode="sound", channel="krr", epsilon=epsilon,
         )  # fmt: skip
         scores[str(epsilon)], seconds[str(epsilon)] = _fit_and_time(imdb, method)
         say(f"IMDB, krr {epsilon}: {scores[str(epsilon)]:.0f}, pooled {plain:.0f}")

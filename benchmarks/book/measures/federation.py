@@ -80,7 +80,7 @@ def _protected(how: str, cut: Mapping[str, Corpus], common: dict[str, Any], seed
         documents = sum(corpus.n_documents for corpus in cut.values())
         method: Any = PrivateTopics(**common, epsilon=EPSILON, declared_documents=documents, adapt=False)
         return method.fit(cut, **run, federation={"secure": True})  # type: ignore[no-any-return]
-    noise: dict[str, Any] = {"mode": "sound", "epsilon": EPSILON, "beta": 0.1, "start_sweeps": 80, "sweeps": 10}
+    noise: dict[str, Any] = {"mode": "sound", "epsilon": EPSILON, "beta": 0.1, "sweeps": 10}
     return Consensus(**common, evaluate=False, **(noise if how == "sound" else {})).fit(cut, **run)
 
 
