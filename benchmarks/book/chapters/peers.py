@@ -10,7 +10,7 @@ MEASURE = "benchmarks.book.measures.sampler:"
 TRAINERS = {"tt.LDA": "tertulia-auto", "tomotopy": "tomotopy", "topica": "topica"}
 SCORES = {"perplexity": "ppl", "NPMI": "npmi", "diversity": "diversity"}
 TOTALS = (0.0, 0.5, 5.0, 50.0)  # sums of alpha; 0: learned
-DOCUMENTS = 500  # of IMDB in the races; 20,000 take an hour for each number of topics
+DOCUMENTS = {50: 2_000, 100: 500}  # of IMDB in the races; 20,000 take an hour for each number of topics
 CORPORA = {"IMDB": "imdb", "BBC": "bbc", "medical abstracts": "medical"}
 
 
@@ -22,7 +22,7 @@ def _race(topics: int) -> Panel:
     return Panel(
         f"peers-race-{topics}", "peers", "", f"tomotopy and topica on IMDB by their own defaults, K = {topics}",
         "is LDA of this package as good as that of others, and how long does it take?", f"{MEASURE}race", entries,
-        Size((1, 2, 3), {"corpus": "imdb", "iterations": 1000, "documents": DOCUMENTS}),
+        Size((1, 2, 3), {"corpus": "imdb", "iterations": 1000, "documents": DOCUMENTS[topics]}),
         Size((1,), {"corpus": "imdb", "iterations": 60, "documents": 1000}, ("tt.LDA",), tuple(SCORES)),
         control="each other, scored by one estimator",
         checks=(
@@ -34,7 +34,7 @@ def _race(topics: int) -> Panel:
                   lambda f: f("tt.LDA", "CPU seconds") < min(f("tomotopy", "CPU seconds"), f("topica", "CPU seconds"))),
         ),
         minutes=3.0, kind="bars", corpora=("imdb50k.parquet",), packages=("tomotopy", "topica"),
-        reduced=f"{DOCUMENTS:,} of IMDB's reviews; 20,000 of them are part of `benchmarks.sampler`",
+        reduced=f"{DOCUMENTS[topics]:,} of IMDB's reviews; 20,000 of them are part of `benchmarks.sampler`",
     )  # fmt: skip
 
 
