@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -79,6 +80,15 @@ def test_the_projects_page_in_all_looks(clear, browser, tmp_path, width, dark):
     opened.check(f"report-project-{width}-{'dark' if dark else 'light'}")
     assert opened.page.locator("section.card").count() == 3
     assert opened.page.get_by_role("heading", name="What the federation is worth").is_visible()
+
+
+def test_a_simulation_with_secure_sums_is_rerun_by_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a run in a relative folder has no name of a federation above it
+    parties = {name: halves(i) for i, name in enumerate(("north", "south", "west"))}
+    method = {**METHOD, "vocabulary": {"mode": "common"}, "evaluate": False}
+    finish(prepared("run", parties, method, federation={"secure": True}))
+    assert "tertulia run run.toml" in report(Path("run"))
+    assert "tertulia start" not in report(Path("run"))
 
 
 @pytest.mark.parametrize(("width", "dark"), LOOKS)

@@ -83,6 +83,11 @@ class Run:
         keys = facts.get("keys", {})
         return cls(directory, facts["id"], tuple(facts["parties"]), facts["config"], facts["durable"], found, keys)
 
+    @property
+    def is_federated(self) -> bool:
+        """Whether the parties are in organisations of their own."""
+        return bool(self.keys) and not (self.directory / "parties").exists()
+
     def party_directory(self, party: PartyId) -> Path:
         """Return the directory of a party: one below `parties`, for any name."""
         return self.directory / "parties" / directory_name(party)
@@ -91,10 +96,10 @@ class Run:
         self, engine: str, workers: int, corpora: Mapping[PartyId, Corpus] | None = None, address: str = "local"
     ) -> Transport:
         """Start the engine. Only the local one can use documents that are in this process's memory."""
-        if self.keys and not (self.directory / "parties").exists():
+        if self.is_federated:
             raise ConfigError(
                 f"the parties of {self.directory} are in organisations of their own: `tertulia serve "
-                f"{self.directory.parents[1]}` goes on with this run"
+                f"{self.directory.resolve().parents[1]}` goes on with this run"
             )
         directories = {party: self.party_directory(party) for party in self.parties}
         return start_engine(engine, EngineSetup(directories, workers, corpora or {}, self.pins, address))

@@ -193,8 +193,8 @@ def _numbers(model: Topics | None, history: Sequence[Any]) -> Html:
 
 
 def _command(subject: Subject, run: Run) -> str:
-    if run.keys:
-        return f"tertulia start {run.directory.parents[1].name}      # in a federation, once members approve"
+    if run.is_federated:
+        return f"tertulia start {run.directory.resolve().parents[1].name}      # in a federation, once members approve"
     if subject.scenarios and run.directory.name == "federated":
         return "tertulia scenarios run.toml      # with the settings above, and [parties] that say where documents are"
     return "tertulia run run.toml      # with the settings above, and [parties] that say where documents are"
