@@ -23,6 +23,7 @@ from tertulia.runs.directory import Run
 from tertulia.runs.driver import finish
 from tertulia.runs.settings import RunSettings
 from tertulia.view.dry_run import dry_run
+from tertulia.view.pages.explorer.facts import facts_of
 
 NAMES, K, DELTA = ("east", "north", "west"), 4, 1e-5
 LISTED = {"mode": "listed", "words": PUBLIC["words"], "max_share": 1.0}
@@ -63,6 +64,7 @@ def test_subjects_are_found_and_federated_is_pooled(parties):
     pooled = method().fit({"all": [text for texts in parties.values() for text in texts]}, seed=1)
     assert np.allclose(shared.topic_word, pooled.topic_word, atol=1e-4)  # each document is rounded at its party
     assert agreement(shared) > 0.9
+    assert facts_of(shared)["shares_of"] == "all documents"
     for words in shared.top_words(5):
         (subject,) = {name for name, own in THEMES.items() for word in words if word in own.split()}
         assert sum(word in THEMES[subject].split() for word in words) >= 4

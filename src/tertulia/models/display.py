@@ -180,6 +180,11 @@ def _row(topic: Topic, most: float, named: bool) -> str:
     return f"<tr><td>{topic.number}</td>{name}<td>{share}</td><td>{words}</td></tr>"
 
 
+def shares_of(model: Topics) -> str:
+    """Name what a topic's weight is a share of: a cluster has whole documents."""
+    return "all documents" if model.encoder is not None and not model.encoder.mixes else "all words"
+
+
 def origin_of(model: Topics) -> str:
     """Describe the model and its origin in one line."""
     facts: dict[str, Any] = model.provenance

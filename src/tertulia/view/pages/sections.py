@@ -20,6 +20,7 @@ from tertulia.federation.party.host import PartyHost
 from tertulia.metrics.history import KNOWS_LESS, Communication, Participation, describe_missed, describe_participation
 from tertulia.models import Topics
 from tertulia.models.compare import similarities
+from tertulia.models.display import shares_of
 from tertulia.view.console import counted, size
 from tertulia.view.pages.figures import Bar, Series, bar, bars, heat, lines, topic_map
 from tertulia.view.pages.html import Html, details, el, join, table, text
@@ -118,7 +119,7 @@ def topics_section(model: Topics) -> Section:
         for topic in order[_CARDS:_LISTED]
     ]  # fmt: skip
     more = f" The {_CARDS} heaviest are shown with bars." if rest else ""
-    unit = "" if weights is None else " The share of a topic is its share of all words in the documents."
+    unit = "" if weights is None else f" The share of a topic is its share of {shares_of(model)}."
     return Section(f"{len(shown)} topics over {len(model.vocabulary):,} words", join(
         el("p", f"Bars show the probability of a word in its topic, relative to the topic's first word.{unit}{more}"),
         el("div", cards, class_="cards"),

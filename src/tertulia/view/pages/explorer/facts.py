@@ -9,7 +9,7 @@ import numpy as np
 from tertulia.corpus.tokens import DOTLESS, stop_words, word_pattern
 from tertulia.models import Topics
 from tertulia.models.compare import similarities
-from tertulia.models.display import origin_of
+from tertulia.models.display import origin_of, shares_of
 from tertulia.models.edits import digest_of
 from tertulia.view.pages.explorer.packing import error_of, pack, squeeze_json
 from tertulia.view.plane import faithful_or_none, hellinger, to_plane
@@ -29,6 +29,7 @@ def facts_of(model: Topics, other: Topics | None = None) -> dict[str, Any]:
         "names": model.names,
         "hidden": model.hidden,
         "weights": None if model.weights is None else model.weights.tolist(),
+        "shares_of": shares_of(model),
         "alpha": model.alpha.tolist(),
         "neural": model.encoder is not None,
         "words": squeeze_json(model.vocabulary.words),

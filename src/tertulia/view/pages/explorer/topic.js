@@ -4,7 +4,7 @@ function drawTopic() {
   const { model, selected } = page;
   $("topic-title").textContent = `Topic ${selected.k}`;
   const facts = [];
-  if (model.facts.weights) facts.push(`${percent(selected.share)} of all words`);
+  if (model.facts.weights) facts.push(`${percent(selected.share)} of ${model.facts.shares_of}`);
   if (selected.members.length > 1) facts.push(`merged of ${selected.members.join(", ")}`);
   else if (model.facts.npmi) facts.push(`NPMI ${model.facts.npmi[selected.k].toFixed(2)} on ${model.facts.npmi_documents} documents`);
   if (selected.hidden) facts.push("hidden");
