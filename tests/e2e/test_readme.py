@@ -34,7 +34,8 @@ def small_parties():
 def names(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(demo_corpus, "demo_teams", small_parties)
-    return {"tt": tt, "parties": small_parties(), "words": ("eigenvalues", "matrix", "symmetric", "word1a", "word2b")}
+    words = tuple(sorted({word for texts in small_parties().values() for text in texts for word in text.split()}))
+    return {"tt": tt, "parties": small_parties(), "words": words}
 
 
 def test_it_fits_on_a_page():

@@ -96,12 +96,12 @@ def test_counting_together_takes_a_quarter_of_dense_float32():
             assert up < 0.25 * dense + 1500
 
 
-def test_a_party_that_was_started_again_gets_its_question_in_full(watched):
+def test_a_party_that_was_started_again_gets_its_question_in_full(watched, tmp_path):
     roads, restart = watched
     expected = METHODS["consensus"].fit(PARTIES, heldout=0.0, seed=1)
     assert not [answer for answer in roads[-1].answers if answer.kind == "lacking"]
     restart += [(4, "b"), (5, "a")]  # the question of round 3 holds tokens, and that before it parts of tokens
-    found = METHODS["consensus"].fit(PARTIES, heldout=0.0, seed=1)
+    found = METHODS["consensus"].fit(PARTIES, heldout=0.0, seed=1, directory=tmp_path / "run")
     assert [answer.kind for answer in roads[-1].answers].count("lacking") == 2
     assert found.topic_word.tobytes() == expected.topic_word.tobytes()
 

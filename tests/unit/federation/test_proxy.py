@@ -1,5 +1,6 @@
 """The proxy in front of gRPC: limits of connections, the first message of TLS, and throttled log messages."""
 
+import resource
 import ssl
 
 import pytest
@@ -24,7 +25,7 @@ def test_a_network_of_ipv6_counts_as_one(host, origin):
 
 
 def test_half_of_the_connections_is_for_members(monkeypatch):
-    monkeypatch.setattr(proxy.resource, "getrlimit", lambda which: (256, 256))
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (256, 256))
     limits = proxy.Limits.of_process()
     assert limits == proxy.Limits(strangers=26, per_address=13)
     assert 2 * limits.strangers * 3 + 90 < 256
