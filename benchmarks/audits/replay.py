@@ -51,7 +51,8 @@ MODES: dict[str, dict[str, Any]] = {
     "embedding topics, users": {**_EMBEDDED, "unit": "user"},
 }  # fmt: skip
 SECURE = (
-    "pctd sound", "gfedntm doc", "private topics, documents", "private topics, users", "embedding topics, documents",
+    "consensus sound", "pctd sound", "gfedntm doc", "private topics, documents", "private topics, users",
+    "embedding topics, documents",
 )  # fmt: skip
 
 

@@ -48,6 +48,7 @@ MORE = {  # method, settings, corpora
     "topics-private-words-secure": ({**TOPICS, "vocabulary": PRIVATE}, SECURE, {}),
     "clusters-of-users-secure": ({**CASES["embedding-topics-doc"], "unit": "user"}, SECURE, {"documents_per_user": 3}),
     "gfedntm-doc-secure": ({**NEURAL, **DOCUMENTS}, SECURE, {}),
+    "consensus-sound-secure": (CASES["consensus-sound"], SECURE, {}),
     "pctd-sound-secure": ({**PCTD, **SOUND}, SECURE, {}),
     "pctd-sound-private-words": ({**PCTD, **SOUND, "vocabulary": PRIVATE}, {}, {}),
     "pctd-sound-sentences": ({**PCTD, **SOUND, "unit": "sentence"}, {}, {}),
