@@ -18,11 +18,12 @@ FILE = "newsgroups20.parquet"
 ROUNDS, SWEEPS, TOPICS, TRIED = 2, 10, 10, (10, 20, 40)
 LONG = 10 * ROUNDS * SWEEPS  # sweeps until a pooled model has settled
 SUBJECTS = ("groups", 0.1, "subjects", 1000)  # where: data, share or documents, parties, words
-CUT = ("groups", 0.1, "three", 1000)
-IMDB = ("imdb", 3000, "three", 1000)
+HALF, CUT = ("groups", 0.5, "subjects", 2000), ("groups", 0.5, "three", 2000)
+IMDB = ("imdb", 15_000, "three", 2000)
 MODELS = {"lda": "LDA", "sentence": "SentenceLDA"}
 EPSILONS, TAUS = (8, 9, 10, 11), (0.2, 0.5, 0.8)
 SMALLER = "a tenth of 20 Newsgroups (1,900 documents, the papers' 208,000), 1,000 words, 2 rounds of 10 sweeps"
+SMALLER_HALF = "half of 20 Newsgroups (9,500 documents, the papers' 208,000), 2,000 words, 2 rounds of 10 sweeps"
 QUICK_WHERE = ("groups", 0.04, "subjects", 500)
 
 
@@ -66,6 +67,7 @@ def _best(found: Found) -> float:
 
 
 def _scarcity_panel(name: str, number: str, model: str, **more: Any) -> Panel:
+    more = {"where": HALF, "reduced": SMALLER_HALF, **more}
     checks = (
         Check("federated without noise is above every party alone", lambda f: f("federated, no noise") > _best(f)),
         Check("federated at epsilon 11 in mode paper is above every party alone",
@@ -185,7 +187,7 @@ def _four(name: str, of: str, data: str, size: float, reduced: str, corpus: str)
             Check("without noise four parties need more rounds than three",
                   lambda f: _needed(f, "four parties") > _needed(f, "three parties")),
         ),
-        control="three parties", minutes=2.0, axes=("round", "log likelihood of a token"), seeds=SEEDS,
+        control="three parties", minutes=5.0, axes=("round", "log likelihood of a token"), seeds=SEEDS,
         quick_lines=("four parties",), corpora=(corpus,), reduced=f"{reduced}, 1,000 words, 15 rounds of 5 sweeps",
     )  # fmt: skip
 
@@ -247,20 +249,20 @@ def _budgets() -> Panel:
 
 
 PANELS = (
-    _scarcity_panel("ftm-4", "figures 4 and 5a", "lda", minutes=1.5),
-    _scarcity_panel("ftm-5b", "iFTM's figure 5b", "sentence", minutes=2.0),
+    _scarcity_panel("ftm-4", "figures 4 and 5a", "lda", minutes=4.0),
+    _scarcity_panel("ftm-5b", "iFTM's figure 5b", "sentence", minutes=5.0),
     _scarcity_panel("ftm-4-cut", "figures 4 and 5a", "lda", where=CUT, quick_where=("groups", 0.04, "three", 500),
-                    of=", the papers' proportions", minutes=1.5),
+                    of=", the papers' proportions", minutes=4.0),
     _scarcity_panel("ftm-4-imdb", "figures 4 and 5a", "lda", where=IMDB, quick_where=("imdb", 600, "three", 500),
                     of=", IMDB in the papers' proportions",
-                    corpora=("imdb50k.parquet",), minutes=2.5,
-                    reduced="3,000 reviews of IMDB's 50,000, 1,000 words, 2 rounds of 10 sweeps"),
+                    corpora=("imdb50k.parquet",), minutes=6.0,
+                    reduced="15,000 reviews of IMDB's 50,000, 2,000 words, 2 rounds of 10 sweeps"),
     _privacy("ftm-5", "figures 5 and 6a", "lda"),
     _privacy("ftm-6b", "iFTM's figure 6b", "sentence"),
     _communication("ftm-6", "figures 6 and 7a", "lda"),
     _communication("ftm-7b", "iFTM's figure 7b", "sentence"),
-    _four("ftm-four", "", "groups", 0.1, "a tenth of 20 Newsgroups in the papers' proportions", FILE),
-    _four("ftm-four-imdb", ", IMDB", "imdb", 2000, "2,000 reviews in the papers' proportions", "imdb50k.parquet"),
+    _four("ftm-four", "", "groups", 0.5, "half of 20 Newsgroups in the papers' proportions", FILE),
+    _four("ftm-four-imdb", ", IMDB", "imdb", 8000, "8,000 reviews in the papers' proportions", "imdb50k.parquet"),
     _mixed(),
     _budgets(),
 )  # fmt: skip
