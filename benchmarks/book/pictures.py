@@ -14,8 +14,9 @@ from benchmarks.book.panels import Found, Panel
 FOLDER = Path(__file__).parents[2] / "docs" / "figures" / "book"
 MOST_BYTES = 80_000
 UNEQUAL = 3.0  # times: values that differ by more do not share an axis
-DRAWING = 4  # a new number draws all pictures again
+DRAWING = 5  # a new number draws all pictures again
 HIGHEST, EXTREME = 3.0, 20.0  # times the median: where points are extreme, as of first rounds, the axis ends lower
+CROWDED = 45  # letters that fit below an axis side by side
 COLOURS = (
     "#111827", "#c2410c", "#1d4ed8", "#0f766e", "#7e22ce", "#65a30d", "#be185d", "#a16207", "#0891b2", "#6b7280",
 )  # fmt: skip
@@ -98,7 +99,8 @@ def _lines(axis: Any, found: Found) -> None:
             ends = [[end(found.seeds(line, x)) for x in found.xs(line)] for end in (min, max)]
             axis.fill_between(xs, *ends, alpha=0.12, color=look["color"], linewidth=0)
     if not numeric:
-        axis.set_xticks(list(places.values()), names)
+        crowded = sum(map(len, names)) > CROWDED
+        axis.set_xticks(list(places.values()), names, rotation=30 * crowded, ha="right" if crowded else "center")
     values = sorted(value for line in several for value in found.curve(line))
     if values[0] > 0 and values[-1] > EXTREME * values[len(values) // 2] and axis.get_yscale() == "linear":
         axis.set_ylim(0.9 * values[0], HIGHEST * values[len(values) // 2])
